@@ -1,0 +1,51 @@
+# Everything that a fresh machine with Python 3.11+ and make needs. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint bench docs paper-seeds clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "unround needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp a set of packages: installed again only when pyproject.toml changes.
+$(VENV)/.installed: $(BIN)/python pyproject.toml
+	@echo "Installing unround into $(VENV) ..."
+	$(PIP) install --upgrade pip
+	$(PIP) install --editable '.[all]'
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing what the tests need ..."
+	$(PIP) install --group dev
+	@touch $@
+
+install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included
+	@$(BIN)/unround --version
+
+demo: $(VENV)/.installed ## set up, and solve what is built in
+	@$(BIN)/python examples/demo.py
+
+lint: $(VENV)/.installed-dev ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: $(VENV)/.installed-dev lint ## set up, lint, and run every test
+	$(BIN)/python -m pytest -n auto
+
+bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.installed-dev ## write the generated pages again
+	$(BIN)/python -m docs.generate
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,76 @@
+"""Write the generated parts of the documentation again: outputs in the README, and the reference of the command line.
+
+`make docs` runs this; `tests/test_docs.py` fails when a page lags behind the code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = ("solve", "expect", "paper", "simulate")
+
+CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
+PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n.*?```\n", re.DOTALL)
+
+
+def run(command: str) -> str:
+    """Run a command as the README shows it, from the root of the project, 100 columns wide and without colours."""
+    words = shlex.split(command)
+    if words[0] != "unround":
+        raise ValueError(f"the docs show a command that is not unround: {command}")
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    program = [sys.executable, "-c", "from unround.cli import main; main()", *words[1:]]
+    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{command}: {done.stderr}")
+    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").splitlines())
+
+
+def filled(page: str) -> str:
+    """Return a page with the output of every command and of every Python block as it is now."""
+
+    def console(match: re.Match[str]) -> str:
+        commands = [line[2:] for line in match[1].splitlines() if line.startswith("$ ")]
+        return "```console\n" + "\n\n".join(f"$ {command}\n{run(command)}" for command in commands) + "\n```\n"
+
+    def python(match: re.Match[str]) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(match[1], "<docs>", "exec"), {"__name__": "docs"})  # the docs' own code, from this repository
+        return f"```python\n{match[1]}```\n\n```text\n{printed.getvalue()}```\n"
+
+    return PYTHON.sub(python, CONSOLE.sub(console, page))
+
+
+def reference() -> str:
+    """Return the reference of the command line, made from what --help prints."""
+    parts = ["# Command line reference", "Made from `unround --help` by `make docs`.", f"```text\n{run('unround --help')}\n```"]
+    for name in COMMANDS:
+        parts.append(f"## unround {name}")
+        parts.append(f"```text\n{run(f'unround {name} --help')}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page with the text that it should have."""
+    readme = ROOT / "README.md"
+    return {readme: filled(readme.read_text(encoding="utf-8")), ROOT / "docs" / "cli.md": reference()}
+
+
+def main() -> None:
+    """Write all pages."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

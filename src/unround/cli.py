@@ -1,0 +1,245 @@
+"""The command line. It holds no logic of its own: every command reads, calls a public function, and shows the result."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unround._version import __version__
+from unround.errors import InputError, InternalError, UnroundError
+
+if TYPE_CHECKING:
+    from unround.mechanisms import Mechanism
+    from unround.system import System
+
+app = typer.Typer(
+    name="unround",
+    help="Work out what published, randomly rounded counts must have been, or probably were.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: it starts in half the time, and examples keep their lines
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Values are inferred from published tables; they are not official counts. If you find something in a "
+    "real release, tell the agency before you publish it.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"unround {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def solve(
+    system: Annotated[
+        str,
+        typer.Argument(metavar="SYSTEM", help='Equations if it contains "=", else a file; "-" is standard input.'),
+    ],
+    base: Annotated[int | None, typer.Option(help="Base to which counts were randomly rounded.", show_default="5")] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME:PARAMETER", help="How counts were protected, e.g. laplace:1.45; instead of --base."),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="auto, tree, cp-sat, z3 or brute.")] = "auto",
+    top: Annotated[int, typer.Option(min=0, help="How many of the best solutions to list.")] = 5,
+    threshold: Annotated[float, typer.Option(help="From which probability on a value counts as likely.")] = 0.66,
+    prior: Annotated[
+        str,
+        typer.Option(metavar="flat|FILE", help='flat, or a JSON file: {"cell": {"12": 0.5, "13": 0.5}, …}.'),
+    ] = "flat",
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw every cell's histogram: .svg, .png or .html.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, in full precision.")] = False,
+) -> None:
+    """Work out one system: the numbers that you see in a table, and how they add up.
+
+    \b
+    Examples:
+      unround solve "48! = 20 + 20 + 20"             an exact total: all three parts are proved
+      unround solve "87! = men: 35 + women: 45"      only two ways are left
+      unround solve "6 = 6 + 6" --base 3             New Zealand rounds to base 3
+      unround solve table.txt --plot table.png       a file, and every cell's histogram
+      unround solve - --json < table.txt             from standard input, for programs
+
+    \b
+    Values:
+      48!     exact                   ?       not published
+      20      rounded                 ?1..7   not published, but from 1 to 7
+      9 @3    rounded to base 3       10 ~5   within 5 of the truth
+
+    Cells can be named, to be used in several sums: "110! = a: 30 + 65 + 10; a = 10 + 10 + 10".
+
+    Exit codes: 0 solved; 1 no true counts fit; 2 the input cannot be used.
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.solution import solve as solve_system
+
+    if plot is not None:
+        from unround.report.charts import check_format
+
+        check_format(plot)
+    problem = _read_system(system, _mechanism(base, mechanism))
+    solution = solve_system(problem, engine=engine, top=top, threshold=threshold, prior=_read_prior(prior))
+    if json:
+        typer.echo(json_module.dumps(solution.to_json(), ensure_ascii=False))
+    else:
+        from unround.report.terminal import show_solution
+
+        show_solution(solution, _console())
+    if plot is not None and solution.feasible:
+        from unround.report.charts import histograms, save
+
+        save(histograms(solution), plot)
+        typer.echo(f"Drawn: {plot}", err=True)
+    if not solution.feasible:
+        raise typer.Exit(1)
+
+
+@app.command()
+def simulate(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")],
+    areas: Annotated[int, typer.Option(help="How many areas, of all levels; the census of 2021 has 61,029.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
+    layout: Annotated[str, typer.Option("--format", help="statcan (bulk CSV), censusmapper (wide) or tidy.")] = "statcan",
+    rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
+    zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companions.")] = False,
+) -> None:
+    """Write a synthetic census, rounded as declared, with its truth beside it.
+
+    \b
+    Examples:
+      unround simulate -o census --areas 500                       ages by sex, in the Canadian bulk layout
+      unround simulate -o census --areas 61029 --rows short --zip  the size of a country
+      unround simulate -o census --format tidy --rows all          one long Parquet table
+
+    People are drawn first and counted second, so that every sum holds among the true counts. truth.parquet holds them;
+    the other files hold what an agency would publish: population and dwellings as they are, other counts rounded to
+    base 5, each on its own.
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.simulate import simulate as write_census
+
+    with _progress("Simulating", areas, "areas") as step:
+        made = write_census(output, areas, seed, layout, rows, zipped, step)
+    for path in (*made.files, made.truth):
+        typer.echo(path)
+    typer.echo(f"{made.areas:,} areas, {made.cells:,} counts, {made.bytes / 1e6:,.1f} MB.", err=True)
+
+
+# -- reading what was typed -------------------------------------------------------------------------------------------
+
+
+def _mechanism(base: int | None, spec: str | None) -> Mechanism:
+    from unround.mechanisms import Rounding, mechanism
+
+    if base is not None and spec is not None:
+        raise InputError("--base and --mechanism say the same thing twice: give one of them.")
+    return mechanism(spec) if spec is not None else Rounding(5 if base is None else base)
+
+
+def _read_system(source: str, mechanism: Mechanism) -> System:
+    from unround.equations import parse
+
+    if "=" in source:
+        return parse(source, mechanism)
+    if source == "-":
+        return parse(_decoded(sys.stdin.buffer.read(), "standard input"), mechanism, where="standard input")
+    return parse(
+        _read_text(Path(source), f'To type equations, use =, as in "{source} = 20 + 20".'),
+        mechanism,
+        where=source,
+    )
+
+
+def _read_text(path: Path, hint: str = "") -> str:
+    try:
+        return _decoded(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}. {hint}".rstrip()) from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem.strerror}.") from None
+
+
+def _decoded(content: bytes, where: str) -> str:
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{where} is not UTF-8 text.") from None
+
+
+def _read_prior(source: str) -> dict[str, dict[int, float]] | None:
+    if source == "flat":
+        return None
+    example = 'The prior is "flat", or a JSON file like {"men": {"12": 0.5, "13": 0.5}}.'
+    text = _read_text(Path(source), example)
+    try:
+        loaded: Any = json_module.loads(text)
+        return {str(name): {int(v): float(p) for v, p in one.items()} for name, one in loaded.items()}
+    except (ValueError, AttributeError, TypeError) as problem:
+        raise InputError(f"{source} cannot be used as a prior: {problem}. {example}") from None
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    # Piped output has no width of its own; 100 columns hold every table.
+    return Console(
+        width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100,
+        highlight=False,
+        soft_wrap=False,
+    )
+
+
+@contextmanager
+def _progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Show a bar with the time that is left, on a terminal; yield the function to call with how much is done."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def main() -> None:
+    """Run the command line; errors become one message and an exit code."""
+    try:
+        app()
+    except InternalError as problem:
+        _fail(
+            f"internal error: {problem}\nThis is a fault of unround. Please report it with the input that led here.",
+            3,
+        )
+    except UnroundError as problem:
+        _fail(f"error: {problem}", 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say nothing more
+        sys.exit(0)
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(message, err=True)
+    sys.exit(code)

@@ -1,0 +1,351 @@
+"""The equation text that people type, read into a System.
+
+A statement is `operand`, or `total = part + part + …`; statements end at a line's end or at a semicolon, and a line that
+ends in `=` or `+` goes on. An operand is a name, a value, or `name: value`:
+
+    value    what it says
+    20       published, protected like the whole run
+    48!      exact
+    9 @3     rounded to base 3; any mechanism may follow the @, as in 20 @laplace:1.45
+    10 ~5    within 5 of the truth
+    ?        not published
+    ?1..7    not published, but known to be from 1 to 7
+
+Names are letters, digits and `_`, or anything in double quotes. `#` starts a comment.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unround.errors import InputError
+from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished, Within, mechanism
+from unround.system import Cell, Sum, System, check_sum
+
+TOKEN = re.compile(
+    r"""
+      (?P<space>[ \t\r\f\v\u00a0\u202f]+ | \#[^\n]*)
+    | (?P<end>[\n;])
+    | (?P<name>"[^"\n]*")
+    | (?P<number>[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?=\.\.))
+    | (?P<word>\w+)
+    | (?P<at>@[ \t]*[^\s+=;\#]*)
+    | (?P<mark>\.\.|[!~?:=+])
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One piece of the text, and where it starts."""
+
+    kind: str
+    text: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A published value as typed, with the mechanism its marks name (None: that of the run)."""
+
+    published: int | None
+    mechanism: Mechanism | None
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What can stand in a sum: a name, a value, or a name with its value."""
+
+    name: str | None
+    value: Value | None
+    token: Token
+
+
+class Reader:
+    """Reads one text. Every complaint points at the spot that caused it."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text = text
+        self.where = where
+        self.tokens = list(self._tokens())
+        self.at = 0
+
+    def error(self, message: str, position: int) -> InputError:
+        """Make the error that points at a position of the text."""
+        line = self.text.count("\n", 0, position) + 1
+        column = position - (self.text.rfind("\n", 0, position) + 1) + 1
+        return InputError(message, source=self.text, line=line, column=column, where=self.where)
+
+    def _tokens(self) -> Iterator[Token]:
+        position = 0
+        while position < len(self.text):
+            match = TOKEN.match(self.text, position)
+            if match is None:
+                raise self.error(self._unreadable(position), position)
+            kind = match.lastgroup or ""
+            if kind != "space":
+                yield Token(kind, match.group(), position)
+            position = match.end()
+
+    def _unreadable(self, position: int) -> str:
+        rest = self.text[position:]
+        if rest.startswith('"'):
+            return "this name has no closing quote."
+        if re.match(r"[-−]?\d", rest) or (rest[0] in ",." and self.text[position - 1 : position].isdigit()):
+            return "this is not a whole number. Write counts like 1234 or 1,234."
+        return f"{rest[0]!r} has no meaning here. Names with other characters go in double quotes."
+
+    def peek(self) -> Token | None:
+        """Return the next token without taking it."""
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def take(self, *texts: str) -> Token | None:
+        """Take the next token if it is one of these marks."""
+        token = self.peek()
+        if token is not None and token.kind in ("mark", "end") and token.text in texts:
+            self.at += 1
+            return token
+        return None
+
+    def statements(self) -> Iterator[tuple[list[Operand], list[Operand] | None]]:
+        """Go through the statements: the operands left of `=`, and those right of it (None without one)."""
+        while True:
+            while self.take("\n", ";"):
+                pass
+            if self.peek() is None:
+                return
+            left = self._operands()
+            equals = self.take("=")
+            right = self._operands() if equals else None
+            token = self.peek()
+            if token is not None and token.kind != "end":
+                raise self.error(self._misplaced(token, right is not None), token.position)
+            yield left, right
+
+    @staticmethod
+    def _misplaced(token: Token, has_equals: bool) -> str:
+        if token.text == "=":
+            return "one statement holds one sum; start another line (or use ;) for the next."
+        if token.text == ":":
+            return "a name may be followed by one value only."
+        if token.kind in ("number", "word", "name"):
+            return f"{token.text} follows without a + between." if has_equals else f"{token.text} was not expected."
+        return f"{token.text!r} was not expected here."
+
+    def _operands(self) -> list[Operand]:
+        operands = [self._operand()]
+        while self.take("+"):
+            operands.append(self._operand())
+        return operands
+
+    def _operand(self) -> Operand:
+        while self.at and self.tokens[self.at - 1].text in ("=", "+") and self.take("\n"):
+            pass  # a line that ends in = or + goes on
+        token = self.peek()
+        if token is None or token.kind == "end":
+            raise self.error("a value or a name is missing here.", token.position if token else len(self.text))
+        if token.kind in ("name", "word", "number"):
+            self.at += 1
+            if self.take(":"):
+                return Operand(self._name(token), self._value(), token)
+            if token.kind != "number":
+                return Operand(self._name(token), None, token)
+            self.at -= 1
+        return Operand(None, self._value(), token)
+
+    def _name(self, token: Token) -> str:
+        name = token.text.strip('"') if token.kind == "name" else token.text
+        if not name.strip():
+            raise self.error("a name may not be empty.", token.position)
+        return name
+
+    def _value(self) -> Value:
+        token = self.peek()
+        if token is None or not (token.kind == "number" or token.text == "?"):
+            spot = token.position if token else len(self.text)
+            raise self.error("a value is missing here: a whole number, or ? for one that was not published.", spot)
+        self.at += 1
+        if token.text == "?":
+            following = self.peek()
+            if following is None or following.kind != "number":
+                return Value(None, Unpublished(), token)
+            low = self._whole()
+            if not self.take(".."):
+                raise self.error("a range is written like ?1..7.", following.position)
+            return Value(None, self._built(lambda: Suppressed(low, self._whole()), following), token)
+        published = self._integer(token)
+        following = self.peek()
+        if self.take("!"):
+            return Value(published, Exact(), token)
+        if self.take("~"):
+            assert following is not None
+            return Value(published, self._built(lambda: Within(self._whole()), following), token)
+        if following is not None and following.kind == "at":
+            self.at += 1
+            spec = following.text[1:].strip()
+            spec = f"rounding:{spec}" if re.fullmatch(r"-?\d+", spec) else spec
+            return Value(published, self._built(lambda: mechanism(spec), following), token)
+        return Value(published, None, token)
+
+    def _whole(self) -> int:
+        token = self.peek()
+        if token is None or token.kind != "number":
+            raise self.error("a whole number is missing here.", token.position if token else len(self.text))
+        self.at += 1
+        return self._integer(token)
+
+    def _integer(self, token: Token) -> int:
+        if "." in token.text:
+            raise self.error("counts are whole numbers.", token.position)
+        digits = token.text.replace(",", "").replace("−", "-")
+        if len(digits) > 16:
+            raise self.error("this count is too large to be one.", token.position)
+        return int(digits)
+
+    def _built(self, build, token: Token) -> Mechanism:  # type: ignore[no-untyped-def] # a lambda, typed by its use
+        try:
+            made: Mechanism = build()
+        except InputError as problem:
+            raise (problem if problem.line else self.error(problem.message, token.position)) from None
+        return made
+
+
+def parse(text: str, mechanism: Mechanism | None = None, where: str = "<text>") -> System:
+    """Read equation text into a System.
+
+    Parameters
+    ----------
+    text : str
+        Statements as this module's docstring describes them.
+    mechanism : Mechanism, optional
+        How values without a mark of their own are protected; random rounding to base 5 unless said.
+    where : str
+        What to call the text in errors: a file's name, say.
+
+    Raises
+    ------
+    InputError
+        With the line and column of what could not be read.
+
+    Examples
+    --------
+    >>> system = parse("87! = men: 35 + women: 45")
+    >>> [(cell.name, cell.published) for cell in system.cells]
+    [('total', 87), ('men', 35), ('women', 45)]
+    """
+    reader = Reader(text, where)
+    statements = list(reader.statements())
+    default = mechanism if mechanism is not None else Rounding(5)
+    cells: dict[str, Cell] = {}
+
+    # 1. Every named value is a cell, wherever it stands: names may be used before the line that declares them.
+    for left, right in statements:
+        for operand in [*left, *(right or [])]:
+            if operand.name is not None and operand.value is not None:
+                if operand.name in cells:
+                    raise reader.error(f"{operand.name!r} already has a value.", operand.token.position)
+                cells[operand.name] = _cell(reader, operand.name, operand.value, default)
+
+    # 2. Sums: names are looked up, bare values become cells of their own.
+    unnamed = _Unnamed(reader, cells, default)
+    sums = []
+    for left, right in statements:
+        if right is None:
+            if len(left) > 1 or left[0].value is None or left[0].name is None:
+                spot = left[0].token
+                raise reader.error("this line has neither `name: value` nor a sum with =.", spot.position)
+            continue
+        if len(left) > 1 and len(right) > 1:
+            raise reader.error("one side of a sum must be a single total.", left[0].token.position)
+        (head,), parts = (left, right) if len(left) == 1 else (right, left)
+        names = [unnamed.resolve(head, True), *(unnamed.resolve(part, False) for part in parts)]
+        one = Sum(names[0], tuple(names[1:]))
+        try:
+            check_sum(one, cells)
+        except InputError as problem:
+            raise reader.error(problem.message, head.token.position) from None
+        sums.append(one)
+    if not cells:
+        raise reader.error('there is nothing to solve. Write for example "48! = 20 + 20 + 20".', 0)
+    return System(_as_written(cells, sums, statements), sums)
+
+
+def _cell(reader: Reader, name: str, value: Value, default: Mechanism) -> Cell:
+    cell = Cell(name, value.published, value.mechanism or default)
+    try:
+        cell.mechanism.window(cell.published)
+    except InputError as problem:
+        raise reader.error(problem.message, value.token.position) from None
+    return cell
+
+
+def _as_written(
+    cells: dict[str, Cell], sums: list[Sum], statements: list[tuple[list[Operand], list[Operand] | None]]
+) -> Iterator[Cell]:
+    """Put cells in the order in which they were first written, whether they were declared apart or inside a sum."""
+    pending = iter(sums)
+    order: dict[str, None] = {}
+    for left, right in statements:
+        if right is None:
+            order.setdefault(str(left[0].name))
+        else:
+            one = next(pending)
+            order.update(dict.fromkeys((one.total, *one.parts)))
+    return (cells[name] for name in order)
+
+
+class _Unnamed:
+    """Names the cells that have none: total, total2 and so on; part1, part2 and so on."""
+
+    def __init__(self, reader: Reader, cells: dict[str, Cell], default: Mechanism) -> None:
+        self.reader = reader
+        self.cells = cells
+        self.default = default
+        self.seen: dict[int, str] = {}
+        self.totals = 0
+        self.parts = 0
+
+    def resolve(self, operand: Operand, is_total: bool) -> str:
+        """Return the name of the cell that an operand stands for, making the cell if it is a bare value."""
+        if operand.name is not None:
+            if operand.name not in self.cells:
+                raise self.reader.error(self._unknown(operand.name), operand.token.position)
+            return operand.name
+        assert operand.value is not None
+        value = operand.value
+        bare = value.mechanism is None
+        if bare and operand.token.text in self.cells:
+            return operand.token.text  # a cell whose name is a number
+        published = value.published
+        if is_total and published in self.seen:
+            raise self.reader.error(
+                f"{published} already stands in another sum, and it is not clear whether this is the same cell. "
+                f"Name it there, as in `a: {published}`, and write `a = …` here.",
+                operand.token.position,
+            )
+        name = self._next(is_total)
+        self.cells[name] = _cell(self.reader, name, value, self.default)
+        if published is not None:
+            self.seen[published] = name
+        return name
+
+    def _next(self, is_total: bool) -> str:
+        while True:
+            if is_total:
+                self.totals += 1
+                name = "total" if self.totals == 1 else f"total{self.totals}"
+            else:
+                self.parts += 1
+                name = f"part{self.parts}"
+            if name not in self.cells:
+                return name
+
+    def _unknown(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self.cells, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return f"no cell is called {name!r}.{hint} Give it a value first, as in `{name}: 30`."

@@ -1,0 +1,71 @@
+"""The three ways in which unround can fail, told apart.
+
+`InputError` is about what the user gave: it says where, and what to do. `Infeasible` is about the data: no true counts
+fit what was published. `InternalError` is a fault of unround itself.
+"""
+
+from __future__ import annotations
+
+
+class UnroundError(Exception):
+    """The root of every error that unround raises on purpose."""
+
+
+class InputError(UnroundError):
+    """Something given to unround cannot be used as it is.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what to do about it, in one or two sentences.
+    source : str, optional
+        The text that was being read; shown with a caret under the offending spot.
+    line, column : int, optional
+        Where in `source`, both counted from 1.
+    where : str, optional
+        What to call the source: a file's name, or "<text>".
+
+    Examples
+    --------
+    >>> print(InputError("a sum needs parts.", source="48! =", line=1, column=6))
+    <text>, line 1, column 6: a sum needs parts.
+        48! =
+             ^
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        where: str = "<text>",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.source = source
+        self.line = line
+        self.column = column
+        self.where = where
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.message
+        head = f"{self.where}, line {self.line}, column {self.column or 1}: {self.message}"
+        if self.source is None:
+            return head
+        lines = self.source.splitlines() or [""]
+        shown = lines[self.line - 1] if self.line <= len(lines) else ""
+        column = self.column or 1
+        # Tabs stay tabs in the caret's line, so that the two lines keep their alignment.
+        lead = "".join("\t" if c == "\t" else " " for c in shown[: column - 1]).ljust(column - 1)
+        return f"{head}\n    {shown}\n    {lead}^"
+
+
+class Infeasible(UnroundError):  # noqa: N818 - it reads as a verdict on the data, not as an error of the program
+    """No true counts fit what was published."""
+
+
+class InternalError(UnroundError):
+    """A fault of unround itself: please report it with the input that led here."""

@@ -1,0 +1,271 @@
+"""Proofs in words, and the independent checker of their certificates.
+
+The checker shares no code with the engines: it needs the system, the certificate, and the arithmetic of one sum. What a
+certificate looks like is described in `unround.infer.certify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unround.errors import InternalError
+from unround.system import Cell, System
+
+Step = Mapping[str, Any]
+
+NEIGHBOURS = 1_000
+"""Counts beyond the end of a window for which the checker recomputes that they cannot have been published so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A cell's value that holds in every world that fits what was published.
+
+    Parameters
+    ----------
+    cell, value
+        What is proved.
+    text : str
+        The argument, for people.
+    depth : int
+        How many sums follow one upon the other in the longest chain of the argument.
+    rests_on : tuple of str
+        Other proved cells that the argument goes through.
+    steps : list
+        The certificate, for `check_proof`.
+    """
+
+    cell: str
+    value: int
+    text: str
+    depth: int
+    rests_on: tuple[str, ...]
+    steps: Sequence[Step]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "cell": self.cell,
+            "value": self.value,
+            "text": self.text,
+            "depth": self.depth,
+            "rests_on": list(self.rests_on),
+            "steps": list(self.steps),
+        }
+
+
+def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tuple[Proof, ...]:
+    """Put certificates into words, the simplest first.
+
+    Raises
+    ------
+    InternalError
+        If a certificate does not check: an unproved claim must never be shown as proved.
+    """
+    values = {system.cells[i].name: int(steps[-1]["value"]) for i, steps in certificates.items()}
+    proofs = []
+    for i, steps in certificates.items():
+        cell = system.cells[i]
+        proof = Proof(
+            cell.name,
+            values[cell.name],
+            _in_words(system, cell, steps, values),
+            _depth(steps),
+            _rests_on(cell.name, steps, values),
+            steps,
+        )
+        problem = check_proof(system, proof)
+        if problem is not None:
+            raise InternalError(f"the proof of {cell.name} does not check: {problem}")
+        proofs.append(proof)
+    return tuple(sorted(proofs, key=lambda proof: (proof.depth, system.index[proof.cell])))
+
+
+def _depth(steps: Sequence[Step]) -> int:
+    depths: list[int] = []
+    for step in steps:
+        below = max((depths[use - 1] for use in step["uses"]), default=0)
+        depths.append(below + (step["by"] in ("sum", "contradiction")))
+    return max(depths)
+
+
+def _rests_on(name: str, steps: Sequence[Step], values: Mapping[str, int]) -> tuple[str, ...]:
+    """Name the other proved cells whose value, as a sum gave it, the argument uses."""
+    used = [step["cell"] for step in steps if step["by"] == "sum" and values.get(step["cell"]) == step["value"]]
+    return tuple(dict.fromkeys(cell for cell in used if cell != name))
+
+
+# -- in words ---------------------------------------------------------------------------------------------------------
+
+
+def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping[str, int]) -> str:
+    sentences = []
+    for step in steps:
+        if step["by"] == "sum":  # what was published is said where it is used
+            sentences.append(_sum_in_words(system, step, steps))
+        elif step["by"] == "gap":
+            sentences.append(f"{_claim(step)}: it cannot have been published so from the values between.")
+        elif step["by"] == "contradiction":
+            other = "less" if step["bound"] == "low" else "more"
+            sentences.append(f"{_claim(step)}: anything {other} leaves some cell no value ({_size(step)}).")
+    own = [step for step in steps if step["cell"] == cell.name and step["by"] == "published"]
+    if own:
+        sentences.append(f"{_published(system, own[-1:])}.")
+    sentences.append(f"So {cell.name} = {values[cell.name]}.")
+    return " ".join(sentences)
+
+
+def _claim(step: Step) -> str:
+    return f"{step['cell']} {'≥' if step['bound'] == 'low' else '≤'} {step['value']}"
+
+
+def _published(system: System, steps: Sequence[Step]) -> str:
+    """Say what was published, cells with the same bound together: part1, part2 ≥ 16 (20 published)."""
+    groups: dict[str, list[str]] = {}
+    for step in steps:
+        cell = system.cells[system.index[step["cell"]]]
+        sign = "=" if cell.given else "≥" if step["bound"] == "low" else "≤"
+        how = "exact" if cell.given else "not published" if cell.published is None else f"{cell.published} published"
+        groups.setdefault(f" {sign} {step['value']} ({how})", []).append(cell.name)
+    said = [", ".join(names) + bound for bound, names in groups.items()]
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+def _sum_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
+    """Say for example: total = 48 (exact) and part2, part3 ≥ 16 (20 published), so part1 ≤ 48 − 16 − 16 = 16."""
+    used = [steps[use - 1] for use in step["uses"]]
+    sign = " + " if step["cell"] == step["sum"]["total"] else " − "
+    shown = sign.join(str(one["value"]) for one in used)
+    if len(used) > 1:
+        shown += f" = {step['value']}"
+    published = [one for one in used if one["by"] == "published"]
+    because = f"{_published(system, published)}, so " if published else ""
+    return f"{because}{step['cell']} {'≥' if step['bound'] == 'low' else '≤'} {shown}."
+
+
+def _size(step: Step) -> str:
+    count = _leaves(step["refutation"])
+    return "one case" if count == 1 else f"{count} cases"
+
+
+def _leaves(refutation: Mapping[str, Any]) -> int:
+    if "split" in refutation:
+        return _leaves(refutation["split"]["below"]) + _leaves(refutation["split"]["above"])
+    return 1
+
+
+# -- the checker: nothing below this line uses anything above it ------------------------------------------------------
+
+
+def check_proof(system: System, proof: Proof) -> str | None:
+    """Check a certificate against the system alone.
+
+    Returns
+    -------
+    str or None
+        None if the certificate proves what it claims; otherwise what is wrong with it.
+
+    Examples
+    --------
+    >>> import unround
+    >>> system = unround.parse("48! = 20 + 20 + 20")
+    >>> all(check_proof(system, proof) is None for proof in unround.solve(system).proofs)
+    True
+    """
+    known, problem = _checked(system, proof.steps, {})
+    if problem is not None:
+        return problem
+    for side in ("low", "high"):
+        if (proof.cell, side, proof.value) not in known:
+            return f"the {side} bound {proof.value} of {proof.cell} is not among the steps"
+    return None
+
+
+def _checked(
+    system: System, steps: Iterable[Step], supposed: Mapping[tuple[str, str], int]
+) -> tuple[set[tuple[str, str, int]], str | None]:
+    """Go through steps in order; return the bounds they establish, or the first fault."""
+    seen: list[tuple[str, str, int]] = []
+    for step in steps:
+        claim = (step["cell"], step["bound"], step["value"])
+        if any(not 1 <= use <= len(seen) for use in step["uses"]):
+            return set(), f"step {step['step']} uses a step that does not come before it"
+        if step["step"] != len(seen) + 1:
+            return set(), f"step {step['step']} is out of order"
+        used = {(seen[use - 1][0], seen[use - 1][1]): seen[use - 1][2] for use in step["uses"]}
+        if not _holds(system, step, used, supposed):
+            return set(), f"step {step['step']} does not follow: {claim}"
+        seen.append(claim)
+    return set(seen), None
+
+
+def _holds(system: System, step: Step, used: Mapping[tuple[str, str], int], supposed: Mapping[tuple[str, str], int]) -> bool:
+    name, side, value = step["cell"], step["bound"], step["value"]
+    if name not in system.index:
+        return False
+    lower = side == "low"
+    if step["by"] == "published":
+        return _published_says(system.cells[system.index[name]], lower, value, value)
+    if step["by"] == "gap":
+        from_here = used.get((name, side))
+        return from_here is not None and _published_says(system.cells[system.index[name]], lower, from_here, value)
+    if step["by"] == "supposed":
+        here = supposed.get((name, side))
+        return here is not None and (value <= here if lower else value >= here)
+    if step["by"] == "contradiction":
+        opposite = ((name, "high"), value - 1) if lower else ((name, "low"), value + 1)
+        return _refuted(system, step["refutation"], _with(supposed, *opposite))
+    total, parts = step["sum"]["total"], tuple(step["sum"]["parts"])
+    if step["by"] != "sum" or not any((one.total, one.parts) == (total, parts) for one in system.sums):
+        return False
+    other = "high" if lower else "low"
+    if name == total:
+        needed = [(part, side) for part in parts]
+        signs = [1] * len(parts)
+    else:
+        needed = [(total, side), *((part, other) for part in parts if part != name)]
+        signs = [1] + [-1] * (len(needed) - 1)
+    if (name != total and name not in parts) or any(bound not in used for bound in needed):
+        return False
+    limit = sum(sign * used[bound] for sign, bound in zip(signs, needed, strict=True))
+    return bool(value <= limit if lower else value >= limit)
+
+
+def _published_says(cell: Cell, lower: bool, start: int, value: int) -> bool:
+    """Whether the published value rules out every count below (above) `value`, or from `start` up (down) to it."""
+    window = cell.mechanism.window(cell.published)
+    if not window.certain:
+        return lower and value <= 0
+    if start != value:
+        outside = np.arange(start, value) if lower else np.arange(value + 1, start + 1)
+    elif lower:
+        outside = np.arange(max(0, value - NEIGHBOURS), value)
+    else:
+        outside = np.arange(value + 1, value + 1 + NEIGHBOURS)
+    beyond = start != value or (value <= window.low if lower else window.high is not None and value >= window.high)
+    return beyond and not cell.mechanism.likelihood(cell.published, outside).any()
+
+
+def _refuted(system: System, refutation: Mapping[str, Any], supposed: Mapping[tuple[str, str], int]) -> bool:
+    """Whether every case leads to a cell whose lower bound exceeds its upper one."""
+    split = refutation.get("split")
+    if split is not None:
+        below = _with(supposed, (split["cell"], "high"), split["at"])
+        above = _with(supposed, (split["cell"], "low"), split["at"] + 1)
+        return _refuted(system, split["below"], below) and _refuted(system, split["above"], above)
+    known, problem = _checked(system, refutation["steps"], supposed)
+    lows = [value for cell, side, value in known if (cell, side) == (refutation["cell"], "low")]
+    highs = [value for cell, side, value in known if (cell, side) == (refutation["cell"], "high")]
+    return problem is None and bool(lows) and bool(highs) and max(lows) > min(highs)
+
+
+def _with(supposed: Mapping[tuple[str, str], int], key: tuple[str, str], value: int) -> dict[tuple[str, str], int]:
+    """Add a supposition; of two about the same bound the tighter one holds."""
+    here = supposed.get(key)
+    if here is not None:
+        value = max(here, value) if key[1] == "low" else min(here, value)
+    return {**supposed, key: value}

@@ -1,0 +1,5 @@
+"""Inference on one system: a façade that chooses an engine, and the engines behind it."""
+
+from unround.infer.facade import ENGINES, Inference, infer
+
+__all__ = ["ENGINES", "Inference", "infer"]

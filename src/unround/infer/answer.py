@@ -1,0 +1,72 @@
+"""What every engine takes and gives: domains in, an Answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.mechanisms import Window
+from unround.mechanisms.base import FloatArray
+from unround.system import System
+
+Prior = Mapping[str, Mapping[int, float]]
+"""A distribution of true counts for each cell that has one, by name; cells that are left out are flat."""
+
+Marginal = tuple[int, FloatArray]
+"""A cell's lowest possible value, and the probabilities of that value and those that follow it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an engine found out about a system that has at least one solution.
+
+    Parameters
+    ----------
+    solutions : int or None
+        How many assignments of whole numbers fit; None where nothing bounds them, or where they were not counted.
+    marginals : tuple or None
+        One a cell, in the system's order; None for a cell that nothing bounds, or for all where they are not available.
+    best : tuple
+        The likeliest solutions, each with its probability, best first.
+    """
+
+    solutions: int | None
+    marginals: tuple[Marginal | None, ...] | None
+    best: tuple[tuple[tuple[int, ...], float], ...]
+
+
+def domains(system: System, prior: Prior | None) -> tuple[Window, ...]:
+    """Return each cell's possible true counts with their weights: likelihood, times the prior where one is given.
+
+    Raises
+    ------
+    InputError
+        If the prior names no cell of the system, has a negative or infinite weight, or leaves a cell nothing.
+    """
+    if not prior:
+        return system.windows
+    for name in prior:
+        if name not in system.index:
+            raise InputError(f"the prior names {name!r}, but there is no such cell.")
+    return tuple(
+        _weighted(window, prior[cell.name], cell.name) if cell.name in prior else window
+        for cell, window in zip(system.cells, system.windows, strict=True)
+    )
+
+
+def _weighted(window: Window, prior: Mapping[int, float], name: str) -> Window:
+    bad = next((p for p in prior.values() if not 0 <= p < float("inf")), None)
+    if bad is not None:
+        raise InputError(f"the prior of {name!r} has the weight {bad}; weights are finite and not negative.")
+    values = [value for value, p in prior.items() if p > 0 and value in window]
+    if not values:
+        raise InputError(f"the prior of {name!r} rules out every value that its published count leaves possible.")
+    low, high = min(values), max(values)
+    weights = np.zeros(high - low + 1)
+    for value in values:
+        likelihood = 1.0 if window.weights is None else float(window.weights[value - window.low])
+        weights[value - low] = likelihood * prior[value]
+    return Window(low, high, weights, certain=False, holes=not weights.all())

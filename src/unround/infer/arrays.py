@@ -1,0 +1,143 @@
+"""Arithmetic on arrays over counts: one axis for a count, two for a pair of counts.
+
+All terms are non-negative, so nothing cancels and every result is accurate to a few units in the last place, however small
+it is. Only the span of a result that is needed is computed, except for short arrays, where that would take longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from unround.mechanisms.base import FloatArray
+
+Span = tuple[Any, Any]
+"""Where to start and how long to be: two numbers for one axis, two pairs of them for two."""
+
+Convolve = Callable[[FloatArray, FloatArray, Span], FloatArray]
+
+SMALL = 64
+"""Length below which the whole result is computed and cut."""
+
+
+def fit(array: FloatArray, span: Span) -> FloatArray:
+    """Cut or pad with zeros, so that the result starts at span[0] (negative: before the array) and has length span[1]."""
+    start, length = span
+    if array.ndim == 2:
+        return _fit_pair(array, start, length)
+    stop = start + length
+    size = array.size
+    if start >= 0 and stop <= size:
+        return array[start:stop]
+    out = np.zeros(length)
+    first = start if start > 0 else 0
+    last = stop if stop < size else size
+    if last > first:
+        out[first - start : last - start] = array[first:last]
+    return out
+
+
+def _fit_pair(array: FloatArray, start: tuple[int, int], length: tuple[int, int]) -> FloatArray:
+    (r, c), (height, width) = start, length
+    rows, columns = array.shape
+    if r >= 0 and c >= 0 and r + height <= rows and c + width <= columns:
+        return array[r : r + height, c : c + width]
+    out = np.zeros((height, width))
+    r0, r1 = max(r, 0), min(r + height, rows)
+    c0, c1 = max(c, 0), min(c + width, columns)
+    if r1 > r0 and c1 > c0:
+        out[r0 - r : r1 - r, c0 - c : c1 - c] = array[r0:r1, c0:c1]
+    return out
+
+
+def flip(array: FloatArray) -> FloatArray:
+    """Reverse every axis."""
+    return array[::-1] if array.ndim == 1 else array[::-1, ::-1]
+
+
+def convolve(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
+    """Return a span of Σ_k a[k] × b[i − k], counted from i = 0."""
+    if a.ndim == 1 and a.size < SMALL and b.size < SMALL:
+        return fit(np.correlate(a, b[::-1], "full"), span)
+    return _valid(fit(a, _padded(span, b)), flip(b))
+
+
+def correlate(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
+    """Return a span of Σ_k a[i + k] × b[k], counted from the first i where it is not zero: 1 − len(b)."""
+    if a.ndim == 1 and a.size < SMALL and b.size < SMALL:
+        return fit(np.correlate(a, b, "full"), span)
+    return _valid(fit(a, _padded(span, b)), b)
+
+
+def convolve_max(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
+    """Return a span of max_k a[k] × b[i − k], counted from i = 0."""
+    big, small = fit(a, _padded(span, b)), flip(b)
+    if big.ndim == 2:
+        height, width = big.shape[0] - small.shape[0] + 1, big.shape[1] - small.shape[1] + 1
+        out = np.zeros((height, width))
+        product = np.empty((height, width))
+        for r, c in zip(*np.nonzero(small), strict=True):
+            np.multiply(big[r : r + height, c : c + width], small[r, c], out=product)
+            np.maximum(out, product, out=out)
+        return out
+    size = big.size - small.size + 1
+    if small.size <= size:
+        out = np.asarray(big[:size] * small[0])
+        for k in range(1, small.size):
+            np.maximum(out, big[k : k + size] * small[k], out=out)
+        return out
+    return np.array([(big[i : i + small.size] * small).max() for i in range(size)])
+
+
+def _padded(span: Span, b: FloatArray) -> Span:
+    """Return the span of the other array that a span of the result depends on."""
+    start, length = span
+    if b.ndim == 1:
+        return start - b.size + 1, length + b.size - 1
+    rows, columns = b.shape
+    return (start[0] - rows + 1, start[1] - columns + 1), (length[0] + rows - 1, length[1] + columns - 1)
+
+
+def _valid(big: FloatArray, small: FloatArray) -> FloatArray:
+    """Return Σ_k big[i + k] × small[k] for every i where all terms exist."""
+    if big.ndim == 1:
+        return np.correlate(big, small, "valid")
+    # As one matrix product: a band of rows of `big` is a contiguous run of its memory, and shifting `small` along that
+    # run by j columns gives column j of the other factor.
+    rows, columns = small.shape
+    width = big.shape[1]
+    out_rows, out_columns = big.shape[0] - rows + 1, width - columns + 1
+    run = np.zeros(out_columns - 1 + rows * width)
+    run[out_columns - 1 :].reshape(rows, width)[:, :columns] = small
+    step = run.itemsize
+    shifted = as_strided(run[out_columns - 1 :], (rows * width, out_columns), (step, -step))
+    bands = as_strided(np.ascontiguousarray(big), (out_rows, rows * width), (width * step, step))
+    return np.asarray(np.ascontiguousarray(bands) @ np.ascontiguousarray(shifted))
+
+
+def along_diagonals(vector: FloatArray, rows: int, columns: int) -> FloatArray:
+    """Return the matrix whose entry (i, j) is vector[i + j]."""
+    step = vector.strides[0]
+    return np.asarray(as_strided(vector, (rows, columns), (step, step)))
+
+
+def sum_diagonals(matrix: FloatArray) -> FloatArray:
+    """Return Σ matrix[i, j] over i + j = k, for every k."""
+    return np.asarray(_skewed(matrix).sum(axis=0))
+
+
+def max_diagonals(matrix: FloatArray) -> FloatArray:
+    """Return max matrix[i, j] over i + j = k, for every k."""
+    return np.asarray(_skewed(matrix).max(axis=0))
+
+
+def _skewed(matrix: FloatArray) -> FloatArray:
+    """Move row i to the right by i, so that diagonals become columns."""
+    rows, columns = matrix.shape
+    wide = np.zeros((rows, rows + columns))
+    wide[:, :columns] = matrix
+    # Read with rows one shorter, every row starts one column to the right of the row above it.
+    return wide.ravel()[: rows * (rows + columns - 1)].reshape(rows, rows + columns - 1)

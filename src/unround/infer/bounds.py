@@ -1,0 +1,205 @@
+"""Bounds by propagation: what each sum says about its cells, until nothing changes any more.
+
+For one sum, the total is at least the sum of the parts' lower bounds, and a part is at most the total's upper bound less the
+other parts' lower bounds; likewise the other way round. On acyclic systems and on trees crossed with sex the fixpoint is
+tight; on any system it is sound. Written down step by step it is also what a person can redo on paper, and so it
+is the material of proofs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
+
+from unround.mechanisms import Window
+
+Equations = tuple[tuple[int, tuple[int, ...]], ...]
+Side = Literal["low", "high"]
+
+UNBOUNDED = 1 << 62
+"""Stands for "no upper bound" in lists of integers; larger than any count, so that arithmetic needs no special case."""
+
+MOST_VISITS = 10_000
+"""Visits of one sum, on average, after which propagation stops: sound as it is, if not yet tight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One bound that follows from earlier ones. `uses` names them by their place in the trace; -1 is what was published.
+
+    `equation` is the sum that gives it; None says that the window has no value between the earlier bound and this one.
+    """
+
+    cell: int
+    side: Side
+    value: int
+    equation: int | None
+    uses: tuple[tuple[int, Side, int], ...]
+
+
+@dataclass(slots=True)
+class Trace:
+    """Every improvement that propagation made, in order, and which step holds each current bound."""
+
+    steps: list[Step] = field(default_factory=list)
+    latest: dict[tuple[int, Side], int] = field(default_factory=dict)
+
+    def holding(self, used: list[tuple[int, Side]]) -> tuple[tuple[int, Side, int], ...]:
+        """Name the steps that hold these bounds now."""
+        return tuple((cell, side, self.latest.get((cell, side), -1)) for cell, side in used)
+
+    def add(self, step: Step) -> None:
+        """Record that a bound moved."""
+        self.steps.append(step)
+        self.latest[step.cell, step.side] = len(self.steps) - 1
+
+
+@dataclass(slots=True)
+class Bounds:
+    """Lower and upper bounds of every cell (`UNBOUNDED` where there is none), tightened in place by `propagate`."""
+
+    lows: list[int]
+    highs: list[int]
+    holes: dict[int, list[int]]
+
+    @classmethod
+    def of(cls, windows: Sequence[Window]) -> Bounds:
+        """Start from the windows alone."""
+        lows = [window.low for window in windows]
+        highs = [UNBOUNDED if window.high is None else window.high for window in windows]
+        return cls(lows, highs, {i: list(window) for i, window in enumerate(windows) if window.holes})
+
+    def copy(self) -> Bounds:
+        """Return bounds that can be tightened without touching these."""
+        return Bounds(self.lows.copy(), self.highs.copy(), self.holes)
+
+    def fix(self, cell: int, value: int) -> None:
+        """Suppose that a cell has this value."""
+        self.lows[cell] = self.highs[cell] = value
+
+
+def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None, start: Sequence[int] | None = None) -> bool:
+    """Tighten bounds by the sums until nothing changes.
+
+    Parameters
+    ----------
+    equations : tuple
+        The sums, as (total, parts) in positions of cells.
+    bounds : Bounds
+        Tightened in place.
+    trace : Trace, optional
+        Receives every step, for proofs.
+    start : sequence of int, optional
+        The equations to look at first; all unless said. Others follow as their cells change.
+
+    Returns
+    -------
+    bool
+        False as soon as some cell has no value left; the trace then ends in the step that showed it.
+
+    Notes
+    -----
+    Time is linear in the cells of the sums visited; an acyclic system needs each sum about twice.
+    """
+    lows, highs, holes = bounds.lows, bounds.highs, bounds.holes
+    touching = _touching(equations)
+    for cell in holes:
+        _snap(cell, lows, highs, holes[cell], trace)
+        if lows[cell] > highs[cell]:
+            return False
+    queue = deque(range(len(equations)) if start is None else start)
+    waiting = set(queue)
+    budget = MOST_VISITS * len(equations)
+    while queue and budget:
+        budget -= 1
+        e = queue.popleft()
+        waiting.discard(e)
+        changed = _revise(e, equations[e], lows, highs, trace)
+        for cell in changed:
+            again = cell in holes and _snap(cell, lows, highs, holes[cell], trace)
+            if lows[cell] > highs[cell]:
+                return False
+            for other in touching[cell]:
+                if other not in waiting and (again or other != e):
+                    waiting.add(other)
+                    queue.append(other)
+    return True
+
+
+@lru_cache(maxsize=256)
+def _touching(equations: Equations) -> dict[int, list[int]]:
+    """Return the equations that each cell is in."""
+    touching: dict[int, list[int]] = {}
+    for e, (total, parts) in enumerate(equations):
+        for cell in (total, *parts):
+            touching.setdefault(cell, []).append(e)
+    return touching
+
+
+def _revise(
+    e: int, equation: tuple[int, tuple[int, ...]], lows: list[int], highs: list[int], trace: Trace | None
+) -> list[int]:
+    """Apply one sum to the bounds of its cells, and return the cells whose bounds moved."""
+    total, parts = equation
+    low_sum = high_sum = 0
+    for part in parts:
+        low_sum += lows[part]
+        high_sum += highs[part]
+    changed = []
+    low, high = lows[total], highs[total]
+    if low_sum > low:
+        low = lows[total] = low_sum
+        changed.append(total)
+        if trace is not None:
+            trace.add(Step(total, "low", low, e, trace.holding([(part, "low") for part in parts])))
+    if high_sum < high:
+        high = highs[total] = high_sum
+        changed.append(total)
+        if trace is not None:
+            trace.add(Step(total, "high", high, e, trace.holding([(part, "high") for part in parts])))
+    # Each part gets what the total leaves when all the others are at their opposite ends. With one unbounded part
+    # UNBOUNDED cancels out of `high_sum - highs[part]`; with two it makes the new bound harmlessly low.
+    spare = high - low_sum if high < UNBOUNDED else UNBOUNDED
+    need = low - high_sum
+    steps = []
+    for part in parts:
+        part_low, part_high = lows[part], highs[part]
+        if spare < UNBOUNDED and part_low + spare < part_high:
+            highs[part] = part_low + spare
+            changed.append(part)
+            if trace is not None:
+                used: list[tuple[int, Side]] = [(other, "low") for other in parts if other != part]
+                steps.append(Step(part, "high", highs[part], e, trace.holding([(total, "high"), *used])))
+        if need + part_high > part_low:
+            lows[part] = need + part_high
+            changed.append(part)
+            if trace is not None:
+                used = [(other, "high") for other in parts if other != part]
+                steps.append(Step(part, "low", lows[part], e, trace.holding([(total, "low"), *used])))
+    if trace is not None:
+        # Only now, so that every step names the bounds from before this sum was applied, which it was computed from.
+        for step in steps:
+            trace.add(step)
+    return changed
+
+
+def _snap(cell: int, lows: list[int], highs: list[int], values: list[int], trace: Trace | None) -> bool:
+    """Move bounds that fell into a hole to the next possible value; say whether one moved.
+
+    Beyond the last possible value a bound moves past the opposite one: nothing is left.
+    """
+    low, high = lows[cell], highs[cell]
+    above = bisect_left(values, low)
+    below = bisect_right(values, high) - 1
+    lows[cell] = values[above] if above < len(values) else max(low, values[-1] + 1)
+    highs[cell] = values[below] if below >= 0 else min(high, values[0] - 1)
+    if trace is not None:
+        if lows[cell] > low:
+            trace.add(Step(cell, "low", lows[cell], None, trace.holding([(cell, "low")])))
+        if highs[cell] < high:
+            trace.add(Step(cell, "high", highs[cell], None, trace.holding([(cell, "high")])))
+    return (lows[cell], highs[cell]) != (low, high)

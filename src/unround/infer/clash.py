@@ -1,0 +1,314 @@
+"""The smallest clash: which published cells and which sums cannot hold together.
+
+Where a system has no solution, somebody has to find out why: a sum that does not hold, a total that is not exact, a
+wrong base. The fewest cells and sums that already contradict each other are the place to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from unround.errors import InputError, InternalError
+from unround.infer.bounds import Bounds, Equations, propagate
+from unround.infer.enumerate import cpsat_feasible
+from unround.mechanisms import Window
+from unround.system import Sum, System
+
+EFFORT = 300_000
+"""Cells and sums looked at, counted once a question, after which the search for a smaller clash ends."""
+
+SEARCH_COST = 5
+"""How many times more a question costs if propagation cannot answer it and CP-SAT has to."""
+
+SMALLEST = 3
+"""No clash has fewer members: two cells and a sum, or a cell and two sums."""
+
+FREE = Window(0, None, None)
+"""What is left of a cell that is not in a clash: any count."""
+
+Members = frozenset[int]
+"""Cells by their position, and sums by the number of cells plus their position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """Published cells and sums that cannot hold together, though any of them left out the others could.
+
+    Parameters
+    ----------
+    cells : tuple of str
+        The cells, in the system's order. All others may have any count.
+    sums : tuple of Sum
+        The sums, in the system's order.
+    minimum : bool
+        Whether no clash of the system has fewer cells and sums; False where the search for one was given up.
+    """
+
+    cells: tuple[str, ...]
+    sums: tuple[Sum, ...]
+    minimum: bool = True
+
+
+def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
+    """Find the fewest published cells and sums of a system that cannot hold together.
+
+    Of several equally small ones, a clash within one sum goes first, then the one whose cells come first.
+
+    Parameters
+    ----------
+    system : System
+        A system without solution.
+    effort : int
+        How long to look for a smaller clash than the first one found, in cells and sums looked at.
+
+    Raises
+    ------
+    InputError
+        If the system has a solution, so that nothing clashes.
+
+    Examples
+    --------
+    >>> from unround.equations import parse
+    >>> smallest_clash(parse("10! = 50 + 50 + 50")).cells
+    ('total', 'part1')
+
+    Notes
+    -----
+    A clash within one sum is read off its bounds. To see whether there is a smaller one that spans several, and to
+    find it, smallest sets are guessed that touch every known correction (a set of cells and sums whose removal lets
+    the rest hold): one that holds leads to another correction, and the first that does not hold is the smallest.
+
+    References
+    ----------
+    A. Ignatiev, A. Previti, M. Liffiton, J. Marques-Silva: Smallest MUS extraction with minimal hitting set dualization.
+    CP 2015.
+    """
+    oracle = _Oracle(system)
+    best = min(filter(None, map(oracle.within_sum, range(len(system.sums)))), key=_rank, default=None)
+    if best is not None and len(best) == SMALLEST:
+        return _clash(system, best, minimum=True)
+    minimum = True
+    for component in _components(system):
+        members = oracle.members(component)
+        if oracle.holds(members):
+            continue
+        if best is None:
+            best = _irreducible(oracle, members)
+        best, proved = _smaller(oracle, members, best, effort)
+        minimum = minimum and proved
+    if best is None:
+        raise InputError("the system has a solution: nothing in it clashes.")
+    return _clash(system, best, minimum)
+
+
+def _clash(system: System, members: Members, minimum: bool) -> Clash:
+    cells = len(system.cells)
+    return Clash(
+        tuple(system.cells[m].name for m in sorted(members) if m < cells),
+        tuple(system.sums[m - cells] for m in sorted(members) if m >= cells),
+        minimum,
+    )
+
+
+def _rank(members: Members) -> tuple[int, list[int]]:
+    return len(members), sorted(members)
+
+
+def _components(system: System) -> list[list[int]]:
+    """Return the sums in groups that share no cell with each other."""
+    group: dict[int, list[int]] = {}
+    for e, (total, parts) in enumerate(system.equations):
+        merged = [e]
+        for other in {id(group[cell]): group[cell] for cell in (total, *parts) if cell in group}.values():
+            merged += other
+        for one in merged:
+            total, parts = system.equations[one]
+            group.update(dict.fromkeys((total, *parts), merged))
+    return [sorted(sums) for sums in {id(sums): sums for sums in group.values()}.values()]
+
+
+class _Oracle:
+    """Answers whether some cells and sums can hold together, and keeps count of the effort."""
+
+    def __init__(self, system: System) -> None:
+        self.cells = len(system.cells)
+        self.equations = system.equations
+        self.windows = system.windows
+        # A cell that may have any count contradicts nothing.
+        self.says = [window.low > 0 or window.high is not None for window in system.windows]
+        self.solid = [window.weights is None or bool(window.weights.all()) for window in system.windows]
+        self.known: dict[Members, bool] = {}
+        self.effort = 0
+
+    def members(self, sums: Sequence[int]) -> Members:
+        """Return these sums and every cell of theirs that says something."""
+        used = {cell for e in sums for cell in (self.equations[e][0], *self.equations[e][1])}
+        return frozenset(cell for cell in used if self.says[cell]) | {self.cells + e for e in sums}
+
+    def holds(self, members: Members) -> bool:
+        """Say whether these sums have a solution with these cells as published and any counts for the others."""
+        if members not in self.known:
+            self.known[members] = self._holds(members)
+        return self.known[members]
+
+    def _holds(self, members: Members) -> bool:
+        sums = [self.equations[m - self.cells] for m in sorted(members) if m >= self.cells]
+        used = sorted({cell for total, parts in sums for cell in (total, *parts)})
+        at = {cell: i for i, cell in enumerate(used)}
+        equations: Equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
+        domains = [self.windows[cell] if cell in members else FREE for cell in used]
+        cost = len(used) + len(sums)
+        self.effort += cost
+        if not propagate(equations, Bounds.of(domains)):
+            return False
+        if all(self.solid[cell] for cell in used if cell in members) and _is_forest(equations, domains):
+            return True
+        self.effort += SEARCH_COST * cost
+        return cpsat_feasible(equations, domains)
+
+    def within_sum(self, e: int) -> Members | None:
+        """Return the smallest clash within one sum, or None.
+
+        Either the total is less than some parts add up to, the largest of which then suffice; or it is out of reach
+        for all parts together, and each is needed, since one that could have any count could fill the gap.
+        """
+        total, parts = self.equations[e]
+        high = self.windows[total].high
+        if high is not None:
+            chosen: list[int] = []
+            for part in sorted(parts, key=lambda p: (-self.windows[p].low, p)):
+                chosen.append(part)
+                if sum(self.windows[p].low for p in chosen) > high:
+                    return frozenset({total, *chosen, self.cells + e})
+        whole = self.members([e])
+        return None if self.holds(whole) else whole
+
+
+def _is_forest(equations: Equations, domains: Sequence[Window]) -> bool:
+    """Say whether the sums close no loop; then bounds that propagation leaves are attained, unless windows have holes.
+
+    A cell with one value carries nothing from one sum to another, so that no loop goes through it.
+    """
+    root = list(range(len(domains) + len(equations)))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node
+
+    for e, (total, parts) in enumerate(equations):
+        for cell in (total, *parts):
+            if domains[cell].low == domains[cell].high:
+                continue
+            a, b = find(cell), find(len(domains) + e)
+            if a == b:
+                return False
+            root[a] = b
+    return True
+
+
+def _irreducible(oracle: _Oracle, members: Members) -> Members:
+    """Return a clash of which every member is needed: first as few sums as go with all cells, then cells."""
+    cells = frozenset(m for m in members if m < oracle.cells)
+    sums = _needed(oracle.holds, cells, sorted(members - cells))
+    sums_only = frozenset(sums)
+    involved = oracle.members([m - oracle.cells for m in sums]) - sums_only
+    return sums_only | frozenset(_needed(oracle.holds, sums_only, sorted(involved)))
+
+
+def _needed(holds: Callable[[Members], bool], given: Members, items: list[int]) -> list[int]:
+    """Return which items contradict the given members, none of them in vain; earlier ones are preferred.
+
+    This is QuickXplain (U. Junker, AAAI 2004): it needs about 2·k·log(n/k) questions for k of n items.
+    """
+
+    def explain(base: Members, added: bool, rest: list[int]) -> list[int]:
+        if added and not holds(base):
+            return []
+        if len(rest) == 1:
+            return rest
+        first, second = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+        late = explain(base | frozenset(first), True, second)
+        early = explain(base | frozenset(late), bool(late), first)
+        return early + late
+
+    return explain(given, True, items)
+
+
+def _smaller(oracle: _Oracle, members: Members, best: Members, effort: int) -> tuple[Members, bool]:
+    """Look for a smaller clash than the best known; say whether what is returned is as small as any."""
+    corrections: list[Members] = []
+    while True:
+        guess = _smallest_hitting(oracle, members, corrections, len(best) - 1)
+        if guess is None:
+            return best, True
+        if not oracle.holds(guess):
+            return guess, True
+        if oracle.effort > effort:
+            return best, False
+        # What other corrections name already is let in first, so that corrections overlap little and
+        # each demands another member.
+        named = frozenset().union(*corrections) - guess
+        order = [*sorted(named), *sorted(members - named - guess)]
+        corrections.append(_correction(oracle.holds, guess, order))
+
+
+def _correction(holds: Callable[[Members], bool], kept: Members, rest: list[int]) -> Members:
+    """Let in as many members as hold together with those kept, in this order, and return the ones left out."""
+    out = []
+    while not holds(kept | frozenset(rest)):
+        # The longest beginning that still holds, by halving: `low` members do, `high` do not.
+        low, high = 0, len(rest)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if holds(kept | frozenset(rest[:middle])) else (low, middle)
+        kept |= frozenset(rest[:low])
+        out.append(rest[low])
+        rest = rest[low + 1 :]
+    return frozenset(out)
+
+
+def _smallest_hitting(oracle: _Oracle, members: Members, corrections: Iterable[Members], most: int) -> Members | None:
+    """Return the smallest set with a member of every correction, if one of at most `most` members could be a clash.
+
+    Members without effect are ruled out beforehand: a cell in none of the sums; a sum whose total appears nowhere
+    else, or none of whose parts does.
+    """
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    order = sorted(members)
+    chosen = {m: model.new_bool_var("") for m in order}
+    sums_of: dict[int, list[int]] = {}
+    for m in order:
+        if m >= oracle.cells:
+            total, parts = oracle.equations[m - oracle.cells]
+            for cell in (total, *parts):
+                sums_of.setdefault(cell, []).append(m)
+    for m in order:
+        if m < oracle.cells:
+            model.add_bool_or([~chosen[m], *(chosen[one] for one in sums_of[m])])
+            continue
+        total, parts = oracle.equations[m - oracle.cells]
+        for side in ((total,), parts):
+            reasons = [chosen[cell] for cell in side if cell in chosen]
+            reasons += [chosen[one] for cell in side for one in sums_of[cell] if one != m]
+            model.add_bool_or([~chosen[m], *reasons])
+    for correction in corrections:
+        model.add_bool_or([chosen[m] for m in sorted(correction)])
+    size = cp_model.LinearExpr.sum(list(chosen.values()))
+    model.add_linear_constraint(size, SMALLEST, max(most, 0))
+    # Fewest members first, then those that come early.
+    model.minimize(size * (len(order) ** 2) + sum(place * chosen[m] for place, m in enumerate(order)))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    status = solver.solve(model)
+    oracle.effort += SEARCH_COST * len(order)
+    if status == cp_model.INFEASIBLE:
+        return None
+    if status != cp_model.OPTIMAL:
+        raise InternalError(f"CP-SAT stopped without an answer ({solver.status_name(status)}).")
+    return frozenset(m for m in order if solver.boolean_value(chosen[m]))

@@ -1,0 +1,223 @@
+"""The façade: takes a system, chooses an engine, and says why.
+
+| engine   | exact for                             | gives                                          | cost             |
+|----------|---------------------------------------|------------------------------------------------|------------------|
+| `tree`   | sums without loops; trees × one split | bounds, count, distributions, best solutions   | linear in cells  |
+| `cutset` | loops that few values cut open        | the same                                       | values × a tree  |
+| `cp-sat` | any system                            | the same if all can be listed, else the bounds | grows with loops |
+| `z3`     | any system with few solutions         | the same; the paper's method                   | grows faster     |
+| `brute`  | small systems                         | the same in exact fractions: the reference     | exponential      |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.infer.answer import Answer, Prior, domains
+from unround.infer.bounds import UNBOUNDED, Bounds, propagate
+from unround.infer.cutset import cut_cells, solve_by_cutset
+from unround.infer.plan import plan_for
+from unround.infer.tree import Impossible, TooWide, Tree
+from unround.mechanisms import Window
+from unround.mechanisms.base import FloatArray
+from unround.system import System
+
+ENGINES = ("auto", "tree", "cutset", "cp-sat", "z3", "brute")
+
+MOST_LISTED = 20_000
+"""Solutions that are listed one by one before an engine gives up on probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What was inferred about a system, and how.
+
+    Parameters
+    ----------
+    feasible : bool
+        Whether any true counts fit. If not, everything else is empty.
+    engine, why : str
+        Which engine answered, and why it was chosen.
+    lows, highs : tuple
+        Tight bounds of every cell; a high of None says that nothing bounds it.
+    answer : Answer or None
+        The count, the distributions and the best solutions; None where probabilities are not available.
+    """
+
+    feasible: bool
+    engine: str
+    why: str
+    lows: tuple[int, ...] = ()
+    highs: tuple[int | None, ...] = ()
+    answer: Answer | None = None
+
+
+def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, top: int = 5) -> Inference:
+    """Work out what a system's true counts can be.
+
+    Parameters
+    ----------
+    system : System
+        The cells and sums.
+    engine : str
+        One of `ENGINES`; "auto" takes the tree wherever it is exact.
+    prior : mapping, optional
+        For each cell that has one, a distribution of its true count; flat unless given.
+    top : int
+        How many of the best solutions to return.
+
+    Raises
+    ------
+    InputError
+        If the engine is unknown, not installed, or not able to solve this system.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"there is no engine {engine!r}. Choose one of {', '.join(ENGINES)}.")
+    windows = domains(system, prior)
+    if engine == "brute":
+        return _by_brute(system, prior, top)
+    bounds = Bounds.of(windows)
+    if not propagate(system.equations, bounds):
+        return Inference(False, "bounds", "the bounds already contradict each other")
+    if engine in ("auto", "tree"):
+        found = _by_tree(system, windows, bounds, top)
+        if found is not None:
+            return found
+        if engine == "tree":
+            raise InputError(
+                "the tree engine needs sums without loops, or one two-way split that crosses a tree, and windows that are "
+                "not too wide. Use --engine auto."
+            )
+    if engine in ("auto", "cutset"):
+        found = _by_cutset(system, windows, bounds, top)
+        if found is not None:
+            return found
+        if engine == "cutset":
+            raise InputError("the cells that would have to be cut have too many values together. Use --engine auto.")
+    return _by_listing(system, windows, bounds, engine, top)
+
+
+def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> Inference | None:
+    """Answer by the tree engine; None where it cannot."""
+    lows, highs = bounds.lows, bounds.highs
+    equations = system.equations
+    unbounded = [i for i, high in enumerate(highs) if high >= UNBOUNDED]
+    if unbounded:
+        # A sum with a cell that nothing bounds says nothing about the others: whatever they are, it can make up for it.
+        open_ended = set(unbounded)
+        equations = tuple([e for e in equations if open_ended.isdisjoint((e[0], *e[1]))])
+        lows, highs = lows.copy(), highs.copy()
+        for i in unbounded:
+            highs[i] = lows[i]
+    fixed = frozenset([i for i, low in enumerate(lows) if low == highs[i]])
+    plan = plan_for(len(lows), equations, fixed)
+    if plan is None:
+        return None
+    weights = [_cut(window, lows[i], highs[i]) for i, window in enumerate(windows)]
+    try:
+        tree = Tree(plan, lows, weights)
+        answer = tree.solve(0 if unbounded else top)
+    except TooWide:
+        return None
+    except Impossible:
+        return Inference(False, "tree", "no combination of the possible values adds up")
+    why = "the sums have no loops" if not plan.has_pairs else "one two-way split runs through all sums: pairs have no loops"
+    if unbounded:
+        return _open_ended(bounds, unbounded, answer, why)
+    if bounds.holes or plan.has_pairs:
+        _trim(answer, lows, highs)
+    return Inference(True, "tree", why, tuple(lows), tuple(highs), answer)
+
+
+def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> Inference | None:
+    """Answer by cutting loops open; None where that is too much work."""
+    if max(bounds.highs) >= UNBOUNDED:
+        return None
+    found = cut_cells(system.equations, bounds.lows, bounds.highs)
+    if found is None:
+        return None
+    cut, plan = found
+    weights = [_cut(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
+    try:
+        answer = solve_by_cutset(system.equations, bounds, weights, cut, plan, top)
+    except TooWide:
+        return None
+    except Impossible:
+        return Inference(False, "cutset", "no combination of the possible values adds up")
+    names = ", ".join(system.cells[i].name for i in cut)
+    return _from_answer(answer, "cutset", f"the sums form loops, cut open at {names}")
+
+
+def _open_ended(bounds: Bounds, unbounded: list[int], answer: Answer, why: str) -> Inference:
+    assert answer.marginals is not None
+    marginals = [None if i in unbounded else marginal for i, marginal in enumerate(answer.marginals)]
+    highs = tuple(None if high >= UNBOUNDED else high for high in bounds.highs)
+    return Inference(True, "tree", why, tuple(bounds.lows), highs, Answer(None, tuple(marginals), ()))
+
+
+def _trim(answer: Answer, lows: list[int], highs: list[int]) -> None:
+    """Where windows have holes, a bound may be out of reach although every single sum allows it."""
+    assert answer.marginals is not None
+    for i, marginal in enumerate(answer.marginals):
+        assert marginal is not None
+        low, probabilities = marginal
+        there = np.flatnonzero(probabilities)
+        lows[i], highs[i] = low + int(there[0]), low + int(there[-1])
+
+
+def _cut(window: Window, low: int, high: int) -> FloatArray:
+    if window.weights is None:
+        return np.ones(high - low + 1)
+    start = low - window.low
+    return window.weights[start : start + high - low + 1]
+
+
+def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
+    from unround.infer.brute import answer
+
+    found = answer(system, prior, top)
+    if found is None:
+        return Inference(False, "brute", "no assignment fits")
+    return _from_answer(found, "brute", "every assignment was tried, in exact fractions")
+
+
+def _by_listing(system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, top: int) -> Inference:
+    """Answer by listing solutions, or by bounds alone if they are too many."""
+    from unround.infer.enumerate import cpsat_bounds, cpsat_solutions, weigh, z3_solutions
+
+    equations = system.equations
+    tight = tuple(
+        Window(low, None, None, window.certain)
+        if high >= UNBOUNDED
+        else Window(low, high, _cut(window, low, high), window.certain, window.holes)
+        for window, low, high in zip(windows, bounds.lows, bounds.highs, strict=True)
+    )
+    loops = "the sums form loops" if engine == "auto" else "as asked"
+    name = "cp-sat" if engine == "auto" else engine
+    if all(window.high is not None for window in tight):
+        listed = (z3_solutions if engine == "z3" else cpsat_solutions)(equations, tight, MOST_LISTED)
+        if listed is not None:
+            if not len(listed):
+                return Inference(False, name, "no assignment fits")
+            return _from_answer(weigh(listed, tight, top), name, f"{loops}; all solutions could be listed")
+    if engine == "z3":
+        raise InputError(f"there are more than {MOST_LISTED:,} solutions, too many for z3. Use --engine auto.")
+    found = cpsat_bounds(equations, tight)
+    if found is None:
+        return Inference(False, name, "no assignment fits")
+    why = f"{loops} and there are over {MOST_LISTED:,} solutions: bounds are exact, probabilities are not available yet"
+    return Inference(True, name, why, tuple(found[0]), tuple(found[1]))
+
+
+def _from_answer(answer: Answer, engine: str, why: str) -> Inference:
+    assert answer.marginals is not None
+    lows, highs = [], []
+    for marginal in answer.marginals:
+        assert marginal is not None
+        there = np.flatnonzero(marginal[1])
+        lows.append(marginal[0] + int(there[0]))
+        highs.append(marginal[0] + int(there[-1]))
+    return Inference(True, engine, why, tuple(lows), tuple(highs), answer)

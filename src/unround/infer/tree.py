@@ -1,0 +1,294 @@
+"""The tree engine: exact sum-product on any acyclic set of sums, and on trees crossed with a two-way split.
+
+Messages go up the plan once, from children to parents, and down once. Going up with every weight set to 1 counts the
+solutions; going up with the maximum in the place of the sum prepares the search for the best ones (`best`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from unround.infer.answer import Answer, Marginal
+from unround.infer.arrays import (
+    Convolve,
+    along_diagonals,
+    convolve,
+    convolve_max,
+    correlate,
+    fit,
+    flip,
+    max_diagonals,
+    sum_diagonals,
+)
+from unround.infer.best import best_solutions
+from unround.infer.chain import Chain, chain, pair_chain
+from unround.infer.count import count_solutions
+from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL, End, Link, Plan
+from unround.mechanisms.base import FloatArray
+
+MOST_WORK = 3_000_000_000
+"""Multiplications in one pass above which the tree engine declines: about ten seconds."""
+
+CERTAIN = np.ones(1)
+
+SCALE_EVERY = 32
+"""Children of one link after which their partial sums are scaled back towards 1."""
+
+
+class TooWide(Exception):  # noqa: N818 - a reason to choose another engine, not a fault
+    """The windows are too wide for exact messages."""
+
+
+class Impossible(Exception):  # noqa: N818 - a finding about the data, not a fault
+    """No combination of the cells' values satisfies the sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Algebra:
+    """How messages combine: by sums of products, or by the largest of them."""
+
+    convolve: Convolve
+    reduce: Callable[..., FloatArray]
+    diagonals: Callable[[FloatArray], FloatArray]
+
+
+SUM = Algebra(convolve, np.add.reduce, sum_diagonals)
+MAX = Algebra(convolve_max, np.maximum.reduce, max_diagonals)
+
+
+@dataclass(slots=True)
+class Pass:
+    """What going up once left behind: per link the children's arrays and their partial sums, and every node's belief."""
+
+    arrays: list[list[FloatArray]]
+    partial: list[list[FloatArray]]
+    messages: list[FloatArray]
+    belief: list[FloatArray]
+    exponent: int
+
+
+class Tree:
+    """A plan together with the numbers of one system.
+
+    Parameters
+    ----------
+    plan : Plan
+        How messages travel.
+    lows : list of int
+        Every cell's least possible value.
+    weights : list of array
+        The weights of that value and those that follow it.
+
+    Raises
+    ------
+    TooWide
+        If exact messages would take too long.
+    """
+
+    sum = SUM
+
+    def __init__(self, plan: Plan, lows: list[int], weights: list[FloatArray]) -> None:
+        self.plan = plan
+        self.lows = lows
+        self.weights = weights
+        self.order: list[tuple[End, ...]] = []
+        self.evidence = (0.0, 0)  # the weight of all solutions together, once they are solved: mantissa × 2^exponent
+        self.chains: list[Chain] = [self._chain(link) for link in plan.links]
+        if sum([one.work for one in self.chains]) > MOST_WORK:
+            raise TooWide
+        # No product of this many weights can leave the range of doubles: then nothing needs to be scaled.
+        smallest = np.minimum.reduce(np.concatenate(weights))
+        self.tame = bool(smallest > 0) and math.log2(smallest) * len(weights) > -900 and len(weights) < 200
+
+    def solve(self, top: int) -> Answer:
+        """Return the number of solutions, every cell's distribution, and the `top` best solutions."""
+        local = [self._local(n) for n in range(len(self.plan.nodes))]
+        up = self.upward(local, SUM)
+        self.evidence = self._evidence(up)
+        marginals = self._marginals(local, up)
+        best = best_solutions(self, self.upward(local, MAX), self.evidence, top) if top else ()
+        return Answer(count_solutions(self, local), marginals, best)
+
+    def _evidence(self, up: Pass) -> tuple[float, int]:
+        """Return the weight of all solutions together, as a mantissa and a power of two."""
+        mantissa, exponent = 1.0, up.exponent
+        for root in self.plan.roots:
+            mantissa, shift = math.frexp(mantissa * np.add.reduce(up.belief[root], axis=None))
+            exponent += shift
+        if mantissa == 0:
+            raise Impossible
+        return mantissa, exponent
+
+    # -- one pass up -------------------------------------------------------------------------------------------------
+
+    def upward(self, local: list[FloatArray], algebra: Algebra) -> Pass:
+        """Send messages from the leaves to the roots."""
+        belief = list(local)
+        links = self.plan.links
+        result = Pass([[]] * len(links), [[]] * len(links), [local[0]] * len(links), belief, 0)
+        combine, tame = algebra.convolve, self.tame
+        for i in range(len(links) - 1, -1, -1):
+            spans = self.chains[i]
+            arrays = [belief[e.node] if e.plain else self.child(belief[e.node], e, algebra) for e in self.order[i]]
+            current = fit(arrays[0], spans.first)
+            partial = [current]
+            for j in range(1, len(arrays)):
+                current = combine(current, arrays[j], spans.forward[j])
+                if not (tame or j % SCALE_EVERY):
+                    current = self._scaled(current, result)
+                partial.append(current)
+            message = current if tame else self._scaled(current, result)
+            result.arrays[i], result.partial[i], result.messages[i] = arrays, partial, message
+            parent = links[i].parent
+            belief[parent.node] = belief[parent.node] * (message if parent.plain else self.onto(message, parent))
+        return result
+
+    @staticmethod
+    def _scaled(array: FloatArray, result: Pass) -> FloatArray:
+        """Keep numbers near 1, by a power of two so that no digit is lost."""
+        largest = array.max()
+        if largest == 0:
+            raise Impossible
+        exponent = math.frexp(largest)[1]
+        if -64 < exponent < 64:
+            return array
+        result.exponent += exponent
+        scaled: FloatArray = np.ldexp(array, -exponent)
+        return scaled
+
+    # -- one pass down -----------------------------------------------------------------------------------------------
+
+    def _marginals(self, local: list[FloatArray], up: Pass) -> tuple[Marginal, ...]:
+        """Send messages from the roots to the leaves, and normalise every cell's belief."""
+        plan, tame = self.plan, self.tame
+        above: list[FloatArray | None] = [None] * len(plan.nodes)
+        for i, link in enumerate(plan.links):
+            known = self._without(i, link.parent, local, up, above)
+            arrays, partial, spans, order = up.arrays[i], up.partial[i], self.chains[i], self.order[i]
+            for j in range(len(arrays) - 1, -1, -1):
+                if not tame:
+                    known = known / known.max()
+                end = order[j]
+                if j:
+                    message = correlate(known, partial[j - 1], spans.child[j])
+                    known = correlate(known, arrays[j], spans.backward[j])
+                else:
+                    message = fit(known, spans.child[0])
+                above[end.node] = message if end.plain else self.onto(flip(message) if end.sign < 0 else message, end)
+        beliefs = [b if a is None else b * a for b, a in zip(up.belief, above, strict=True)]
+        return tuple([self._marginal(cell, beliefs) for cell in range(len(self.lows))])
+
+    def _without(self, i: int, parent: End, local: list[FloatArray], up: Pass, above: list[FloatArray | None]) -> FloatArray:
+        """Return what is known of a link's parent from everywhere but the link itself."""
+        n = parent.node
+        known = local[n]
+        from_above = above[n]
+        if from_above is not None:
+            known = known * from_above
+        for other in self.plan.below[n]:
+            if other != i:
+                known = known * self.onto(up.messages[other], self.plan.links[other].parent)
+        return known if parent.plain else self.layer(known, parent, SUM)
+
+    def _marginal(self, cell: int, beliefs: list[FloatArray]) -> Marginal:
+        if self.weights[cell].size == 1:
+            return self.lows[cell], CERTAIN
+        n, layer = self.plan.home[cell]
+        belief = beliefs[n]
+        if belief.ndim == 2:
+            belief = self.layer(belief, End(n, layer, 1), SUM)
+        return self.lows[cell], belief / np.add.reduce(belief)
+
+    # -- between a node's state and one of its layers ----------------------------------------------------------------
+
+    def _local(self, n: int) -> FloatArray:
+        """Return the weight of every state of a node, from its own cells alone."""
+        node = self.plan.nodes[n]
+        weights = self.weights
+        if len(node.cells) == 1:
+            own = weights[node.cells[0]]
+            return np.ones(own.size) if node.copy else own
+        total, first, second = node.cells
+        pair = np.multiply.outer(weights[first], weights[second])
+        if node.copy:
+            return np.ones(pair.shape)
+        return pair * self.onto(weights[total], End(n, TOTAL, 1))
+
+    def layer(self, state: FloatArray, end: End, algebra: Algebra) -> FloatArray:
+        """Reduce an array over a node's states to one over the values of one of its layers."""
+        if end.layer == PAIR or state.ndim == 1:
+            return state
+        if end.layer == FIRST:
+            return algebra.reduce(state, axis=1)
+        if end.layer == SECOND:
+            return algebra.reduce(state, axis=0)
+        total, first, second = self.plan.nodes[end.node].cells
+        start = self.lows[total] - self.lows[first] - self.lows[second]
+        return fit(algebra.diagonals(state), (start, self.weights[total].size))
+
+    def onto(self, message: FloatArray, end: End) -> FloatArray:
+        """Spread an array over one layer's values to the node's states."""
+        if end.layer == PAIR or len(self.plan.nodes[end.node].cells) == 1:
+            return message
+        if end.layer == FIRST:
+            return message[:, np.newaxis]
+        if end.layer == SECOND:
+            return message[np.newaxis, :]
+        total, first, second = self.plan.nodes[end.node].cells
+        rows, columns = self.weights[first].size, self.weights[second].size
+        start = self.lows[first] + self.lows[second] - self.lows[total]
+        return along_diagonals(fit(message, (start, rows + columns - 1)), rows, columns)
+
+    def child(self, belief: FloatArray, end: End, algebra: Algebra) -> FloatArray:
+        """Return what a link sees of one of its children, turned round where it is subtracted."""
+        array = self.layer(belief, end, algebra) if belief.ndim == 2 else belief
+        return array if end.sign > 0 else flip(array)
+
+    def child_low(self, end: End) -> Any:
+        """Return the least value in the array that `child` gives."""
+        if end.layer == PAIR:
+            corner, opposite = self._box(end.node)
+            return corner if end.sign > 0 else (-opposite[0], -opposite[1])
+        low, high = self._span(end)
+        return low if end.sign > 0 else -high
+
+    # -- geometry ----------------------------------------------------------------------------------------------------
+
+    def _chain(self, link: Link) -> Chain:
+        """Lay out a link, its children from narrow to wide: partial sums then stay narrow for longer."""
+        if link.is_pair:
+            return self._pair_chain(link)
+        spans = []
+        for end in link.children:
+            low, high = self._span(end)
+            spans.append((high - low, end, low, high) if end.sign > 0 else (high - low, end, -high, -low))
+        spans.sort(key=itemgetter(0))
+        self.order.append(tuple([span[1] for span in spans]))
+        return chain([span[2] for span in spans], [span[3] for span in spans], *self._span(link.parent))
+
+    def _pair_chain(self, link: Link) -> Chain:
+        boxes = []
+        for end in link.children:
+            low, high = self._box(end.node)
+            if end.sign < 0:
+                low, high = (-high[0], -high[1]), (-low[0], -low[1])
+            boxes.append(((high[0] - low[0] + 1) * (high[1] - low[1] + 1), end, low, high))
+        boxes.sort(key=itemgetter(0))
+        self.order.append(tuple([box[1] for box in boxes]))
+        return pair_chain([box[2] for box in boxes], [box[3] for box in boxes], *self._box(link.parent.node))
+
+    def _span(self, end: End) -> tuple[int, int]:
+        cell = self.plan.nodes[end.node].cells[end.layer]
+        low = self.lows[cell]
+        return low, low + self.weights[cell].size - 1
+
+    def _box(self, n: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        _, first, second = self.plan.nodes[n].cells
+        low = (self.lows[first], self.lows[second])
+        return low, (low[0] + self.weights[first].size - 1, low[1] + self.weights[second].size - 1)

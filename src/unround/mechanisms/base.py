@@ -1,0 +1,179 @@
+"""What a mechanism is: how a true count becomes a published one; and what the families share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+HIDDEN = int(np.iinfo(np.int64).min)
+"""In arrays of published counts: this one was not published. For a single count, `None` says the same."""
+
+TAIL = 1e-12
+"""Unbounded noise is cut where less than this probability is left outside."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """The true counts that one published count leaves possible, and how likely each would have led to it.
+
+    Parameters
+    ----------
+    low, high : int
+        The smallest and the largest possible true count; `high` is None where nothing bounds it.
+    weights : array or None
+        `weights[i]` is the likelihood of the published count given the true count `low + i`. A zero inside is
+        a hole. None goes with an unbounded window, in which every count is equally likely to have led here.
+    certain : bool
+        False where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs.
+    holes : bool
+        Whether any weight is zero. It saves everyone from looking again.
+    """
+
+    low: int
+    high: int | None
+    weights: FloatArray | None
+    certain: bool = True
+    holes: bool = False
+
+    def __contains__(self, true: int) -> bool:
+        if true < self.low or (self.high is not None and true > self.high):
+            return False
+        return self.weights is None or bool(self.weights[true - self.low] > 0)
+
+    def __iter__(self) -> Iterator[int]:
+        """Go through the possible true counts in ascending order."""
+        if self.weights is None:
+            raise ValueError("an unbounded window cannot be listed")
+        return (self.low + int(i) for i in np.flatnonzero(self.weights))
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """How a true count becomes a published one.
+
+    Every mechanism is a frozen value object. For every true count the likelihoods over all published counts
+    (`None`, not published, among them where the mechanism hides counts) sum to 1, and `publish` draws
+    according to them.
+    """
+
+    @property
+    def name(self) -> str:
+        """How the command line calls it, parameters included: `mechanism(m.name) == m`."""
+        ...
+
+    @property
+    def sentence(self) -> str:
+        """What is assumed when this mechanism is declared, in one sentence for people."""
+        ...
+
+    def window(self, published: int | None) -> Window:
+        """Return the true counts that could have been published so; raise InputError where none could."""
+        ...
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return the probability that `true` is published as `published`, exactly where it is rational."""
+        ...
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return the same as floats, for arrays that broadcast; `HIDDEN` marks counts not published."""
+        ...
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw published counts for true ones; those that are not published come back as `HIDDEN`."""
+        ...
+
+
+def impossible(published: int | None, how: str, hint: str = "") -> InputError:
+    """Return the error for a count that cannot have been published.
+
+    Examples
+    --------
+    >>> print(impossible(7, "rounding to the nearest 5"))
+    7 cannot come from rounding to the nearest 5.
+    """
+    shown = "an unpublished count" if published is None or published == HIDDEN else str(published)
+    return InputError(f"{shown} cannot come from {how}.{hint}")
+
+
+def window_from(
+    likelihood: Callable[[int, IntArray], FloatArray],
+    published: int | None,
+    below: int,
+    above: int,
+    how: str,
+    certain: bool = True,
+) -> Window:
+    """Build the window of a published count by trying every true count around it.
+
+    Parameters
+    ----------
+    likelihood : function
+        A mechanism's own `likelihood`.
+    published : int or None
+        The published count.
+    below, above : int
+        How far from it the true count may at most be.
+    how : str
+        What was done to the counts, for the error: "rounding to the nearest 5".
+    certain : bool
+        False where the range leaves out a tail.
+
+    Raises
+    ------
+    InputError
+        Where no true count leads to `published`.
+    """
+    if published is None or published == HIDDEN:
+        raise impossible(published, how)
+    published = int(published)
+    low = max(0, published - below)
+    weights = likelihood(published, np.arange(low, published + above + 1))
+    possible = np.flatnonzero(weights)
+    if not possible.size:
+        raise impossible(published, how)
+    first, last = int(possible[0]), int(possible[-1])
+    weights.flags.writeable = False
+    return Window(low + first, low + last, weights[first : last + 1], certain, possible.size <= last - first)
+
+
+def counts(published: int | IntArray | None, true: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return both as arrays, and where they are a published count and a true one that can exist.
+
+    Counts that were not published read 0 in the first array: arithmetic with `HIDDEN` itself would overflow.
+    """
+    y = np.asarray(HIDDEN if published is None else published, dtype=np.int64)
+    x = np.asarray(true, dtype=np.int64)
+    shown = y != HIDDEN
+    return np.where(shown, y, 0), x, shown & (x >= 0)
+
+
+# An exponent of more than three digits would only make a number too long to compute with.
+_NUMBER = re.compile(r"[+-]?(\d+\s*/\s*0*[1-9]\d*|(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?)", re.IGNORECASE)
+
+
+def fraction(value: str | float | Fraction) -> Fraction:
+    """Return a probability exactly as it is written; a float counts as its shortest decimal.
+
+    Examples
+    --------
+    >>> fraction("1/5") == fraction("0.2") == fraction(0.2)
+    True
+    """
+    if isinstance(value, Fraction):
+        return value
+    text = str(value).strip()
+    if not _NUMBER.fullmatch(text):
+        raise InputError(f"{text!r} is not a probability: write a fraction or a decimal, such as 1/5 or 0.2.")
+    return Fraction(text.replace(" ", ""))

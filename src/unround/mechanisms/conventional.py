@@ -1,0 +1,167 @@
+"""Rounding without chance: to the nearest multiple of a base, or to so many significant digits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.mechanisms.base import HIDDEN, FloatArray, IntArray, Window, counts, impossible, window_from
+from unround.mechanisms.rounding import check_base
+
+Ties = Literal["up", "even"]
+
+_POWERS = 10 ** np.arange(19)
+
+
+class Fixed(ABC):
+    """What all rules without chance share: every true count has one published form."""
+
+    @abstractmethod
+    def _rounded(self, true: IntArray) -> IntArray:
+        """Return what is published for every true count."""
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return 1 where `true` is published as `published`, else 0."""
+        if published is None or true < 0:
+            return Fraction(0)
+        return Fraction(int(self._rounded(np.asarray(true)) == published))
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y, x, possible = counts(published, true)
+        return np.where(possible & (self._rounded(x) == y), 1.0, 0.0)
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - nothing is drawn
+        """Return what is published for every true count."""
+        return np.array(self._rounded(np.asarray(true)), dtype=np.int64)
+
+
+def nearest(true: IntArray, unit: IntArray | int, ties: Ties) -> IntArray:
+    """Return the nearest multiples of `unit`; halves go up, or to the even multiple."""
+    rest = true % unit
+    half = 2 * rest == unit
+    odd = true // unit % 2 == 1
+    up = (2 * rest > unit) | (half & odd if ties == "even" else half)
+    return np.asarray(true - rest + unit * up)
+
+
+def _check_ties(ties: str) -> None:
+    if ties not in ("up", "even"):
+        raise InputError(f"halves go 'up' or to the 'even' multiple, not {ties!r}.")
+
+
+@dataclass(frozen=True)
+class Nearest(Fixed):
+    """Conventional rounding to the nearest multiple of a base.
+
+    Parameters
+    ----------
+    base : int
+        Of what published counts are multiples.
+    ties : {"up", "even"}
+        Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40).
+        Odd bases have no such counts.
+
+    Examples
+    --------
+    >>> list(Nearest(5).window(10))
+    [8, 9, 10, 11, 12]
+    >>> list(Nearest(4).window(8)), list(Nearest(4, ties="even").window(8))
+    ([6, 7, 8, 9], [6, 7, 8, 9, 10])
+    """
+
+    base: int
+    ties: Ties = "up"
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        _check_ties(self.ties)
+
+    @property
+    def name(self) -> str:
+        """How the command line calls it."""
+        return f"nearest{'-even' * (self.ties == 'even')}:{self.base}"
+
+    @property
+    def sentence(self) -> str:
+        """What is assumed, for people."""
+        halves = "" if self.base % 2 else f", halves {'up' if self.ties == 'up' else 'to the even multiple'}"
+        return f"Counts were rounded to the nearest multiple of {self.base}{halves}."
+
+    def _rounded(self, true: IntArray) -> IntArray:
+        return nearest(true, self.base, self.ties)
+
+    def window(self, published: int | None) -> Window:
+        """Return half a base on either side, as far as it is not negative."""
+        half = self.base // 2
+        return window_from(self.likelihood, published, half, half, f"rounding to the nearest {self.base}")
+
+
+@dataclass(frozen=True)
+class Digits(Fixed):
+    """Conventional rounding to so many significant digits.
+
+    Parameters
+    ----------
+    digits : int
+        How many digits stay; counts with no more than these are published as they are.
+    ties : {"up", "even"}
+        Where a count half-way between goes: up, or so that the last digit kept is even.
+
+    Examples
+    --------
+    >>> window = Digits(4).window(123500)
+    >>> window.low, window.high
+    (123450, 123549)
+
+    From below, a power of ten is reached in smaller steps:
+
+    >>> window = Digits(2).window(1000)
+    >>> window.low, window.high
+    (995, 1049)
+    """
+
+    digits: int
+    ties: Ties = "up"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.digits <= 18:
+            raise InputError(f"significant digits must be from 1 to 18, such as 4; not {self.digits}.")
+        _check_ties(self.ties)
+
+    @property
+    def name(self) -> str:
+        """How the command line calls it."""
+        return f"digits{'-even' * (self.ties == 'even')}:{self.digits}"
+
+    @property
+    def sentence(self) -> str:
+        """What is assumed, for people."""
+        halves = "up" if self.ties == "up" else "so that the last digit kept is even"
+        return f"Counts were rounded to {self._kept}, halves {halves}."
+
+    @property
+    def _kept(self) -> str:
+        return f"{self.digits} significant digit{'s' * (self.digits > 1)}"
+
+    def _rounded(self, true: IntArray) -> IntArray:
+        return nearest(true, self._unit(true), self.ties)
+
+    def _unit(self, true: IntArray) -> IntArray:
+        """Return the place value of the last digit that stays, for every count."""
+        places = np.searchsorted(_POWERS, true, side="right")
+        return np.asarray(_POWERS[np.maximum(places - self.digits, 0)])
+
+    def window(self, published: int | None) -> Window:
+        """Return half a unit of the last digit on either side; below a power of ten a tenth of that."""
+        how = f"rounding to {self._kept}"
+        if published is None or published < 0 or published == HIDDEN:
+            raise impossible(published, how)
+        # The unit of the published count bounds the distance: just below a power of ten units are smaller.
+        half = int(self._unit(np.asarray(published))) // 2
+        return window_from(self.likelihood, published, half, half, how)

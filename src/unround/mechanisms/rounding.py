@@ -1,0 +1,136 @@
+"""Random rounding to a multiple of a base: unbiased, as the Canadian and New Zealand censuses do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.mechanisms.base import FloatArray, IntArray, Window, counts, impossible, window_from
+
+
+class TwoWay(ABC):
+    """What all random rounding shares: a count goes down or up to a neighbour on a grid.
+
+    A family says what the grid is (`_steps`) in whole numbers; chances are shares of `_whole`, so that they
+    are exact and draws are too.
+    """
+
+    _whole: int
+    _reach: int
+    _how: str
+
+    def _set(self, whole: int, reach: int, how: str) -> None:
+        """Fix what follows from the parameters: the number of cases, the longest step, words for errors."""
+        # Larger whole numbers have no exact floats.
+        if whole > 2**53:
+            raise InputError("these probabilities need too large a common denominator: write them with fewer digits.")
+        for key, value in {"_whole": whole, "_reach": reach, "_how": how}.items():
+            object.__setattr__(self, key, value)
+
+    @abstractmethod
+    def _steps(self, true: IntArray) -> tuple[IntArray, IntArray | int, IntArray]:
+        """Return the neighbour below, the way to the one above, and how many of `_whole` cases go up."""
+
+    def window(self, published: int | None) -> Window:
+        """Return the counts that have `published` as a neighbour and can go there."""
+        return window_from(self.likelihood, published, self._reach - 1, self._reach - 1, self._how)
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return the probability that `true` goes to `published`."""
+        if published is None or true < 0:
+            return Fraction(0)
+        down, width, share = (int(step) for step in self._steps(np.asarray(true)))
+        share = {down: self._whole - share, down + width: share}.get(published, 0)
+        return Fraction(share, self._whole)
+
+    def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
+        """Return `chance` as floats, for arrays."""
+        y, x, possible = counts(published, true)
+        down, width, share = self._steps(x)
+        cases = np.where(y == down, self._whole - share, np.where(y == down + width, share, 0))
+        return np.where(possible, cases / self._whole, 0.0)
+
+    def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
+        """Round every count on its own; the draw is in whole numbers, so the probabilities are exact."""
+        true = np.asarray(true)
+        down, width, share = self._steps(true)
+        up = rng.integers(0, self._whole, size=true.shape) < share
+        return np.asarray(down + width * up, dtype=np.int64)
+
+
+def check_base(base: int) -> None:
+    """Raise InputError for what cannot be the base of a rounding."""
+    if base < 1:
+        raise InputError(f"a base for rounding must be at least 1, not {base}.")
+    # A window has two counts for every unit of the base.
+    if base > 1_000_000:
+        raise InputError(f"a base for rounding must be at most 1000000, not {base}.")
+
+
+@dataclass(frozen=True)
+class Rounding(TwoWay):
+    """Unbiased random rounding: x goes to a neighbouring multiple of the base, the nearer the likelier.
+
+    A true count x is published as y, one of the two multiples of `base` around it, with probability 1 −
+    |x−y|/base; a multiple of the base stays what it is.
+
+    Examples
+    --------
+    >>> window = Rounding(5).window(15)
+    >>> window.low, window.high
+    (11, 19)
+    >>> Rounding(5).chance(15, 12)
+    Fraction(2, 5)
+    """
+
+    base: int = 5
+    _tent: FloatArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        self._set(self.base, self.base, f"rounding to base {self.base}")
+        distance = np.abs(np.arange(1 - self.base, self.base))
+        tent = (self.base - distance) / self.base
+        tent.flags.writeable = False
+        object.__setattr__(self, "_tent", tent)
+
+    @property
+    def name(self) -> str:
+        """How the command line calls it."""
+        return f"rounding:{self.base}"
+
+    @property
+    def sentence(self) -> str:
+        """What is assumed, for people."""
+        return (
+            f"Counts were rounded at random to a multiple of {self.base} (the nearer multiple the likelier, "
+            "so that the mean is kept), each independently of the others."
+        )
+
+    def _steps(self, true: IntArray) -> tuple[IntArray, int, IntArray]:
+        rest = true % self.base
+        return true - rest, self.base, rest
+
+    def window(self, published: int | None) -> Window:
+        """Return base − 1 counts on either side, as far as they are not negative."""
+        if published is None or published < 0 or published % self.base:
+            hint = (
+                ""
+                if published is None or published < 0
+                else f" If it was published unrounded, write {published}!; if it has another base, write {published} @BASE."
+            )
+            raise impossible(published, self._how, hint)
+        low = published - self.base + 1
+        if low >= 0:
+            return Window(low, published + self.base - 1, self._tent)
+        return Window(0, published + self.base - 1, self._tent[-low:])
+
+    def chance(self, published: int | None, true: int) -> Fraction:
+        """Return 1 − |true − published|/base, or 0 where that cannot happen."""
+        if published is None or published % self.base or true < 0 or abs(true - published) >= self.base:
+            return Fraction(0)
+        return Fraction(self.base - abs(true - published), self.base)

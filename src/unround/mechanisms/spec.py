@@ -1,0 +1,118 @@
+"""How people write a mechanism: a name, and after a colon its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from unround.errors import InputError
+from unround.mechanisms.base import Mechanism, fraction
+from unround.mechanisms.conventional import Digits, Nearest
+from unround.mechanisms.graduated import Graduated, Sample
+from unround.mechanisms.noise import Gaussian, Laplace
+from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
+from unround.mechanisms.residues import Residues
+from unround.mechanisms.rounding import Rounding
+from unround.mechanisms.transition import Transition
+
+
+def mechanism(spec: str) -> Mechanism:
+    """Return the mechanism that a text like `rounding:5` names.
+
+    Parameters
+    ----------
+    spec : str
+        A name and, after a colon, parameters: `rounding:5`, `sample:5`, `graduated`, `graduated:0=3,20=5`,
+        `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
+        `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `laplace:1.45`,
+        `gaussian:2`, `transition:FILE`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or parameters that do not fit.
+
+    Examples
+    --------
+    >>> mechanism("rounding:3")
+    Rounding(base=3)
+    >>> mechanism("suppressed:1..7,nearest:5")
+    Suppressed(low=1, high=7, then=Nearest(base=5, ties='up'))
+    """
+    name, colon, parameters = (part.strip() for part in spec.partition(":"))
+    family = _FAMILIES.get(name.lower())
+    if family is None:
+        raise _unknown(name)
+    if not colon and family.bare is not None:
+        return family.bare
+    if family.make is None:
+        raise InputError(f"{name} takes no parameters: write {family.example}.")
+    expected = f"{name} needs {family.needs}, such as {family.example}"
+    if not parameters:
+        raise InputError(f"{expected}.")
+    try:
+        return family.make(parameters)
+    except ValueError:
+        raise InputError(f"{expected}; not {parameters!r}.") from None
+
+
+def _unknown(name: str) -> InputError:
+    from difflib import get_close_matches  # only here: it takes a while to import
+
+    close = get_close_matches(name.lower(), _FAMILIES, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return InputError(f"there is no mechanism {name!r}.{hint} Known are {', '.join(_FAMILIES)}.")
+
+
+def _bands(text: str) -> Graduated:
+    pairs = [band.split("=") for band in text.split(",")]
+    return Graduated(tuple((int(start), int(base)) for start, base in pairs))
+
+
+def _suppressed(text: str) -> Suppressed:
+    bounds, comma, then = text.partition(",")
+    if comma and not then.strip():
+        raise ValueError("nothing after the comma")
+    low, high = bounds.split("..")
+    return Suppressed(int(low), int(high), mechanism(then) if comma else Exact())
+
+
+def _transition(text: str) -> Transition:
+    # A table spelt out starts with a change and its probability; anything else is a file.
+    return Transition.parse(text) if re.match(r"[+-]?\d+=", text) else Transition.read(text)
+
+
+class _Family(NamedTuple):
+    """One name: how to make its mechanism from parameters, what it is without, and the words for errors."""
+
+    example: str
+    needs: str = ""
+    make: Callable[[str], Mechanism] | None = None
+    bare: Mechanism | None = None
+
+
+_FAMILIES = {
+    family.example.partition(":")[0]: family
+    for family in (
+        _Family("rounding:5", "a base", lambda text: Rounding(int(text)), Rounding()),
+        _Family("sample:5", "a base", lambda text: Sample(int(text)), Sample()),
+        _Family("graduated:0=3,19=2,20=5", "bands of a first count and a base", _bands, Graduated()),
+        _Family(
+            "residues:0,1/3,2/3",
+            "a probability of going up for every remainder",
+            lambda text: Residues(tuple(fraction(p) for p in text.split(","))),
+        ),
+        _Family("nearest:5", "a base", lambda text: Nearest(int(text))),
+        _Family("nearest-even:10", "a base", lambda text: Nearest(int(text), "even")),
+        _Family("digits:4", "a number of significant digits", lambda text: Digits(int(text))),
+        _Family("digits-even:4", "a number of significant digits", lambda text: Digits(int(text), "even")),
+        _Family("exact", bare=Exact()),
+        _Family("within:5", "the largest change", lambda text: Within(int(text))),
+        _Family("unpublished", bare=Unpublished()),
+        _Family("suppressed:1..7", "the range of hidden counts", _suppressed),
+        _Family("laplace:1.45", "a scale", lambda text: Laplace(float(text))),
+        _Family("gaussian:2", "a scale", lambda text: Gaussian(float(text))),
+        _Family("transition:ptable.csv", "a file or a table", _transition),
+    )
+}

@@ -1,0 +1,1 @@
+"""Faces for people: the terminal, and charts."""

@@ -1,0 +1,98 @@
+"""The texts that go with the files: notes inside the zip, and the description of a tidy release."""
+
+from __future__ import annotations
+
+import json
+
+from unround.simulate.profile import EXACT
+from unround.simulate.schema import Schema
+
+META = """\
+Simulated census profile
+========================
+
+These numbers are invented. They were drawn by `unround simulate` in the layout of the bulk files of a
+Canadian census profile, for testing. No line describes a real place or person, and no statistical agency
+has anything to do with them.
+
+Symbols
+-------
+..\tnot available
+...\tnot applicable
+x\thidden, because too few people live there
+
+Data quality flag (five digits)
+-------------------------------
+00000\tnothing hidden
+00909\tincome hidden: fewer than 250 people or 40 households
+09999\tall counts hidden: fewer than 40 people
+
+Rounding
+--------
+Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are rounded at random to a multiple of
+5, each cell on its own; counts of 25% sample data too, but those under 10 become 0 or 10.
+
+Notes
+-----
+1\tPopulation, not rounded.
+2\tDwellings, not rounded.
+3\tOccupied dwellings, not rounded; each holds one household.
+"""
+
+META_NOTE = """\
+The file that ends in _meta.txt explains symbols, flags and rounding. The file that ends in
+_Geo_starting_row.CSV gives the line of the data file at which each area starts (line 1 is the header).
+Areas come children first: the dissemination areas of a census subdivision, then the subdivision, and so on
+upwards. All numbers are simulated.
+"""
+
+
+def _list(values: tuple[int, ...] | list[int]) -> str:
+    return "[" + ", ".join(str(value) for value in values) + "]"
+
+
+def release_toml(table: Schema) -> str:
+    """Describe a tidy release: its axes, hierarchies, mechanisms and sums."""
+    by_mechanism: dict[str, list[int]] = {}
+    for row in table.rows:
+        if row.is_count:
+            by_mechanism.setdefault(row.mechanism, []).append(row.id)
+    lines = [
+        "# A simulated census release, written by `unround simulate`.",
+        'format = "tidy"',
+        'data = "release.parquet"',
+        'value = "published"',
+        'missing = "suppressed"  # an empty cell was hidden: fewer than 40 people, or 250 for income',
+        "",
+        "[axes.region]",
+        'column = "region"',
+        'name = "region_name"',
+        'level = "level"',
+        'parent = "parent"  # a parent is the sum of its children',
+        "",
+        "[axes.characteristic]",
+        'column = "characteristic_id"',
+        'name = "characteristic"',
+        "",
+        "[axes.sex]",
+        'column = "sex"',
+        'sums = [{ total = "total", parts = ["men", "women"] }]',
+        "",
+    ]
+    for name, ids in by_mechanism.items():
+        told = "  # published as they are" if name == EXACT else ""
+        lines += [
+            "[[mechanisms]]",
+            f"mechanism = {json.dumps(name)}{told}",
+            f"characteristics = {_list(ids)}",
+            "",
+        ]
+    for item in table.sums:
+        lines += [
+            "[[sums]]",
+            f"total = {item.total}",
+            f"parts = {_list(item.parts)}",
+            f'why = "{item.why}"',
+            "",
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,330 @@
+"""Writers of a simulated census: Statistics Canada's bulk layout, CensusMapper's wide one, and a tidy table.
+
+Each writer takes blocks of areas as they come and holds no more than one of them.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.simulate.companions import META, META_NOTE, release_toml
+from unround.simulate.counts import MISSING, CountBlock
+from unround.simulate.figures import figures, rates
+from unround.simulate.geography import LEVEL_NAMES
+from unround.simulate.people import Floats
+from unround.simulate.profile import EXACT
+from unround.simulate.schema import SEXES, Row, Schema
+
+CATALOGUE = "98-401-X2021006"
+HEADER = (
+    "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
+    "CHARACTERISTIC_NAME,CHARACTERISTIC_NOTE,C1_COUNT_TOTAL,SYMBOL,C2_COUNT_MEN+,SYMBOL,C3_COUNT_WOMEN+,"
+    "SYMBOL,C10_RATE_TOTAL,SYMBOL,C11_RATE_MEN+,SYMBOL,C12_RATE_WOMEN+,SYMBOL"
+)
+NOTES = {1: 1, 2: 1, 4: 2, 5: 3}
+SYMBOLS = np.array(['""', '"..."', '"x"', '".."'])
+PRESENT, NOT_APPLICABLE, HIDDEN, NOT_AVAILABLE = range(4)
+LINES_AT_ONCE = 40_000  # about 7 MB of text
+PART_ROWS = 1_000_000
+
+
+class Writer(Protocol):
+    """What takes blocks of areas and leaves files in a folder."""
+
+    def add(self, block: CountBlock) -> None:
+        """Write one block."""
+        ...
+
+    def close(self) -> list[Path]:
+        """Finish, and return the files."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of open files, whether finished or not."""
+        ...
+
+
+def _text(values: Floats) -> pl.Series:
+    """Return numbers as people write them: 15, 4.7, and nothing for NaN."""
+    return pl.Series(values.ravel()).fill_nan(None).cast(pl.String).str.strip_suffix(".0")
+
+
+def _symbols(values: Floats, table: Schema, block: CountBlock, rate: bool) -> NDArray[np.int64]:
+    """Say of every cell whether it is there, and why not."""
+    blank = np.isnan(values)
+    symbols = np.where(blank, NOT_AVAILABLE, PRESENT)
+    guarded = np.array([row.mechanism != EXACT for row in table.rows])
+    income = np.array([row.is_income for row in table.rows])
+    for areas, rows in ((block.hidden, guarded), (block.income_hidden, income)):
+        closed = areas[:, None] & rows
+        symbols[closed] = np.where(blank[closed], HIDDEN, symbols[closed])
+    nothing = np.zeros(values.shape[1:], dtype=bool)
+    nothing[:, 1:] = np.array([not row.has_sex for row in table.rows])[:, None]
+    if rate:
+        plain = [row.kind in ("average", "median") or (row.block == 1 and row.id != 3) for row in table.rows]
+        nothing[np.array(plain)] = True
+    symbols[:, nothing] = NOT_APPLICABLE
+    return symbols
+
+
+class StatCan:
+    """The bulk layout: 23 columns, a line a characteristic, Latin-1; zipped with its companions if wanted."""
+
+    def __init__(self, folder: Path, table: Schema, seed: int, *, zipped: bool) -> None:
+        self._table, self._seed, self._areas = table, seed, 0
+        self._path = folder / (f"{CATALOGUE}_eng_CSV.zip" if zipped else f"{CATALOGUE}_English_CSV_data.csv")
+        self._zip = zipfile.ZipFile(self._path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) if zipped else None
+        data = f"{CATALOGUE}_English_CSV_data.csv"
+        self._out: IO[bytes] = (
+            self._zip.open(data, "w", force_zip64=True) if self._zip else self._path.open("wb", buffering=0)
+        )
+        self._out.write(HEADER.encode("latin-1") + b"\r\n")
+        self._names = pl.Series([_middle(row) for row in table.rows])
+        self._starts: list[str] = []
+
+    def add(self, block: CountBlock) -> None:
+        """Write the lines of a block, a few areas at a time."""
+        values = figures(block, self._table, self._seed)
+        shares = rates(values, self._table)
+        numbers = np.concatenate([values, shares], axis=2)
+        symbols = np.concatenate(
+            [
+                _symbols(values, self._table, block, rate=False),
+                _symbols(shares, self._table, block, rate=True),
+            ],
+            axis=2,
+        )
+        lead = self._lead(block)
+        step = max(1, LINES_AT_ONCE // len(self._table.rows))
+        for start in range(0, len(block.land), step):
+            few = slice(start, start + step)
+            self._out.write(self._lines(lead[few], numbers[few], symbols[few]))
+
+    def _lead(self, block: CountBlock) -> list[str]:
+        """Return the first eight columns of each area."""
+        lead = []
+        for number, area in enumerate(block.regions.iter_rows(named=True)):
+            flag = "09999" if block.hidden[number] else "00909" if block.income_hidden[number] else "00000"
+            lead.append(
+                f'2021,"{area["region"]}","{area["code"]}","{LEVEL_NAMES[area["level"]]}","{area["name"]}",'
+                f'{area["tnr_sf"]},{area["tnr_lf"]},"{flag}"'
+            )
+            line = 2 + self._areas * len(self._table.rows)
+            self._starts.append(f'"{area["code"]}","{area["name"]}",{line}\r\n')
+            self._areas += 1
+        return lead
+
+    def _lines(self, lead: Sequence[str], numbers: Floats, symbols: NDArray[np.int64]) -> bytes:
+        areas, rows = numbers.shape[:2]
+        columns = {
+            "lead": pl.Series(list(lead)).gather(np.repeat(np.arange(areas), rows)),
+            "names": self._names.gather(np.tile(np.arange(rows), areas)),
+        }
+        signs = pl.Series(SYMBOLS)
+        for column in range(6):
+            columns[f"v{column}"] = _text(np.ascontiguousarray(numbers[:, :, column]))
+            columns[f"s{column}"] = signs.gather(symbols[:, :, column].ravel())
+        text = io.BytesIO()
+        pl.DataFrame(columns).write_csv(text, include_header=False, quote_style="never", line_terminator="\r\n")
+        return text.getvalue().decode().encode("latin-1")
+
+    def close(self) -> list[Path]:
+        """Finish the file; in a zip, add what comes with it."""
+        self._out.close()
+        if self._zip:
+            starts = '"Geo Code","Geo Name","Line Number"\r\n' + "".join(self._starts)
+            self._zip.writestr(f"{CATALOGUE}_Geo_starting_row.CSV", starts.encode("latin-1"))
+            self._zip.writestr(f"{CATALOGUE}_English_meta.txt", META.encode("latin-1"))
+            self._zip.writestr("README_meta.txt", META_NOTE.encode("latin-1"))
+            self._zip.close()
+        return [self._path]
+
+    def drop(self) -> None:
+        """Let go of the file."""
+        self._out.close()
+        if self._zip:
+            self._zip.close()
+
+
+def _middle(row: Row) -> str:
+    """Return the columns of the characteristic: its ID, its indented name, its note."""
+    return f'{row.id},"{"  " * row.depth}{row.name}",{NOTES.get(row.id, "")}'
+
+
+class CensusMapper:
+    """The wide layout: a line an area, a column a characteristic and sex, NA for what is missing."""
+
+    SEX = ("Total", "Male", "Female")
+
+    def __init__(self, folder: Path, table: Schema, seed: int) -> None:
+        self._table, self._seed = table, seed
+        self._path = folder / "censusmapper.csv"
+        self._out = self._path.open("wb")
+        self._first = True
+
+    def _columns(self) -> list[tuple[int, int, str]]:
+        """Return row, sex and name of every column; vectors are numbered much as CensusMapper does."""
+        columns, vector = [], 1
+        for at, row in enumerate(self._table.rows):
+            vector = max(vector, {41: 434}.get(row.id, 0))
+            name = row.name.removeprefix("Total - ").removesuffix(" - 100% data").removesuffix(" - 25% sample data")
+            for sex in range(3 if row.has_sex else 1):
+                columns.append((at, sex, f"v_CA21_{vector}: {name}, - {self.SEX[sex]}"))
+                vector += 1
+            if row.depth == 2 and 10 <= row.id <= 28:
+                vector += 15  # CensusMapper numbers the single years of age too
+        return columns
+
+    def add(self, block: CountBlock) -> None:
+        """Write the lines of a block."""
+        values, at = figures(block, self._table, self._seed), self._table.index
+        regions = block.regions
+        whole = {name: pl.Series(values[:, at[row], 0].astype(np.int64)) for name, row in _WHOLE.items()}
+        columns = {
+            "GeoUID": regions["code"],
+            "Type": regions["level"],
+            "Region Name": regions["name"],
+            "Area (sq km)": pl.Series(np.round(block.land, 4)),
+            **whole,
+            "CSD_UID": regions["csd"],
+            "CD_UID": regions["cd"],
+            "CT_UID": pl.Series([None] * len(regions), dtype=pl.String),
+            "CMA_UID": pl.Series([None] * len(regions), dtype=pl.String),
+        }
+        wanted = self._columns()
+        picked = values[:, [row for row, _, _ in wanted], [sex for _, sex, _ in wanted]]
+        text, areas = (
+            _text(np.ascontiguousarray(picked.T)),
+            len(regions),
+        )  # one conversion, then one slice a column
+        columns |= {name: text.slice(at * areas, areas) for at, (_, _, name) in enumerate(wanted)}
+        pl.DataFrame(columns).write_csv(self._out, include_header=self._first, null_value="NA")
+        self._first = False
+
+    def close(self) -> list[Path]:
+        """Finish the file."""
+        self._out.close()
+        return [self._path]
+
+    def drop(self) -> None:
+        """Let go of the file."""
+        self._out.close()
+
+
+_WHOLE = {"Population": 1, "Dwellings": 4, "Households": 5}
+
+
+class Parts:
+    """A Parquet file written part by part, so that a table of any length passes through little memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._parts, self._waiting, self._rows = path, list[Path](), list[pl.DataFrame](), 0
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Append rows."""
+        self._waiting.append(table)
+        self._rows += len(table)
+        if self._rows >= PART_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        part = self._path.with_name(f"{self._path.stem}.part{len(self._parts):05d}")
+        pl.concat(self._waiting).write_parquet(part, row_group_size=PART_ROWS)
+        self._parts.append(part)
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> list[Path]:
+        """Join the parts."""
+        if self._waiting:
+            self._flush()
+        if len(self._parts) == 1:
+            self._parts[0].replace(self._path)
+        else:
+            pl.scan_parquet(self._parts).sink_parquet(self._path, row_group_size=PART_ROWS)
+            for part in self._parts:
+                part.unlink()
+        return [self._path]
+
+
+def _cells(block: CountBlock, table: Schema) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return area, row and sex of every cell that holds a count, in the order of the file."""
+    row, sex = np.nonzero(table.shown)
+    areas = len(block.land)
+    return np.repeat(np.arange(areas), len(row)), np.tile(row, areas), np.tile(sex, areas)
+
+
+class Tidy:
+    """One row a cell: region, characteristic, sex, what was published; and a `release.toml` beside it."""
+
+    def __init__(self, folder: Path, table: Schema, _seed: int) -> None:
+        self._table, self._folder = table, folder
+        self._parts = Parts(folder / "release.parquet")
+        self._names = pl.Series([row.name for row in table.rows])
+        self._ids = pl.Series(table.ids)
+
+    def add(self, block: CountBlock) -> None:
+        """Write the cells of a block."""
+        if block.published is None:
+            raise ValueError("the tidy table needs published counts")
+        area, row, sex = _cells(block, self._table)
+        regions = block.regions
+        published = pl.Series(block.published[area, row, sex])
+        self._parts.add(
+            pl.DataFrame(
+                {
+                    "region": regions["region"].gather(area),
+                    "region_name": regions["name"].gather(area),
+                    "level": regions["level"].gather(area),
+                    "parent": regions["parent"].gather(area),
+                    "characteristic_id": self._ids.gather(row),
+                    "characteristic": self._names.gather(row),
+                    "sex": pl.Series(SEXES).gather(sex),
+                    "published": published.set(published == MISSING, None),
+                }
+            )
+        )
+
+    def close(self) -> list[Path]:
+        """Finish the table and describe it."""
+        about = self._folder / "release.toml"
+        about.write_text(release_toml(self._table), encoding="utf-8")
+        return [*self._parts.close(), about]
+
+    def drop(self) -> None:
+        """Hold no file open between blocks: nothing to do."""
+
+
+class Truth:
+    """The true counts, in the same long form: region, characteristic_id, sex, true."""
+
+    def __init__(self, folder: Path, table: Schema) -> None:
+        self._table, self.cells = table, 0
+        self._parts = Parts(folder / "truth.parquet")
+        self._ids = pl.Series(table.ids)
+
+    def add(self, block: CountBlock) -> None:
+        """Write the cells of a block."""
+        area, row, sex = _cells(block, self._table)
+        self.cells += len(area)
+        self._parts.add(
+            pl.DataFrame(
+                {
+                    "region": block.regions["region"].gather(area),
+                    "characteristic_id": self._ids.gather(row),
+                    "sex": pl.Series(SEXES).gather(sex),
+                    "true": pl.Series(block.true[area, row, sex]),
+                }
+            )
+        )
+
+    def close(self) -> list[Path]:
+        """Finish the table."""
+        return self._parts.close()

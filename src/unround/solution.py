@@ -1,0 +1,302 @@
+"""Solve one system: infer, prove, and put everything that was found into one Solution."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.findings import Proof, proofs_of
+from unround.infer import Inference, infer
+from unround.infer.answer import Marginal, Prior
+from unround.infer.certify import certificates
+from unround.mechanisms import TAIL
+from unround.system import Cell, Sum, System
+
+Kind = Literal["given", "proved", "likely", "open"]
+
+SURE = 0.9
+"""The probability that `CellAnswer.sure` holds at least."""
+
+ALIKE = 1e-12
+"""Probabilities that differ by less than this share count as equal: they differ only by rounding errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellAnswer:
+    """What is known of one cell.
+
+    Parameters
+    ----------
+    name, published
+        As in the system.
+    low, high : int
+        The possible range; `high` is None where nothing bounds it.
+    mode, probability, mean
+        The likeliest value (the lowest of several), its probability, and the mean; None where not available.
+    distribution : tuple
+        Every possible value with its probability, ascending.
+    kind : str
+        "given" (published exactly), "proved", "likely" (at or above the threshold) or "open".
+    """
+
+    name: str
+    published: int | None
+    low: int
+    high: int | None
+    mode: int | None
+    probability: float | None
+    mean: float | None
+    distribution: tuple[tuple[int, float], ...]
+    kind: Kind
+
+    @property
+    def sure(self) -> tuple[int, ...]:
+        """The smallest set of values that holds at least 90 % of the probability, ascending; empty if not available."""
+        chosen, held = [], 0.0
+        for value, probability in sorted(self.distribution, key=lambda pair: (-pair[1], pair[0])):
+            if held >= SURE - ALIKE:
+                break
+            chosen.append(value)
+            held += probability
+        return tuple(sorted(chosen))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "name": self.name,
+            "published": self.published,
+            "low": self.low,
+            "high": self.high,
+            "mode": self.mode,
+            "probability": self.probability,
+            "mean": self.mean,
+            "sure": list(self.sure),
+            "distribution": [list(pair) for pair in self.distribution],
+            "kind": self.kind,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One solution: every cell's value, its probability, and how many times likelier it is than the next one."""
+
+    values: dict[str, int]
+    probability: float
+    times_next: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"values": self.values, "probability": self.probability, "times_next": self.times_next}
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Everything that was found out about a system.
+
+    Parameters
+    ----------
+    feasible : bool
+        Whether any true counts fit; if not, `clash` says what cannot hold together.
+    solutions : int or None
+        How many sets of true counts fit; None where nothing bounds them or they were not counted.
+    engine, why, prior : str
+        Which engine answered, why that one, and what was assumed before seeing the published values.
+    assumptions : tuple of str
+        What the answer rests on, one sentence each.
+    cells : tuple of CellAnswer
+        Every cell, in the system's order.
+    top : tuple of Ranked
+        The best solutions.
+    proofs : tuple of Proof
+        What is proved, the simplest argument first.
+    clash : tuple or None
+        For a system without solution: the names of the smallest set of cells that cannot hold together, and the sums.
+    """
+
+    feasible: bool
+    solutions: int | None
+    engine: str
+    why: str
+    prior: str
+    assumptions: tuple[str, ...]
+    cells: tuple[CellAnswer, ...] = ()
+    top: tuple[Ranked, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    clash: tuple[tuple[str, ...], tuple[Sum, ...]] | None = None
+
+    def __getitem__(self, name: str) -> CellAnswer:
+        """Return the answer for the cell of this name."""
+        for cell in self.cells:
+            if cell.name == name:
+                return cell
+        raise KeyError(name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, as `unround solve --json` prints it."""
+        result: dict[str, Any] = {
+            "feasible": self.feasible,
+            "solutions": self.solutions,
+            "engine": self.engine,
+            "why": self.why,
+            "prior": self.prior,
+            "assumptions": list(self.assumptions),
+            "cells": [cell.to_json() for cell in self.cells],
+            "top": [one.to_json() for one in self.top],
+            "proofs": [proof.to_json() for proof in self.proofs],
+        }
+        if self.clash is not None:
+            sums = [{"total": one.total, "parts": list(one.parts)} for one in self.clash[1]]
+            result["clash"] = {"cells": list(self.clash[0]), "sums": sums}
+        return result
+
+
+def solve(
+    system: System,
+    *,
+    engine: str = "auto",
+    prior: Prior | None = None,
+    top: int = 5,
+    threshold: float = 0.66,
+) -> Solution:
+    """Work out what the true counts of a system must have been, or probably were.
+
+    Parameters
+    ----------
+    system : System
+        Cells and sums; `parse` reads them from text.
+    engine : str
+        "auto", "tree", "cp-sat", "z3" or "brute".
+    prior : mapping, optional
+        By cell name, a distribution of the true count as {value: probability}. Flat for cells without one.
+    top : int
+        How many of the best solutions to list.
+    threshold : float
+        From which probability on a value counts as likely.
+
+    Raises
+    ------
+    InputError
+        If an argument, or the system for the engine asked for, cannot be used.
+
+    Examples
+    --------
+    >>> from unround import parse
+    >>> answer = solve(parse("30 = 15 + 15 + 15"))
+    >>> answer.solutions, answer["total"].mode, round(answer["total"].probability, 3)
+    (4, 34, 0.75)
+    """
+    if not 0 < threshold <= 1:
+        raise InputError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
+    if top < 0:
+        raise InputError(f"the number of best solutions cannot be {top}.")
+    found = infer(system, engine=engine, prior=prior, top=top + 1 if top else 0)
+    named = "given" if prior else "flat"
+    if not found.feasible:
+        clash = _clash(system, prior)
+        return Solution(False, 0, found.engine, found.why, named, _assumptions(system, prior, found), clash=clash)
+    single = [i for i, cell in enumerate(system.cells) if found.lows[i] == found.highs[i] and not cell.given]
+    proofs = proofs_of(system, certificates(system, single)) if single else ()
+    proved = {proof.cell for proof in proofs}
+    marginals = found.answer.marginals if found.answer is not None else None
+    cells = []
+    for i, cell in enumerate(system.cells):
+        marginal = marginals[i] if marginals is not None else None
+        low, high = found.lows[i], found.highs[i]
+        if marginal is None and low == high:
+            marginal = (low, np.ones(1))
+        cells.append(_cell_answer(cell, low, high, marginal, cell.name in proved, threshold))
+    best = _ranked(system, found, top)
+    solutions = found.answer.solutions if found.answer is not None else None
+    assumptions = _assumptions(system, prior, found)
+    return Solution(True, solutions, found.engine, found.why, named, assumptions, tuple(cells), best, proofs)
+
+
+def _cell_answer(
+    cell: Cell, low: int, high: int | None, marginal: Marginal | None, proved: bool, threshold: float
+) -> CellAnswer:
+    mode: int | None = None
+    probability: float | None = None
+    mean: float | None = None
+    distribution: tuple[tuple[int, float], ...] = ()
+    if marginal is not None and high is not None:
+        start, everything = marginal
+        chances = everything[low - start : high - start + 1]
+        first = int(np.argmax(chances >= chances.max() * (1 - ALIKE)))
+        mode, probability = low + first, float(chances[first])
+        values = np.arange(low, high + 1)
+        mean = float(values @ chances)
+        distribution = tuple([(v, p) for v, p in zip(values.tolist(), chances.tolist(), strict=True) if p > 0])
+    kind: Kind = "open"
+    if cell.given:
+        kind = "given"
+    elif proved:
+        kind = "proved"
+    elif probability is not None and probability >= threshold - ALIKE:
+        kind = "likely"
+    return CellAnswer(cell.name, cell.published, low, high, mode, probability, mean, distribution, kind)
+
+
+def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
+    best = found.answer.best if found.answer is not None else ()
+    names = [cell.name for cell in system.cells]
+    ranked = []
+    for k, (values, probability) in enumerate(best[:top]):
+        following = best[k + 1][1] if k + 1 < len(best) else None
+        times = probability / following if following else None
+        if times is not None and math.isclose(times, 1, rel_tol=ALIKE):
+            times = 1.0
+        ranked.append(Ranked(dict(zip(names, values, strict=True)), probability, times))
+    return tuple(ranked)
+
+
+def _clash(system: System, prior: Prior | None) -> tuple[tuple[str, ...], tuple[Sum, ...]] | None:
+    from unround.infer.clash import smallest_clash
+
+    if prior and infer(system, top=0).feasible:
+        return None  # the published values do fit together: it is the prior that rules them out
+    clash = smallest_clash(system)
+    return clash.cells, clash.sums
+
+
+def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple[str, ...]:
+    """Say what the answer rests on."""
+    sentences = ["True counts are whole numbers, none is negative, and the sums hold exactly among them."]
+    sentences += _mechanism_sentences(system)
+    if not all(window.certain for window in system.windows):
+        sentences.append(
+            f"Noise has no bounds: windows leave out a probability of at most {TAIL:g} a cell, and nothing that rests on "
+            "them is called proved."
+        )
+    if found.feasible and found.answer is None:
+        sentences.append("Probabilities are not available for this system yet; bounds and proofs are exact.")
+        return tuple(sentences)
+    if found.feasible and None in found.highs:
+        sentences.append(
+            "Nothing bounds some cells from above: they have no probabilities, and the sums they are in say nothing."
+        )
+    sentences.append(
+        "Prior: the given distributions, and flat for the other cells. Bounds and proofs do not use it."
+        if prior
+        else "Prior: every set of true counts that fits is equally likely before rounding. Bounds and proofs do not use it."
+    )
+    return tuple(sentences)
+
+
+def _mechanism_sentences(system: System) -> list[str]:
+    """Say how the cells were protected, by name where it differs between them."""
+    cells: dict[Any, list[str]] = {}
+    for cell in system.cells:
+        cells.setdefault(cell.mechanism, []).append(cell.name)
+    if len(cells) == 1:
+        return [mechanism.sentence for mechanism in cells]
+    most = max(cells, key=lambda mechanism: len(cells[mechanism]))
+    said = [f"{_some(names)}: {mechanism.sentence}" for mechanism, names in cells.items() if mechanism != most]
+    return [*said, f"The other cells: {most.sentence}"]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:4])} and {len(names) - 4} more"

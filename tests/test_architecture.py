@@ -1,0 +1,101 @@
+"""The architecture that CONTRIBUTING.md promises: imports go one way, modules stay small, heavy imports are lazy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "unround"
+
+ORDER = [
+    "_version",
+    "errors",
+    "mechanisms",
+    "system",
+    "equations",
+    "infer",
+    "findings",
+    "solution",
+    "expect",
+    "simulate",
+    "paper",
+    "report",
+    "cli",
+]
+"""A module imports only from those before it, and from its own package."""
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def unit(module: str) -> str:
+    """Return the entry of ORDER that a dotted name under unround belongs to."""
+    return module.split(".")[1]
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found.add(node.module)
+            if node.module == "unround":
+                found |= {f"unround.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p != SOURCE / "__init__.py"], ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_one_way(path: Path) -> None:
+    here = path.relative_to(SOURCE).with_suffix("").parts[0]
+    allowed = set(ORDER[: ORDER.index(here) + 1])
+    for module in imports(path):
+        if module.startswith("unround."):
+            assert unit(module) in allowed, f"{here} imports {module}"
+
+
+def test_every_module_has_its_place() -> None:
+    there = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in MODULES} - {"__init__"}
+    assert there == set(ORDER)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_modules_stay_small(path: Path) -> None:
+    assert path.read_text(encoding="utf-8").count("\n") <= 410
+
+
+def test_the_checker_shares_nothing_with_the_engines() -> None:
+    assert not any(module.startswith("unround.infer") for module in imports(SOURCE / "findings.py"))
+
+
+def loaded_by(code: str) -> set[str]:
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(shown.stdout.split())
+
+
+def test_heavy_imports_wait_until_they_are_used() -> None:
+    heavy = {"ortools", "z3", "altair", "polars", "scipy", "vl_convert", "rich.table", "pandas"}
+    assert not loaded_by("import unround.cli") & (heavy | {"numpy"})
+    solving = loaded_by("import unround; unround.solve(unround.parse('48! = 20 + 20 + 20'))")
+    assert "numpy" in solving
+    assert not solving & heavy
+
+
+def test_never_two_copies_of_the_same_solver_library() -> None:
+    """highspy beside ortools kills the process; nothing here may import it."""
+    assert not any("highspy" in module for path in MODULES for module in imports(path))
+
+
+def test_the_public_names_are_there() -> None:
+    import unround
+
+    for name in unround.__all__:
+        assert getattr(unround, name) is not None
+    assert set(unround.__all__) <= set(dir(unround))
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = unround.nothing

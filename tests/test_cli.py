@@ -1,0 +1,213 @@
+"""The command line: what it prints, what it writes, and its exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from unround import __version__
+from unround.cli import main
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `unround` with arguments, in this process."""
+
+    def call(*arguments: str, stdin: bytes = b"") -> Ran:
+        monkeypatch.setattr(sys, "argv", ["unround", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setenv("COLUMNS", "120")
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 0
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return call
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").out == f"unround {__version__}\n"
+    shown = run("--help")
+    assert shown.code == 0
+    assert "solve" in shown.out
+    assert "tell the agency" in " ".join(shown.out.split())
+
+
+def test_solve_for_people(run: Run) -> None:
+    ran = run("solve", "48! = 20 + 20 + 20")
+    assert ran.code == 0
+    assert ran.err == ""
+    for said in ("This is the only solution.", "proved", "48 − 16 − 16 = 16", "Assumed:", "tree engine"):
+        assert said in ran.out
+
+
+def test_solve_shows_90_percent_sets_the_best_solutions_and_their_ratio(run: Run) -> None:
+    out = run("solve", "110! = a: 30 + 65 + 10; a = 10 + 10 + 10", "--top", "2").out
+    assert "1,956 solutions" in out
+    assert "The 2 best solutions" in out
+    assert "30–34" in out
+    assert "times the next" in out
+    assert "▁▁▃▆██▆▃" in out
+
+
+def test_solve_for_programs(run: Run) -> None:
+    ran = run("solve", "87! = 35 + 45", "--json", "--top", "5")
+    data = json.loads(ran.out)
+    assert ran.code == 0
+    assert data["solutions"] == 2
+    assert [cell["name"] for cell in data["cells"]] == ["total", "part1", "part2"]
+    assert len(data["top"]) == 2
+
+
+def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> None:
+    text = "\ufeffa: 5\r\n\"b c\": 10 # é\r\nt: 15\r\nt = a + \"b c\"\r\n"
+    path = tmp_path / "system.txt"
+    path.write_bytes(text.encode())
+    from_file = run("solve", str(path), "--json")
+    from_input = run("solve", "-", "--json", stdin=text.encode())
+    assert from_file.code == from_input.code == 0
+    assert from_file.out == from_input.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "48! = "], "line 1, column 7"),
+        (["solve", "48 = 20 + 20"], "48 cannot come from rounding to base 5"),
+        (["solve", "no/such/file"], "there is no file no/such/file. To type equations, use ="),
+        (["solve", "."], "cannot be read"),
+        (["solve", "a: 5 = 5", "--base", "3", "--mechanism", "exact"], "give one of them"),
+        (["solve", "a: 5 = 5", "--base", "0"], "base"),
+        (["solve", "a: 5 = 5", "--mechanism", "lapace:1"], "laplace"),
+        (["solve", "a: 5 = 5", "--engine", "magic"], "no engine 'magic'"),
+        (["solve", "a: 5 = 5", "--prior", "nowhere.json"], "there is no file nowhere.json"),
+        (["solve", "a: 5 = 5", "--threshold", "2"], "threshold"),
+        (["solve", "a: 5 = 5", "--plot", "x.gif"], ".svg, .png or .html"),
+        (["solve", "a: 5 = 5", "--plot", "/no/such/folder/x.svg"], "cannot be written"),
+        (["solve", "a: 5 = 5", "--top", "-1"], "--top"),
+        (["solve"], "SYSTEM"),
+        (["simulate", "-o", "x", "--areas", "0"], "at least 1 area"),
+        (["simulate", "-o", "x", "--format", "excel"], "no format called 'excel'"),
+        (["expect", "--parts", "0"], "part"),
+    ],
+)
+def test_what_cannot_be_used_exits_with_2_and_says_why(
+    run: Run, arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert message in " ".join(ran.err.split())
+    assert "Traceback" not in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_that_is_no_utf8_is_refused(run: Run) -> None:
+    ran = run("solve", "-", stdin=b"caf\xe9: 5")
+    assert (ran.code, ran.err) == (2, "error: standard input is not UTF-8 text.\n")
+
+
+def test_a_clash_exits_with_1_and_names_it(run: Run) -> None:
+    ran = run("solve", "100! = 20 + 20")
+    assert ran.code == 1
+    assert "No true counts fit" in ran.out
+    assert "total, part1, part2" in ran.out
+    data = json.loads(run("solve", "100! = 20 + 20", "--json").out)
+    assert data["feasible"] is False
+    assert data["clash"]["cells"] == ["total", "part1", "part2"]
+
+
+def test_a_prior_from_a_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "prior.json"
+    path.write_text('{"part1": {"12": 1, "11": 1}}')
+    data = json.loads(run("solve", "30 = 15 + 15 + 15", "--prior", str(path), "--json").out)
+    assert data["prior"] == "given"
+    assert data["solutions"] == 4
+    path.write_text('{"part1": [1, 2]}')
+    ran = run("solve", "30 = 15 + 15 + 15", "--prior", str(path))
+    assert ran.code == 2
+    assert "cannot be used as a prior" in ran.err
+
+
+def test_a_mechanism_for_the_whole_run(run: Run) -> None:
+    data = json.loads(run("solve", "12 = -2 + 15", "--mechanism", "laplace:1.45", "--json").out)
+    assert data["cells"][1]["published"] == -2
+    assert any("1e-12" in sentence for sentence in data["assumptions"])
+    assert json.loads(run("solve", "6 = 6 + 6", "--base", "3", "--json").out)["solutions"] == 1
+
+
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")])
+def test_plots(run: Run, tmp_path: Path, ending: str, start: bytes) -> None:
+    path = tmp_path / f"plot.{ending}"
+    ran = run("solve", "110! = a: 30 + 65 + 10; a = 10 + 10 + 10", "--plot", str(path))
+    content = path.read_bytes()
+    assert ran.code == 0
+    assert content.lstrip().startswith(start)
+    if ending == "svg":
+        assert all(name in content.decode() for name in ("part1", "part5", "published 65"))
+    if ending == "html":
+        assert b"src=\"http" not in content  # everything is inside
+
+
+def test_names_from_outside_are_shown_as_they_are(run: Run) -> None:
+    """Square brackets are markup to the library that draws tables."""
+    out = run("solve", '10! = "[red]x[/red]": 5 + "[/]": 5').out
+    assert "[red]x[/red]" in out
+    assert "[/]" in out
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    command = f"{sys.executable} -c 'from unround.cli import main; main()' solve '? = {' + '.join(['20'] * 60)}' --json | head -c 10"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == '{"feasible'
+    assert done.stderr == ""
+
+
+def test_an_interrupt_is_one_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unround.solution.solve", interrupted)
+    ran = run("solve", "48! = 20 + 20 + 20")
+    assert ran.code == 130
+    assert "Traceback" not in ran.err
+
+
+def test_a_fault_of_our_own_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from unround.errors import InternalError
+
+    def broken(*_: object, **__: object) -> None:
+        raise InternalError("two and two made five")
+
+    monkeypatch.setattr("unround.solution.solve", broken)
+    ran = run("solve", "48! = 20 + 20 + 20")
+    assert ran.code == 3
+    assert "Please report it" in ran.err
+
+
+def test_simulate_writes_a_release_and_its_truth(run: Run, tmp_path: Path) -> None:
+    ran = run("simulate", "-o", str(tmp_path / "census"), "--areas", "5", "--seed", "3")
+    assert ran.code == 0
+    written = sorted(path.name for path in (tmp_path / "census").iterdir())
+    assert written == ["98-401-X2021006_English_CSV_data.csv", "truth.parquet"]
+    assert "5 areas" in ran.err
+    assert len(ran.out.splitlines()) == 2

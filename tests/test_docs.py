@@ -1,0 +1,43 @@
+"""The documentation says what the program does: every shown command is run again, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.generate import COMMANDS, ROOT, filled, pages, reference
+from unround.cli import app
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    for path, text in pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} lags behind: run `make docs`"
+
+
+def test_the_readme_shows_real_output() -> None:
+    """The generator really replaces what stands in a page."""
+    page = '```console\n$ unround solve "48! = 20 + 20 + 20"\nwrong\n```\n'
+    assert "part1" in filled(page)
+    assert "wrong" not in filled(page)
+    assert "5\n```" in filled("```python\nprint(2 + 3)\n```\n\n```text\nwrong\n```\n")
+
+
+def test_the_generator_runs_nothing_but_unround() -> None:
+    with pytest.raises(ValueError, match="not unround"):
+        filled("```console\n$ rm -rf /tmp/x\n```\n")
+
+
+def test_every_command_is_in_the_reference() -> None:
+    assert {command.callback.__name__ for command in app.registered_commands if command.callback} == set(COMMANDS)
+    assert all(f"## unround {name}" in reference() for name in COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_that_exist(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert not missing

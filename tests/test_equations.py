@@ -1,0 +1,176 @@
+"""The equation text: what is read, and how every complaint points at its spot."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unround.equations import parse
+from unround.errors import InputError, UnroundError
+from unround.mechanisms import Exact, Laplace, Rounding, Suppressed, Unpublished, Within
+from unround.system import Cell, Sum, System
+
+FILE = """\
+# one cell a line, then the sums
+population: 110!        # exact
+age_0_14:   30          # rounded like the whole run
+age_15_64:  65
+age_65:     9 @3        # this cell: base 3
+under_5:    10
+under_10:   ?           # not published
+under_15:   10 ~5       # within 5 of the truth
+population = age_0_14 + age_15_64 + age_65
+age_0_14 = under_5 + under_10 + under_15
+"""
+
+
+def test_a_line_of_numbers() -> None:
+    assert parse("48! = 20 + 20 + 20") == System(
+        [Cell("total", 48, Exact()), *(Cell(f"part{i}", 20, Rounding(5)) for i in (1, 2, 3))],
+        [Sum("total", ("part1", "part2", "part3"))],
+    )
+
+
+def test_a_file_of_named_cells() -> None:
+    assert parse(FILE) == System(
+        [
+            Cell("population", 110, Exact()),
+            Cell("age_0_14", 30, Rounding(5)),
+            Cell("age_15_64", 65, Rounding(5)),
+            Cell("age_65", 9, Rounding(3)),
+            Cell("under_5", 10, Rounding(5)),
+            Cell("under_10", None, Unpublished()),
+            Cell("under_15", 10, Within(5)),
+        ],
+        [
+            Sum("population", ("age_0_14", "age_15_64", "age_65")),
+            Sum("age_0_14", ("under_5", "under_10", "under_15")),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("a: 1,234!", Cell("a", 1234, Exact())),
+        ("a: 12 @ 4", Cell("a", 12, Rounding(4))),
+        ("a: -3 @laplace:1.45", Cell("a", -3, Laplace(1.45))),
+        ("a: −3 @laplace:1.45", Cell("a", -3, Laplace(1.45))),
+        ("a: ?1..7", Cell("a", None, Suppressed(1, 7))),
+        ("a: ? 1 .. 7", Cell("a", None, Suppressed(1, 7))),
+        ('"0 to 14 years; both + sexes": 15', Cell("0 to 14 years; both + sexes", 15, Rounding(5))),
+        ("2021: 15", Cell("2021", 15, Rounding(5))),
+        ("0_à_4: 15", Cell("0_à_4", 15, Rounding(5))),
+        ("\t a :15;", Cell("a", 15, Rounding(5))),
+    ],
+)
+def test_values_and_names(text: str, cell: Cell) -> None:
+    assert parse(text).cells == (cell,)
+
+
+def test_names_inside_sums_numbers_as_names_and_lines_that_go_on() -> None:
+    system = parse("t: 60 = 1996 +\n 1997 + 20; 1996: 20; 1997: 20")
+    assert system.sums == (Sum("t", ("1996", "1997", "part1")),)
+    assert [cell.name for cell in system.cells] == ["t", "1996", "1997", "part1"]
+
+
+def test_the_total_may_stand_on_either_side() -> None:
+    assert parse("20 + 20 + 20 = 48!") == parse("48! = 20 + 20 + 20")
+
+
+def test_unnamed_cells_of_several_sums_are_numbered_on() -> None:
+    system = parse("48! = 20 + 20; part3: 5; 60 = 30 + 35")
+    assert [cell.name for cell in system.cells] == [
+        "total",
+        "part1",
+        "part2",
+        "part3",
+        "total2",
+        "part4",
+        "part5",
+    ]
+
+
+def test_the_mechanism_of_the_run_is_for_bare_values_only() -> None:
+    system = parse("a: 9; b: 10 @5; c: 7!", Rounding(3))
+    assert [cell.mechanism for cell in system.cells] == [Rounding(3), Rounding(5), Exact()]
+
+
+def test_a_sum_that_is_repeated_counts_once() -> None:
+    assert len(parse("a: 5; b: 5; a = b; a = b").sums) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ("48! = ", 1, 7, "a value or a name is missing"),
+        ("48! = 20 + + 20", 1, 12, "a value is missing"),
+        ("48! = 20 20", 1, 10, "20 follows without a \\+"),
+        ("48! = 20 = 20", 1, 10, "one statement holds one sum"),
+        ("1 + 2 = 3 + 4", 1, 1, "one side of a sum must be a single total"),
+        ("a: 5\nb: 5\nc = a + d", 3, 1, "no cell is called 'c'"),
+        ("age: 5\nt: 10 = age + agr", 2, 15, "Did you mean 'age'"),
+        ("a: 5; a: 10", 1, 7, "'a' already has a value"),
+        ("a: 5; b: 5; a = b + b", 1, 13, "uses 'b' twice"),
+        ("a: 7", 1, 4, "7 cannot come from rounding to base 5"),
+        ("a: 8 @3", 1, 4, "8 cannot come from rounding to base 3"),
+        ("a: 5 @0", 1, 6, "base"),
+        ("a: 5 @magic:3", 1, 6, "magic"),
+        ("a: 5 ~", 1, 7, "a whole number is missing"),
+        ("a: 5 ~ -1", 1, 6, "0 or more"),
+        ("a: ?7..1", 1, 5, "7"),
+        ("a: ?7", 1, 5, "written like"),
+        ("a: 5.5", 1, 4, "whole numbers"),
+        ("a: 5 # fine\nb: $", 2, 4, "'\\$' has no meaning"),
+        ('a: 5\n"b: 5', 2, 1, "no closing quote"),
+        ('"": 5', 1, 1, "may not be empty"),
+        ("a: 5; a", 1, 7, "neither"),
+        ("5", 1, 1, "neither"),
+        ("a: b: 5", 1, 4, "a value is missing"),
+        ("a: 99999999999999999999", 1, 4, "too large"),
+        ("a: 12,34", 1, 6, "not a whole number"),
+        ("", 1, 1, "nothing to solve"),
+        ("# only a comment", 1, 1, "nothing to solve"),
+        ("110! = 30 + 65 + 10; 30 = 10 + 10 + 10", 1, 22, "30 already stands in another sum"),
+    ],
+)
+def test_every_complaint_points_at_its_spot(text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_an_error_shows_the_line_with_a_caret() -> None:
+    with pytest.raises(InputError) as caught:
+        parse("a: 5\n\tb: 7\n", where="table.txt")
+    assert str(caught.value).splitlines() == [
+        "table.txt, line 2, column 5: 7 cannot come from rounding to base 5. If it was published unrounded, write 7!; "
+        "if it has another base, write 7 @BASE.",
+        "    \tb: 7",
+        "    \t   ^",
+    ]
+
+
+@given(st.text(alphabet='ab1230,.!?@~:=+; \n"#-×é', max_size=40))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        said = repr(parse(text))
+    except UnroundError as problem:
+        said = str(problem)
+    assert said
+
+
+@pytest.mark.parametrize(
+    ("cells", "sums", "message"),
+    [
+        ([], [], "no cell"),
+        ([Cell("a", 5, Rounding(5)), Cell("a", 5, Rounding(5))], [], "two cells are called 'a'"),
+        ([Cell("a", 5, Rounding(5))], [Sum("a", ())], "no parts"),
+        ([Cell("a", 5, Rounding(5))], [Sum("a", ("b",))], "no such cell"),
+        ([Cell("a", 5, Rounding(5))], [Sum("a", ("a",))], "'a' twice"),
+    ],
+)
+def test_a_system_checks_itself(cells: list[Cell], sums: list[Sum], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        System(cells, sums)

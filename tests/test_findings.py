@@ -1,0 +1,231 @@
+"""Proofs: what is proved, in which words, and that the checker accepts every true certificate and no false one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import shapes
+from unround.equations import parse
+from unround.errors import InternalError
+from unround.findings import Proof, check_proof, proofs_of
+from unround.infer.bounds import Bounds, propagate
+from unround.infer.brute import brute
+from unround.infer.certify import certificates
+from unround.mechanisms import Suppressed
+from unround.solution import solve
+from unround.system import Cell, Sum, System
+
+COMPOUND = """
+    population: 108!; men: 55; women: 45
+    m1: 10; m2: 5; m3: 5; m4: 5; m5: 5; m6: 5
+    population = men + women
+    men = m1 + m2 + m3 + m4 + m5 + m6
+"""
+
+
+def test_one_sum_in_words() -> None:
+    proofs = solve(parse("48! = 20 + 20 + 20")).proofs
+    assert [(proof.cell, proof.value, proof.depth, proof.rests_on) for proof in proofs] == [
+        ("part1", 16, 1, ()),
+        ("part2", 16, 1, ()),
+        ("part3", 16, 1, ()),
+    ]
+    assert proofs[0].text == (
+        "total = 48 (exact) and part2, part3 ≥ 16 (20 published), so part1 ≤ 48 − 16 − 16 = 16. "
+        "part1 ≥ 16 (20 published). So part1 = 16."
+    )
+
+
+def test_a_rounded_total_is_proved_too() -> None:
+    proof = next(proof for proof in solve(parse("60 = 20 + 20 + 20 + 20")).proofs if proof.cell == "total")
+    assert proof.value == 64
+    assert proof.text == (
+        "part1, part2, part3, part4 ≥ 16 (20 published), so total ≥ 16 + 16 + 16 + 16 = 64. "
+        "total ≤ 64 (60 published). So total = 64."
+    )
+
+
+def test_parts_published_as_zero_have_one_sided_windows() -> None:
+    solution = solve(parse("60 = 20 + 20 + 20 + 20 + 0"))
+    assert {proof.cell: proof.value for proof in solution.proofs} == {
+        "total": 64,
+        "part1": 16,
+        "part2": 16,
+        "part3": 16,
+        "part4": 16,
+        "part5": 0,
+    }
+
+
+def test_compound_inference_shows_the_chain() -> None:
+    proofs = {proof.cell: proof for proof in solve(parse(COMPOUND)).proofs}
+    assert {cell: proof.value for cell, proof in proofs.items()} == {
+        "men": 59, "women": 49, "m1": 14, "m2": 9, "m3": 9, "m4": 9, "m5": 9, "m6": 9,
+    }  # fmt: skip
+    assert (proofs["men"].depth, proofs["men"].rests_on) == (1, ())
+    assert (proofs["m1"].depth, proofs["m1"].rests_on) == (2, ("men",))
+    assert proofs["m1"].text.startswith("population = 108 (exact) and women ≤ 49 (45 published), so men ≥ 108 − 49 = 59.")
+
+
+def test_an_unpublished_cell_can_be_proved() -> None:
+    proof = solve(parse("48! = 20! + ?")).proofs[0]
+    assert (proof.cell, proof.value) == ("part2", 28)
+
+
+def test_a_gap_in_a_window_is_a_reason() -> None:
+    """Counts from 1 to 7 are hidden and others shown: a hidden part, and a shown one that is 0 or at least 8."""
+    hides = Suppressed(1, 7)
+    system = System(
+        [Cell("t", 10, hides), Cell("a", None, hides), Cell("b", None, hides), Cell("c", 0, hides)],
+        [Sum("t", ("a", "b", "c"))],
+    )
+    assert {proof.cell for proof in solve(system).proofs} == {"t", "c"}
+    # `even` can only be 0, 2, 4, …: a total of 3 with a part of 0 or 1 leaves 2.
+    even = parse("3! = a: ?0..1 + b: 4 @nearest-even:4").cells
+    assert even  # the window of b is 2..6, so b = 2 or 3 and a = 1 or 0
+    gap = parse("t: 12! = a: ?0..3 + b: 10 @sample:5")
+    assert solve(gap)["b"].low == 9
+
+
+@pytest.mark.parametrize("shape", shapes.ALL)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_every_proof_checks_and_is_true(shape: str, data: st.DataObject) -> None:
+    system, true = data.draw(shapes.ALL[shape])
+    solution = solve(system, top=0)
+    for proof in solution.proofs:
+        assert check_proof(system, proof) is None
+        assert proof.value == true[system.index[proof.cell]]
+    proved = {proof.cell for proof in solution.proofs}
+    for cell in solution.cells:
+        if cell.low == cell.high and cell.kind != "given":
+            assert cell.name in proved
+
+
+def odd_table() -> tuple[System, int]:
+    """Make a cyclic system in which no single sum proves what all of them together do.
+
+    x + y, y + z and x + z are even numbers known exactly, so that each of x, y, z is known; yet every sum alone leaves
+    its two parts open.
+    """
+    text = "a: 20!; b: 22!; c: 24!; x: 10; y: 10; z: 15; a = x + y; b = x + z; c = y + z"
+    return parse(text), 9
+
+
+def test_what_no_single_sum_shows_is_proved_by_contradiction() -> None:
+    system, x = odd_table()
+    bounds = Bounds.of(system.windows)
+    assert propagate(system.equations, bounds)
+    assert bounds.lows[3] < bounds.highs[3]  # propagation alone does not do it
+    assert brute(system).count == 1
+    proofs = {proof.cell: proof for proof in solve(system).proofs}
+    assert proofs["x"].value == x
+    assert "leaves some cell no value" in proofs["x"].text
+    for proof in proofs.values():
+        assert check_proof(system, proof) is None
+
+
+def test_noise_proves_nothing() -> None:
+    solution = solve(parse("200! = 50 + 150 @laplace:0.02"))
+    assert solution["part2"].kind == "likely" or solution["part2"].kind == "open"
+    sure = solve(parse("10! = 3 @laplace:0.02 + 7 @laplace:0.02"))
+    assert sure.proofs == ()
+    assert sure["part1"].kind == "likely"
+    assert any("Noise has no bounds" in sentence for sentence in sure.assumptions)
+
+
+def test_a_prior_proves_nothing() -> None:
+    solution = solve(parse("a: 20"), prior={"a": {18: 1.0}})
+    assert (solution["a"].low, solution["a"].high) == (18, 18)
+    assert (solution["a"].kind, solution["a"].probability) == ("likely", 1.0)
+    assert solution.proofs == ()
+
+
+# -- the checker must be able to say no -------------------------------------------------------------------------------
+
+
+def forged(proof: Proof, change: Any) -> Proof:
+    steps: list[Any] = copy.deepcopy(list(proof.steps))
+    change(steps)
+    return replace(proof, steps=steps)
+
+
+def every_number_off_by_one(steps: Sequence[Any]) -> list[tuple[int, int]]:
+    return [(k, delta) for k in range(len(steps)) for delta in (-1, 1)]
+
+
+def test_no_altered_certificate_passes() -> None:
+    """Move each bound of each step by one: the checker refuses, unless the claim merely became weaker."""
+    system = parse(COMPOUND)
+    refused = 0
+    for proof in solve(system).proofs:
+        for k, delta in every_number_off_by_one(proof.steps):
+
+            def shift(steps: Any, k: int = k, delta: int = delta) -> None:
+                steps[k]["value"] += delta
+
+            step = proof.steps[k]
+            weaker = delta < 0 if step["bound"] == "low" else delta > 0
+            problem = check_proof(system, forged(proof, shift))
+            # A weaker bound is still true, but then the steps that need it, or the claim itself, no longer follow.
+            assert problem is not None, (proof.cell, k, delta, weaker)
+            refused += 1
+    assert refused > 50
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda steps: steps.pop(0), "does not come before|out of order"),
+        (lambda steps: steps.reverse(), "does not come before|out of order"),
+        (lambda steps: steps[-1].update(uses=steps[-1]["uses"][:-1]), "does not follow"),
+        (
+            lambda steps: steps[-1].update(sum={"total": "total", "parts": ["part1", "part2"]}),
+            "does not follow",
+        ),
+        (lambda steps: steps[-1].update(cell="nobody"), "does not follow"),
+        (lambda steps: steps[-1].update(by="magic"), "does not follow"),
+        (lambda steps: steps[-1].update(by="supposed"), "does not follow"),
+        (lambda steps: steps[-1].update(by="gap"), "does not follow"),
+        (lambda steps: steps[-1].update(uses=[99]), "does not come before"),
+        (lambda steps: steps.pop(), "not among the steps"),
+    ],
+)
+def test_the_checker_refuses(change: Any, message: str) -> None:
+    system = parse("48! = 20 + 20 + 20")
+    proof = solve(system).proofs[0]
+    problem = check_proof(system, forged(proof, change))
+    assert problem is not None
+    assert pytest.importorskip("re").search(message, problem), problem
+
+
+def test_the_checker_refuses_a_refutation_of_the_wrong_thing() -> None:
+    system, _ = odd_table()
+    proof = next(proof for proof in solve(system).proofs if proof.cell == "x")
+    k = next(k for k, step in enumerate(proof.steps) if step["by"] == "contradiction")
+
+    def claim_more(steps: Any) -> None:
+        steps[k]["value"] += 1 if steps[k]["bound"] == "low" else -1
+
+    def forget_half(steps: Any) -> None:
+        refutation = steps[k]["refutation"]
+        steps[k]["refutation"] = refutation["split"]["below"] if "split" in refutation else {"cell": "x", "steps": []}
+
+    assert check_proof(system, forged(proof, claim_more)) is not None
+    assert check_proof(system, forged(proof, forget_half)) is not None
+    assert check_proof(parse("a: 5; x: 10"), proof) is not None
+
+
+def test_a_certificate_that_does_not_check_is_never_shown() -> None:
+    system = parse("48! = 20 + 20 + 20")
+    written = certificates(system, [1])
+    written[1][-1]["value"] = 15
+    with pytest.raises(InternalError, match="part1 does not check"):
+        proofs_of(system, written)

@@ -1,0 +1,259 @@
+"""The tree engine against brute force, shape by shape."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests import shapes
+from unround.equations import parse
+from unround.errors import InputError
+from unround.infer import infer
+from unround.infer.bounds import Bounds, propagate
+from unround.infer.brute import Brute, brute
+from unround.infer.plan import crossings_of, plan_for
+from unround.mechanisms import Rounding
+from unround.system import System
+
+LIMIT = 30_000
+
+
+def reference(system: System, prior: dict[str, dict[int, float]] | None = None) -> Brute:
+    try:
+        return brute(system, prior, limit=LIMIT)
+    except InputError:
+        assume(False)
+        raise
+
+
+def certify(system: System, engine: str = "tree", prior: dict[str, dict[int, float]] | None = None) -> None:
+    """Check every number that the engine gives against exact fractions."""
+    truth = reference(system, prior)
+    found = infer(system, engine=engine, prior=prior, top=4)
+    assert found.feasible == (truth.count > 0)
+    if not found.feasible:
+        return
+    assert found.answer is not None
+    assert found.answer.marginals is not None
+    assert found.answer.solutions == truth.count
+    for i, marginal in enumerate(found.answer.marginals):
+        expected = truth.marginal(i)
+        assert (found.lows[i], found.highs[i]) == (min(expected), max(expected))
+        assert marginal is not None
+        low, probabilities = marginal
+        got = {low + k: p for k, p in enumerate(probabilities.tolist()) if p > 0}
+        assert got.keys() == expected.keys()
+        for value, probability in expected.items():
+            assert got[value] == pytest.approx(float(probability), rel=1e-12)
+    best = truth.top(4)
+    total = sum(truth.weights, Fraction(0))
+    assert [p for _, p in found.answer.best] == pytest.approx([float(p) for _, p in best], rel=1e-12)
+    weight = dict(zip(truth.solutions, truth.weights, strict=True))
+    for values, probability in found.answer.best:
+        assert probability == pytest.approx(float(weight[values] / total), rel=1e-12)
+    assert len({values for values, _ in found.answer.best}) == len(found.answer.best)
+
+
+@pytest.mark.parametrize("shape", shapes.ACYCLIC)
+@settings(max_examples=120)
+@given(data=st.data())
+def test_acyclic_shapes_agree_with_brute_force(shape: str, data: st.DataObject) -> None:
+    system, _ = data.draw(shapes.ACYCLIC[shape])
+    certify(system)
+
+
+@pytest.mark.parametrize("shape", shapes.CROSSED)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_trees_crossed_with_a_split_agree_with_brute_force(shape: str, data: st.DataObject) -> None:
+    system, _ = data.draw(shapes.CROSSED[shape])
+    certify(system)
+
+
+@pytest.mark.parametrize("shape", ["overlapping", "deep tree", "tree by sex"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_loops_cut_open_agree_with_brute_force(shape: str, data: st.DataObject) -> None:
+    system, _ = data.draw(shapes.ALL[shape])
+    certify(system, engine="cutset")
+
+
+def test_a_loop_is_cut_at_its_cheapest_cell() -> None:
+    text = "t: 105!; a: 30; b: 40; c: 36 @3; u: 75; t = a + b + c; u = b + c"
+    found = infer(parse(text))
+    assert (found.engine, found.why) == ("cutset", "the sums form loops, cut open at c")
+    with pytest.raises(InputError, match="too many values"):
+        infer(parse("t: ?; a: ?; b: ?; u: ?; v: 9,000!; t = a + b; u = a + b; v = t + u"), engine="cutset")
+
+
+@settings(max_examples=300)
+@given(shapes.any_numbers())
+def test_freely_drawn_numbers_agree_with_brute_force(system: System) -> None:
+    certify(system)
+
+
+@settings(max_examples=60)
+@given(shapes.deep_tree(), st.data())
+def test_a_given_prior_agrees_with_brute_force(known: shapes.Known, data: st.DataObject) -> None:
+    system, true = known
+    weights = st.sampled_from([0.0, 0.001, 0.3, 1.0])
+    prior = {}
+    for name in ("a1", "c"):
+        value = true[system.index[name]]
+        prior[name] = {v: data.draw(weights) for v in range(max(0, value - 3), value + 4)} | {value: 0.5}
+    certify(system, prior=prior)
+
+
+@pytest.mark.parametrize("shape", shapes.ALL)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_the_truth_lies_inside_the_bounds_and_has_a_probability(shape: str, data: st.DataObject) -> None:
+    system, true = data.draw(shapes.ALL[shape])
+    found = infer(system)
+    assert found.feasible
+    assert found.answer is not None
+    assert found.answer.marginals is not None
+    for i, value in enumerate(true):
+        high = found.highs[i]
+        assert found.lows[i] <= value
+        assert high is None or value <= high
+        marginal = found.answer.marginals[i]
+        if marginal is not None:
+            low, probabilities = marginal
+            assert probabilities[value - low] > 0
+            assert probabilities.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", shapes.ALL)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_relabelling_changes_nothing(shape: str, data: st.DataObject) -> None:
+    system, _ = data.draw(shapes.ALL[shape])
+    cells = data.draw(st.permutations(system.cells))
+    sums = data.draw(st.permutations([type(s)(s.total, tuple(data.draw(st.permutations(s.parts)))) for s in system.sums]))
+    other = System(cells, sums)
+    one, two = infer(system), infer(other)
+    assert one.answer is not None
+    assert two.answer is not None
+    assert one.answer.solutions == two.answer.solutions
+    assert one.answer.marginals is not None
+    assert two.answer.marginals is not None
+    for i, cell in enumerate(system.cells):
+        j = other.index[cell.name]
+        assert (one.lows[i], one.highs[i]) == (two.lows[j], two.highs[j])
+        mine, theirs = one.answer.marginals[i], two.answer.marginals[j]
+        assert (mine is None) == (theirs is None)
+        if mine is not None and theirs is not None:
+            np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-11)
+    np.testing.assert_allclose([p for _, p in one.answer.best], [p for _, p in two.answer.best], rtol=1e-11)
+
+
+@pytest.mark.parametrize("shape", shapes.ALL)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_an_added_sum_never_widens_a_bound(shape: str, data: st.DataObject) -> None:
+    system, _ = data.draw(shapes.ALL[shape])
+    fewer = System(system.cells, system.sums[:-1])
+    one, two = infer(fewer), infer(system)
+    for i in range(len(system.cells)):
+        wide, tight = one.highs[i], two.highs[i]
+        assert two.lows[i] >= one.lows[i]
+        assert wide is None or (tight is not None and tight <= wide)
+
+
+def test_long_sums_neither_overflow_nor_underflow() -> None:
+    """300 parts: over 10^242 solutions, and weights far below the smallest double."""
+    parts = " + ".join(["20"] * 300)
+    found = infer(parse(f"5,400! = {parts}"), top=2)
+    assert found.answer is not None
+    assert found.answer.solutions is not None
+    assert found.answer.marginals is not None
+    # The coefficient of x^600 in (1 + x + … + x^8)^300, by one multiplication of very long numbers.
+    bits = 1024
+    polynomial = sum(1 << (bits * k) for k in range(9)) ** 300
+    assert found.answer.solutions == (polynomial >> (bits * (5400 - 300 * 16))) % (1 << bits)
+    first, last = found.answer.marginals[1], found.answer.marginals[300]
+    assert first is not None
+    assert last is not None
+    np.testing.assert_allclose(first[1], last[1], rtol=1e-10)
+    # All parts are alike, so that each has a three-hundredth of the total as its mean.
+    assert float(np.arange(first[0], first[0] + first[1].size) @ first[1]) == pytest.approx(18, rel=1e-10)
+
+
+def test_counts_beyond_any_machine_number_are_exact() -> None:
+    """Free parts under an unpublished total: the number of solutions is a product of windows."""
+    found = infer(parse("? = " + " + ".join(["20"] * 40)), top=0)
+    assert found.answer is not None
+    assert found.answer.solutions == 9**40
+
+
+def test_a_split_is_found_whatever_the_order_of_its_parts() -> None:
+    text = """
+        t: 60; x: 30; y: 30; tm: 30; tw: 30; xm: 15; xw: 15; ym: 15; yw: 15
+        t = x + y; tm = ym + xm; tw = xw + yw
+        t = tw + tm; x = xm + xw; y = yw + ym
+    """
+    system = parse(text)
+    crossings = crossings_of(system.equations)
+    assert len(crossings) == 3
+    assert infer(system).engine == "tree"
+    assert plan_for(len(system.cells), system.equations, frozenset()) is not None
+
+
+def test_a_cell_with_one_value_cannot_close_a_loop() -> None:
+    """Two sums that share two cells are a loop, unless one of the two is known."""
+    loop = "a: 10; b: 20; c: 10; d: 30; e: 30; d = a + b + c; e = a + b + c"
+    assert infer(parse(loop)).engine == "cutset"
+    assert infer(parse(loop.replace("a: 10", "a: 10!").replace("b: 20", "b: 15!"))).engine == "tree"
+
+
+def test_a_cell_that_nothing_bounds_leaves_the_others_alone() -> None:
+    found = infer(parse("? = 20 + ?"))
+    assert found.highs[0] is None
+    assert found.highs[2] is None
+    assert found.answer is not None
+    assert found.answer.solutions is None
+    assert found.answer.marginals is not None
+    assert found.answer.marginals[0] is None
+    low, probabilities = found.answer.marginals[1] or (0, np.zeros(0))
+    assert low == 16
+    np.testing.assert_allclose(probabilities, [0.04, 0.08, 0.12, 0.16, 0.2, 0.16, 0.12, 0.08, 0.04])
+
+
+def test_wide_windows_are_left_to_bounds() -> None:
+    found = infer(parse("9,000,000! = ? + ? + ? + 20"))
+    assert found.answer is None
+    assert found.highs[1] == 9_000_000 - 16
+
+
+@settings(max_examples=150)
+@given(shapes.tree_by_sex(5))
+def test_propagated_bounds_are_tight_on_trees_by_sex(known: shapes.Known) -> None:
+    """The fixpoint of single sums equals the support of the exact posterior, which knows all sums at once."""
+    system, _ = known
+    assume(len({one.total for one in system.sums}) < len(system.sums))  # the total's own sum over the tree is there
+    bounds = Bounds.of(system.windows)
+    assert propagate(system.equations, bounds)
+    found = infer(system, engine="tree", top=0)
+    assert (bounds.lows, bounds.highs) == (list(found.lows), list(found.highs))
+
+
+def test_the_tree_engine_says_when_it_cannot() -> None:
+    system, _ = shapes.build(
+        {f"r{i}c{j}": 7 for i in range(3) for j in range(3)},
+        [shapes.Sum(f"r{i}", tuple(f"r{i}c{j}" for j in range(3))) for i in range(3)]
+        + [shapes.Sum(f"c{j}", tuple(f"r{i}c{j}" for i in range(3))) for j in range(3)],
+        lambda _: Rounding(5),
+        1,
+    )
+    with pytest.raises(InputError, match="without loops"):
+        infer(system, engine="tree")
+    with pytest.raises(InputError, match="no engine 'magic'"):
+        infer(system, engine="magic")
+    found = infer(system, top=0)
+    assert found.answer is None
+    assert "not available yet" in found.why
