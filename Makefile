@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench docs paper-seeds clean
+.PHONY: help install demo test lint thorough bench docs paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,11 +41,17 @@ lint: $(VENV)/.installed-dev ## style and types
 test: $(VENV)/.installed-dev lint ## set up, lint, and run every test
 	$(BIN)/python -m pytest -n auto
 
+thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
+	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py
+
 bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run
 	$(BIN)/python -m bench
 
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate
+
+paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 areas (a quarter of an hour)
+	$(BIN)/python -m docs.generate --fresh
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis build dist

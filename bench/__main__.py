@@ -22,7 +22,9 @@ def main() -> None:
     missed = False
     for row in rows():
         missed |= row.ratio < TOLERANCE * row.aim
-        table.add_row(row.job, row.baseline, f"{row.theirs:.3g} s", f"{row.ours:.3g} s", f"{row.ratio:,.3g}×", f"{row.aim:,}×")
+        table.add_row(
+            row.job, row.baseline, f"{row.theirs:.3g} s", f"{row.ours:.3g} s", f"{row.ratio:,.3g}×", f"{row.aim:,}×"
+        )
     Console(width=140).print(table)
     if missed:
         sys.exit("A ratio misses its aim by more than a quarter.")

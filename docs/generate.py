@@ -1,4 +1,6 @@
-"""Write the generated parts of the documentation again: outputs in the README, and the reference of the command line.
+"""Write the generated parts of the documentation again.
+
+They are the outputs in the README, the reference of the command line, and the account of the paper.
 
 `make docs` runs this; `tests/test_docs.py` fails when a page lags behind the code.
 """
@@ -52,7 +54,11 @@ def filled(page: str) -> str:
 
 def reference() -> str:
     """Return the reference of the command line, made from what --help prints."""
-    parts = ["# Command line reference", "Made from `unround --help` by `make docs`.", f"```text\n{run('unround --help')}\n```"]
+    parts = [
+        "# Command line reference",
+        "Made from `unround --help` by `make docs`.",
+        f"```text\n{run('unround --help')}\n```",
+    ]
     for name in COMMANDS:
         parts.append(f"## unround {name}")
         parts.append(f"```text\n{run(f'unround {name} --help')}\n```")
@@ -66,10 +72,14 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write all pages."""
+    """Write all pages; with --fresh, run the ten full-size experiments behind docs/paper.md again first."""
+    from docs.paper_account import write_docs
+
+    written = write_docs(ROOT / "docs", fresh="--fresh" in sys.argv[1:])
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
-        print(path.relative_to(ROOT))
+        written.append(path)
+    print(*(path.relative_to(ROOT) for path in written), sep="\n")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Each strategy draws true counts first and publishes them, so that the truth is k
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +19,11 @@ Known = tuple[System, tuple[int, ...]]
 """A system, and the true counts that it was published from."""
 
 SEEDS = st.integers(0, 2**32 - 1)
+
+
+def examples(number: int) -> int:
+    """Return how many examples to draw: the number given, or a multiple of it under `make thorough`."""
+    return number * int(os.environ.get("UNROUND_THOROUGH", "1"))
 
 
 def published(name: str, true: int, how: Mechanism, rng: np.random.Generator) -> Cell:

@@ -79,7 +79,7 @@ def test_solve_for_programs(run: Run) -> None:
 
 
 def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> None:
-    text = "\ufeffa: 5\r\n\"b c\": 10 # é\r\nt: 15\r\nt = a + \"b c\"\r\n"
+    text = '\ufeffa: 5\r\n"b c": 10 # é\r\nt: 15\r\nt = a + "b c"\r\n'
     path = tmp_path / "system.txt"
     path.write_bytes(text.encode())
     from_file = run("solve", str(path), "--json")
@@ -165,7 +165,7 @@ def test_plots(run: Run, tmp_path: Path, ending: str, start: bytes) -> None:
     if ending == "svg":
         assert all(name in content.decode() for name in ("part1", "part5", "published 65"))
     if ending == "html":
-        assert b"src=\"http" not in content  # everything is inside
+        assert b'src="http' not in content  # everything is inside
 
 
 def test_names_from_outside_are_shown_as_they_are(run: Run) -> None:
@@ -176,7 +176,8 @@ def test_names_from_outside_are_shown_as_they_are(run: Run) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    command = f"{sys.executable} -c 'from unround.cli import main; main()' solve '? = {' + '.join(['20'] * 60)}' --json | head -c 10"
+    unround = f"{sys.executable} -c 'from unround.cli import main; main()'"
+    command = f"{unround} solve '? = {' + '.join(['20'] * 60)}' --json | head -c 10"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout == '{"feasible'
     assert done.stderr == ""

@@ -95,7 +95,7 @@ def test_a_gap_in_a_window_is_a_reason() -> None:
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
-@settings(max_examples=60)
+@settings(max_examples=shapes.examples(60))
 @given(data=st.data())
 def test_every_proof_checks_and_is_true(shape: str, data: st.DataObject) -> None:
     system, true = data.draw(shapes.ALL[shape])

@@ -104,7 +104,7 @@ def test_the_six_cell_example_in_full_precision() -> None:
 def test_json_has_the_promised_fields() -> None:
     data = json.loads(json.dumps(solve(parse(SIX_CELLS)).to_json()))
     assert {"feasible", "solutions", "engine", "prior", "assumptions", "cells", "top", "proofs"} <= set(data)
-    assert [cell["name"] for cell in data["cells"]][0] == "population"
+    assert data["cells"][0]["name"] == "population"
     given_cell = data["cells"][0]
     assert (given_cell["low"], given_cell["high"], given_cell["kind"]) == (110, 110, "given")
     assert given_cell["distribution"] == [[110, 1.0]]
@@ -188,7 +188,7 @@ def test_negative_published_values_under_noise() -> None:
     assert not solution.proofs
 
 
-@settings(max_examples=80)
+@settings(max_examples=shapes.examples(80))
 @given(shapes.single_sum())
 def test_ties_go_to_the_lowest_value_and_90_percent_sets_are_smallest(known: shapes.Known) -> None:
     system, _ = known
@@ -211,7 +211,7 @@ def _least_number(probabilities: list[Fraction]) -> int:
     return len(probabilities)
 
 
-@settings(max_examples=60)
+@settings(max_examples=shapes.examples(60))
 @given(data=st.data())
 def test_every_shape_has_a_consistent_answer(data: st.DataObject) -> None:
     system, _ = data.draw(st.one_of(*shapes.ALL.values()))

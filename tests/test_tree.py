@@ -59,7 +59,7 @@ def certify(system: System, engine: str = "tree", prior: dict[str, dict[int, flo
 
 
 @pytest.mark.parametrize("shape", shapes.ACYCLIC)
-@settings(max_examples=120)
+@settings(max_examples=shapes.examples(120))
 @given(data=st.data())
 def test_acyclic_shapes_agree_with_brute_force(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw(shapes.ACYCLIC[shape])
@@ -67,7 +67,7 @@ def test_acyclic_shapes_agree_with_brute_force(shape: str, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("shape", shapes.CROSSED)
-@settings(max_examples=60)
+@settings(max_examples=shapes.examples(60))
 @given(data=st.data())
 def test_trees_crossed_with_a_split_agree_with_brute_force(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw(shapes.CROSSED[shape])
@@ -75,7 +75,7 @@ def test_trees_crossed_with_a_split_agree_with_brute_force(shape: str, data: st.
 
 
 @pytest.mark.parametrize("shape", ["overlapping", "deep tree", "tree by sex"])
-@settings(max_examples=60)
+@settings(max_examples=shapes.examples(60))
 @given(data=st.data())
 def test_loops_cut_open_agree_with_brute_force(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw(shapes.ALL[shape])
@@ -90,13 +90,13 @@ def test_a_loop_is_cut_at_its_cheapest_cell() -> None:
         infer(parse("t: ?; a: ?; b: ?; u: ?; v: 9,000!; t = a + b; u = a + b; v = t + u"), engine="cutset")
 
 
-@settings(max_examples=300)
+@settings(max_examples=shapes.examples(300))
 @given(shapes.any_numbers())
 def test_freely_drawn_numbers_agree_with_brute_force(system: System) -> None:
     certify(system)
 
 
-@settings(max_examples=60)
+@settings(max_examples=shapes.examples(60))
 @given(shapes.deep_tree(), st.data())
 def test_a_given_prior_agrees_with_brute_force(known: shapes.Known, data: st.DataObject) -> None:
     system, true = known
@@ -109,7 +109,7 @@ def test_a_given_prior_agrees_with_brute_force(known: shapes.Known, data: st.Dat
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
-@settings(max_examples=60)
+@settings(max_examples=shapes.examples(60))
 @given(data=st.data())
 def test_the_truth_lies_inside_the_bounds_and_has_a_probability(shape: str, data: st.DataObject) -> None:
     system, true = data.draw(shapes.ALL[shape])
@@ -129,7 +129,7 @@ def test_the_truth_lies_inside_the_bounds_and_has_a_probability(shape: str, data
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
-@settings(max_examples=40)
+@settings(max_examples=shapes.examples(40))
 @given(data=st.data())
 def test_relabelling_changes_nothing(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw(shapes.ALL[shape])
@@ -153,7 +153,7 @@ def test_relabelling_changes_nothing(shape: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
-@settings(max_examples=40)
+@settings(max_examples=shapes.examples(40))
 @given(data=st.data())
 def test_an_added_sum_never_widens_a_bound(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw(shapes.ALL[shape])
@@ -230,7 +230,7 @@ def test_wide_windows_are_left_to_bounds() -> None:
     assert found.highs[1] == 9_000_000 - 16
 
 
-@settings(max_examples=150)
+@settings(max_examples=shapes.examples(150))
 @given(shapes.tree_by_sex(5))
 def test_propagated_bounds_are_tight_on_trees_by_sex(known: shapes.Known) -> None:
     """The fixpoint of single sums equals the support of the exact posterior, which knows all sums at once."""

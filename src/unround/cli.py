@@ -114,6 +114,79 @@ def solve(
 
 
 @app.command()
+def expect(
+    parts: Annotated[int, typer.Option(help="How many parts the sum has.")],
+    exact_total: Annotated[
+        bool, typer.Option("--exact-total", help="The total is published as it is, not rounded.")
+    ] = False,
+    base: Annotated[int, typer.Option(help="Base to which counts are randomly rounded.")] = 5,
+    zero_parts: Annotated[int, typer.Option(help="How many of the parts are published as 0.")] = 0,
+    areas: Annotated[int | None, typer.Option(help="In how many areas the sum is published.")] = None,
+    threshold: Annotated[float, typer.Option(help="From which probability on a value counts as likely.")] = 0.66,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say how often sums of one shape give counts away, before looking at any data.
+
+    \b
+    Examples:
+      unround expect --parts 2 --exact-total                  the sexes of an exact population, base 5
+      unround expect --parts 3 --exact-total --areas 59625    three age groups, in as many areas as the paper had
+      unround expect --parts 2 --base 3                       New Zealand's sexes, all three counts rounded
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.expect import expectation
+
+    expected = expectation(
+        parts, exact_total=exact_total, base=base, zero_parts=zero_parts, areas=areas, threshold=threshold
+    )
+    if json:
+        typer.echo(json_module.dumps(expected.to_json(), ensure_ascii=False))
+    else:
+        from unround.report.paper import show_expectation
+
+        show_expectation(expected, _console())
+
+
+@app.command()
+def paper(
+    simulate: Annotated[bool, typer.Option("--simulate", help="Run the paper's searches on a simulated census.")] = False,
+    areas: Annotated[int, typer.Option(help="With --simulate: how many areas.")] = 61_029,
+    seed: Annotated[int, typer.Option(help="With --simulate: the seed of the census.")] = 1,
+    rows: Annotated[str, typer.Option(help="With --simulate: age, short or all rows of the profile.")] = "all",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Recompute every number of the paper, and say where it slips.
+
+    \b
+    Examples:
+      unround paper                        every claim, the paper's value and ours
+      unround paper --json                 the same, for programs
+      unround paper --simulate             its searches on 61,029 simulated areas: found against predicted
+      unround paper --simulate --areas 4000 --rows short --seed 7
+
+    The exit code is 0 also where claims disagree. docs/paper.md tells the story.
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.paper import claims, experiment
+
+    if simulate:
+        with _progress("Searching", areas, "areas") as step:
+            run = experiment(areas, seed, rows, step)
+        if json:
+            typer.echo(json_module.dumps(run.to_json(), ensure_ascii=False))
+        else:
+            from unround.report.paper import show_experiment
+
+            show_experiment(run, _console())
+        return
+    found = claims()
+    if json:
+        typer.echo(json_module.dumps([claim.to_json() for claim in found], ensure_ascii=False))
+    else:
+        from unround.report.paper import show_claims
+
+        show_claims(found, _console())
+
+
+@app.command()
 def simulate(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")],
     areas: Annotated[int, typer.Option(help="How many areas, of all levels; the census of 2021 has 61,029.")] = 1000,

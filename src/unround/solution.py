@@ -13,7 +13,7 @@ from unround.findings import Proof, proofs_of
 from unround.infer import Inference, infer
 from unround.infer.answer import Marginal, Prior
 from unround.infer.certify import certificates
-from unround.mechanisms import TAIL
+from unround.mechanisms import TAIL, Mechanism
 from unround.system import Cell, Sum, System
 
 Kind = Literal["given", "proved", "likely", "open"]
@@ -288,14 +288,17 @@ def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple
 
 def _mechanism_sentences(system: System) -> list[str]:
     """Say how the cells were protected, by name where it differs between them."""
-    cells: dict[Any, list[str]] = {}
+    exact = [cell.name for cell in system.cells if cell.given]
+    said = [f"Exact, as published: {_some(exact)}."] if exact else []
+    cells: dict[Mechanism, list[str]] = {}
     for cell in system.cells:
-        cells.setdefault(cell.mechanism, []).append(cell.name)
-    if len(cells) == 1:
-        return [mechanism.sentence for mechanism in cells]
+        if not cell.given:
+            cells.setdefault(cell.mechanism, []).append(cell.name)
+    if not cells:
+        return said
     most = max(cells, key=lambda mechanism: len(cells[mechanism]))
-    said = [f"{_some(names)}: {mechanism.sentence}" for mechanism, names in cells.items() if mechanism != most]
-    return [*said, f"The other cells: {most.sentence}"]
+    said += [f"{_some(names)}: {mechanism.sentence}" for mechanism, names in cells.items() if mechanism != most]
+    return [*said, f"{'The other cells: ' if said else ''}{most.sentence}"]
 
 
 def _some(names: list[str]) -> str:

@@ -104,7 +104,7 @@ def _in_order(tree: Tree, up: Pass) -> Iterator[tuple[int, ...]]:
             options = _options(tree, up, goal)
             if len(options) > 1:
                 ties -= 1  # among equals the latest first: finish one solution before starting the next
-                second = cost + options[0][0] - options[1][0]
+                second = cost + math.log2(options[0][0] / options[1][0])
                 heapq.heappush(heap, Choice(second, ties, 1, options, goal, rest, chosen))
             pending = (cost, *_decided(tree, goal, options[0][1], rest, chosen))
         if not heap:
@@ -113,17 +113,17 @@ def _in_order(tree: Tree, up: Pass) -> Iterator[tuple[int, ...]]:
         which, options = entry.which, entry.options
         if which + 1 < len(options):
             ties -= 1
-            later = entry.cost + options[which][0] - options[which + 1][0]
+            later = entry.cost + math.log2(options[which][0] / options[which + 1][0])
             heapq.heappush(heap, entry._replace(cost=later, tie=ties, which=which + 1))
         pending = (entry.cost, *_decided(tree, entry.goal, options[which][1], entry.rest, entry.chosen))
 
 
 def _options(tree: Tree, up: Pass, goal: Goal) -> list[tuple[float, Any]]:
-    """List what a goal can be decided to: (log of the best weight that follows, value), best first, then the lowest."""
+    """List what a goal can be decided to: (the best weight that follows, value), best first, then the lowest."""
     if goal.link < 0:
         return _states(tree, up.belief[goal.j], goal)
     if goal.j == 0:
-        return [(0.0, goal.at)]
+        return [(1.0, goal.at)]
     child = up.arrays[goal.link][goal.j]
     before = up.partial[goal.link][goal.j - 1]
     child_low = tree.child_low(tree.order[goal.link][goal.j])
@@ -159,13 +159,12 @@ def _states(tree: Tree, belief: FloatArray, goal: Goal) -> list[tuple[float, Any
 
 
 def _ranked(weights: FloatArray, low: Any) -> list[tuple[float, Any]]:
-    flat = weights.ravel()
-    order = [k for k in np.argsort(-flat, kind="stable").tolist() if flat[k] > 0]
-    logs = np.log2(flat[order]).tolist()
+    flat = weights.ravel().tolist()
+    order = sorted(range(len(flat)), key=flat.__getitem__, reverse=True)  # stable: the lowest of equals first
     if weights.ndim == 1:
-        return [(log, low + k) for log, k in zip(logs, order, strict=True)]
-    columns = weights.shape[1]
-    return [(log, (low[0] + k // columns, low[1] + k % columns)) for log, k in zip(logs, order, strict=True)]
+        return [(flat[k], low + k) for k in order if flat[k] > 0]
+    (row, column), columns = low, weights.shape[1]
+    return [(flat[k], (row + k // columns, column + k % columns)) for k in order if flat[k] > 0]
 
 
 def _decided(tree: Tree, goal: Goal, value: Any, rest: Any, chosen: Any) -> tuple[Any, Any]:

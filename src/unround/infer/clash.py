@@ -6,29 +6,35 @@ wrong base. The fewest cells and sums that already contradict each other are the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, combinations
 
 from unround.errors import InputError, InternalError
 from unround.infer.bounds import Bounds, Equations, propagate
-from unround.infer.enumerate import cpsat_feasible
+from unround.infer.enumerate import cpsat_feasible, single_worker
 from unround.mechanisms import Window
 from unround.system import Sum, System
 
-EFFORT = 300_000
-"""Cells and sums looked at, counted once a question, after which the search for a smaller clash ends."""
+EFFORT = 1_000_000
+"""Cells and sums looked at, counted once a question, after which the search for a smaller clash ends: seconds."""
 
 SEARCH_COST = 5
 """How many times more a question costs if propagation cannot answer it and CP-SAT has to."""
 
-SMALLEST = 3
-"""No clash has fewer members: two cells and a sum, or a cell and two sums."""
+LONGEST = 3.0
+"""How long CP-SAT may take for one guess, in its own measure of work; about seconds, but the same everywhere."""
 
 FREE = Window(0, None, None)
 """What is left of a cell that is not in a clash: any count."""
 
 Members = frozenset[int]
 """Cells by their position, and sums by the number of cells plus their position."""
+
+
+class _Exhausted(Exception):  # noqa: N818 - the search ends as agreed; nothing went wrong
+    """The effort agreed on is spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +81,19 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
 
     Notes
     -----
-    A clash within one sum is read off its bounds. To see whether there is a smaller one that spans several, and to
-    find it, smallest sets are guessed that touch every known correction (a set of cells and sums whose removal lets
-    the rest hold): one that holds leads to another correction, and the first that does not hold is the smallest.
+    A clash within one sum is read off its bounds. To see whether there is a smaller one that spans several, and
+    to find it, smallest sets are guessed that touch every known correction (a set of cells and sums whose removal
+    lets the rest hold): one that holds leads to another correction, and the first that does not hold is the
+    smallest.
 
     References
     ----------
-    A. Ignatiev, A. Previti, M. Liffiton, J. Marques-Silva: Smallest MUS extraction with minimal hitting set dualization.
-    CP 2015.
+    A. Ignatiev, A. Previti, M. Liffiton, J. Marques-Silva: Smallest MUS extraction with minimal hitting set
+    dualization. CP 2015.
     """
     oracle = _Oracle(system)
     best = min(filter(None, map(oracle.within_sum, range(len(system.sums)))), key=_rank, default=None)
-    if best is not None and len(best) == SMALLEST:
+    if best is not None and len(best) <= oracle.least_across():
         return _clash(system, best, minimum=True)
     minimum = True
     for component in _components(system):
@@ -95,7 +102,9 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
             continue
         if best is None:
             best = _irreducible(oracle, members)
-        best, proved = _smaller(oracle, members, best, effort)
+        oracle.effort = effort
+        best, proved = _smaller(oracle, members, best)
+        oracle.effort = math.inf
         minimum = minimum and proved
     if best is None:
         raise InputError("the system has a solution: nothing in it clashes.")
@@ -129,7 +138,7 @@ def _components(system: System) -> list[list[int]]:
 
 
 class _Oracle:
-    """Answers whether some cells and sums can hold together, and keeps count of the effort."""
+    """Answers whether some cells and sums can hold together, until the effort that it is allowed is spent."""
 
     def __init__(self, system: System) -> None:
         self.cells = len(system.cells)
@@ -137,9 +146,12 @@ class _Oracle:
         self.windows = system.windows
         # A cell that may have any count contradicts nothing.
         self.says = [window.low > 0 or window.high is not None for window in system.windows]
-        self.solid = [window.weights is None or bool(window.weights.all()) for window in system.windows]
+        self.sums_of: dict[int, list[int]] = {}
+        for e, (total, parts) in enumerate(self.equations):
+            for cell in (total, *parts):
+                self.sums_of.setdefault(cell, []).append(e)
         self.known: dict[Members, bool] = {}
-        self.effort = 0
+        self.effort = math.inf
 
     def members(self, sums: Sequence[int]) -> Members:
         """Return these sums and every cell of theirs that says something."""
@@ -159,13 +171,28 @@ class _Oracle:
         equations: Equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
         domains = [self.windows[cell] if cell in members else FREE for cell in used]
         cost = len(used) + len(sums)
-        self.effort += cost
+        self.spend(cost)
         if not propagate(equations, Bounds.of(domains)):
             return False
-        if all(self.solid[cell] for cell in used if cell in members) and _is_forest(equations, domains):
+        if not any(window.holes for window in domains) and _is_forest(equations, domains):
             return True
-        self.effort += SEARCH_COST * cost
+        self.spend(SEARCH_COST * cost)
         return cpsat_feasible(equations, domains)
+
+    def spend(self, effort: int) -> None:
+        """Take this much from the effort that is left, and end the search where nothing is."""
+        self.effort -= effort
+        if self.effort < 0:
+            raise _Exhausted
+
+    def least_across(self) -> int:
+        """Return a number of members below which no clash spans several sums.
+
+        A cell can clash with two sums if they share two others, as in a = b and a = b + 5. Otherwise there are at
+        least two cells, one too large and one too small, or three sums.
+        """
+        together = [pair for sums in self.sums_of.values() for pair in combinations(sums, 2)]
+        return 3 if len(set(together)) < len(together) else 4
 
     def within_sum(self, e: int) -> Members | None:
         """Return the smallest clash within one sum, or None.
@@ -176,11 +203,10 @@ class _Oracle:
         total, parts = self.equations[e]
         high = self.windows[total].high
         if high is not None:
-            chosen: list[int] = []
-            for part in sorted(parts, key=lambda p: (-self.windows[p].low, p)):
-                chosen.append(part)
-                if sum(self.windows[p].low for p in chosen) > high:
-                    return frozenset({total, *chosen, self.cells + e})
+            largest = sorted(parts, key=lambda part: (-self.windows[part].low, part))
+            for k, least in enumerate(accumulate(self.windows[part].low for part in largest), 1):
+                if least > high:
+                    return frozenset({total, *largest[:k], self.cells + e})
         whole = self.members([e])
         return None if self.holds(whole) else whole
 
@@ -237,22 +263,23 @@ def _needed(holds: Callable[[Members], bool], given: Members, items: list[int]) 
     return explain(given, True, items)
 
 
-def _smaller(oracle: _Oracle, members: Members, best: Members, effort: int) -> tuple[Members, bool]:
-    """Look for a smaller clash than the best known; say whether what is returned is as small as any."""
+def _smaller(oracle: _Oracle, members: Members, best: Members) -> tuple[Members, bool]:
+    """Look for a smaller clash across sums than the best known; say whether what is returned is as small as any."""
     corrections: list[Members] = []
-    while True:
-        guess = _smallest_hitting(oracle, members, corrections, len(best) - 1)
-        if guess is None:
-            return best, True
-        if not oracle.holds(guess):
-            return guess, True
-        if oracle.effort > effort:
-            return best, False
-        # What other corrections name already is let in first, so that corrections overlap little and
-        # each demands another member.
-        named = frozenset().union(*corrections) - guess
-        order = [*sorted(named), *sorted(members - named - guess)]
-        corrections.append(_correction(oracle.holds, guess, order))
+    try:
+        while True:
+            guess = _guess(oracle, members, corrections, len(best) - 1)
+            if guess is None:
+                return best, True
+            if not oracle.holds(guess):
+                return guess, True
+            # What other corrections name already is let in first, so that corrections overlap little and each
+            # demands another member.
+            named = frozenset().union(*corrections) - guess
+            order = [*sorted(named), *sorted(members - named - guess)]
+            corrections.append(_correction(oracle.holds, guess, order))
+    except _Exhausted:
+        return best, False
 
 
 def _correction(holds: Callable[[Members], bool], kept: Members, rest: list[int]) -> Members:
@@ -270,45 +297,43 @@ def _correction(holds: Callable[[Members], bool], kept: Members, rest: list[int]
     return frozenset(out)
 
 
-def _smallest_hitting(oracle: _Oracle, members: Members, corrections: Iterable[Members], most: int) -> Members | None:
-    """Return the smallest set with a member of every correction, if one of at most `most` members could be a clash.
+def _guess(oracle: _Oracle, members: Members, corrections: Iterable[Members], most: int) -> Members | None:
+    """Return the smallest set that touches every correction and could be a clash across sums, or None.
 
-    Members without effect are ruled out beforehand: a cell in none of the sums; a sum whose total appears nowhere
-    else, or none of whose parts does.
+    It has at most `most` members and at least two sums, since clashes within one sum are known. Members without
+    effect are ruled out: a cell in none of the sums; a sum whose total appears nowhere else, or none of whose parts
+    does. Of equally small sets the one that comes first is returned.
     """
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
     order = sorted(members)
     chosen = {m: model.new_bool_var("") for m in order}
-    sums_of: dict[int, list[int]] = {}
-    for m in order:
-        if m >= oracle.cells:
-            total, parts = oracle.equations[m - oracle.cells]
-            for cell in (total, *parts):
-                sums_of.setdefault(cell, []).append(m)
     for m in order:
         if m < oracle.cells:
-            model.add_bool_or([~chosen[m], *(chosen[one] for one in sums_of[m])])
+            model.add_bool_or([~chosen[m], *(chosen[oracle.cells + e] for e in oracle.sums_of[m])])
             continue
         total, parts = oracle.equations[m - oracle.cells]
         for side in ((total,), parts):
-            reasons = [chosen[cell] for cell in side if cell in chosen]
-            reasons += [chosen[one] for cell in side for one in sums_of[cell] if one != m]
-            model.add_bool_or([~chosen[m], *reasons])
+            near = {oracle.cells + e for cell in side for e in oracle.sums_of[cell]} - {m}
+            near.update(cell for cell in side if cell in members)
+            model.add_bool_or([~chosen[m], *(chosen[one] for one in sorted(near))])
     for correction in corrections:
         model.add_bool_or([chosen[m] for m in sorted(correction)])
     size = cp_model.LinearExpr.sum(list(chosen.values()))
-    model.add_linear_constraint(size, SMALLEST, max(most, 0))
-    # Fewest members first, then those that come early.
-    model.minimize(size * (len(order) ** 2) + sum(place * chosen[m] for place, m in enumerate(order)))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
+    model.add(size <= most)
+    model.add(cp_model.LinearExpr.sum([chosen[m] for m in order if m >= oracle.cells]) >= 2)
+    places = cp_model.LinearExpr.weighted_sum(list(chosen.values()), range(len(order)))
+    model.minimize(size * len(order) ** 2 + places)
+    solver = single_worker()
+    solver.parameters.linearization_level = 2  # most proofs here are by counting, which needs the linear program
+    solver.parameters.max_deterministic_time = LONGEST
+    oracle.spend(SEARCH_COST * len(order))
     status = solver.solve(model)
-    oracle.effort += SEARCH_COST * len(order)
     if status == cp_model.INFEASIBLE:
         return None
-    if status != cp_model.OPTIMAL:
+    if status == cp_model.OPTIMAL:
+        return frozenset(m for m in order if solver.boolean_value(chosen[m]))
+    if solver.response_proto.deterministic_time < LONGEST:
         raise InternalError(f"CP-SAT stopped without an answer ({solver.status_name(status)}).")
-    return frozenset(m for m in order if solver.boolean_value(chosen[m]))
+    raise _Exhausted

@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from unround.errors import Infeasible, InputError, InternalError
-from unround.infer.answer import Answer, Marginal
+from unround.errors import InputError, InternalError
 from unround.infer.bounds import UNBOUNDED, Bounds, Equations, propagate
+from unround.infer.weigh import weigh
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray, IntArray
+
+__all__ = ["cpsat_bounds", "cpsat_feasible", "cpsat_solutions", "single_worker", "weigh", "z3_solutions"]
 
 CAP = 1 << 40
 """How far beyond all finite bounds CP-SAT looks for the values of a cell that propagation leaves open."""
 
 WIDE = 1024
 """Values of one cell above which a search is divided: CP-SAT takes quadratic time in those it has tried."""
-
-SPLIT = 2.0**30
-"""Weights are added up in two halves, split here; see `_add_up`."""
 
 
 def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int) -> IntArray | None:
@@ -135,60 +134,13 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int) ->
     return _sorted(np.array(found, dtype=np.int64).reshape(len(found), len(domains)))
 
 
-def weigh(solutions: IntArray, domains: Sequence[Window], top: int) -> Answer:
-    """Weigh listed solutions by their likelihoods.
-
-    Parameters
-    ----------
-    solutions : array
-        All solutions, one a row, in lexicographic order.
-    domains : sequence of Window
-        The weight of every value of each cell.
-    top : int
-        How many of the likeliest solutions to return; equals in lexicographic order.
-
-    Raises
-    ------
-    Infeasible
-        If there is no solution.
-
-    Examples
-    --------
-    >>> from unround.equations import parse
-    >>> system = parse("30 = 15 + 15 + 15")
-    >>> solutions = cpsat_solutions(system.equations, system.windows, limit=10)
-    >>> answer = weigh(solutions, system.windows, top=1)
-    >>> [round(p, 12) for p in answer.marginals[0][1]], answer.best[0][0]
-    ([0.25, 0.75], (34, 11, 11, 12))
-
-    Notes
-    -----
-    Linear in the size of `solutions`. Probabilities are accurate to a unit in the last place for each cell.
-    """
-    if not len(solutions):
-        raise Infeasible("no true counts fit what was published.")
-    weights = _relative_weights(solutions, domains)
-    mass = float(weights.sum())
-    marginals: list[Marginal] = []
-    for column in solutions.T:
-        low = int(column.min())
-        marginals.append((low, _add_up(column - low, weights) / mass))
-    best = [
-        (tuple(int(value) for value in solutions[row]), float(weights[row] / mass))
-        for row in _heaviest(weights, top, tolerance=(len(domains) + 4) * 2.0**-52)
-    ]
-    return Answer(len(solutions), tuple(marginals), tuple(best))
-
-
 def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[int], list[int | None]] | None:
     """Find the smallest and the largest value that each cell has in any solution.
 
     Parameters
     ----------
-    equations : tuple
-        The sums, as (total, parts) in positions of cells.
-    domains : sequence of Window
-        The possible values of each cell.
+    equations, domains
+        As for `cpsat_solutions`.
 
     Returns
     -------
@@ -242,10 +194,8 @@ def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
 
     Parameters
     ----------
-    equations : tuple
-        The sums, as (total, parts) in positions of cells.
-    domains : sequence of Window
-        The possible values of each cell.
+    equations, domains
+        As for `cpsat_solutions`.
 
     Raises
     ------
@@ -284,7 +234,7 @@ def _model(equations: Equations, domains: Sequence[Window], bounds: Bounds) -> A
     variables = []
     for window, low, high in zip(domains, bounds.lows, bounds.highs, strict=True):
         runs = [[low, cap if high >= UNBOUNDED else high]]
-        if window.weights is not None and not window.weights.all():
+        if window.holes and window.weights is not None:
             runs = _runs(window.weights[low - window.low : high - window.low + 1], low)
         variables.append(model.new_int_var_from_domain(cp_model.Domain.from_intervals(runs), ""))
     for total, parts in equations:
@@ -314,7 +264,7 @@ def _enumerate(model: Any, collect: Any) -> None:
     """Give all solutions of a model to the collector, or as many as it wants."""
     from ortools.sat.python import cp_model
 
-    solver = _solver()
+    solver = single_worker()
     solver.parameters.enumerate_all_solutions = True
     # Linear programming would prune little here, and takes most of the time; measured, as is the fixed order.
     solver.parameters.linearization_level = 0
@@ -331,7 +281,8 @@ def _runs(weights: FloatArray, low: int) -> list[list[int]]:
     return [[low + int(start), low + int(stop) - 1] for start, stop in edges.reshape(-1, 2)]
 
 
-def _solver() -> Any:
+def single_worker() -> Any:
+    """Return a CP-SAT solver whose results are the same every time."""
     from ortools.sat.python import cp_model
 
     solver = cp_model.CpSolver()
@@ -375,7 +326,7 @@ def _witness(
     if goal is not None:
         cell, sign = goal
         model.minimize(sign * model.get_int_var_from_proto_index(cell))
-    solver = _solver()
+    solver = single_worker()
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return None
@@ -410,7 +361,7 @@ def _unbounded(equations: Equations, bounds: Bounds) -> set[int]:
         if total in rise:  # else all the parts are bounded too
             model.add(cp_model.LinearExpr.sum([rise[part] for part in parts if part in rise]) == rise[total])
     model.maximize(sum(rises.values()))
-    solver = _solver()
+    solver = single_worker()
     status = solver.solve(model)
     if status != cp_model.OPTIMAL:
         raise _stopped(solver.status_name(status))
@@ -420,43 +371,3 @@ def _unbounded(equations: Equations, bounds: Bounds) -> set[int]:
 def _sorted(rows: IntArray) -> IntArray:
     """Put rows into lexicographic order."""
     return rows[np.lexsort(rows.T[::-1])] if len(rows) else rows
-
-
-def _relative_weights(solutions: IntArray, domains: Sequence[Window]) -> FloatArray:
-    """Multiply the weights of every row's values, and scale the largest product to about 1.
-
-    Powers of two are kept apart, as whole numbers, so that hundreds of small factors cannot underflow.
-    """
-    mantissa = np.ones(len(solutions))
-    exponent = np.zeros(len(solutions), dtype=np.int64)
-    for column, window in zip(solutions.T, domains, strict=True):
-        if window.weights is not None:
-            factors, powers = np.frexp(window.weights)
-            mantissa, shift = np.frexp(mantissa * factors[column - window.low])
-            exponent += shift + powers[column - window.low]
-    # Beyond 2**-1100 nothing is left of a weight; the limit keeps the exponent in the range that ldexp takes.
-    scaled: FloatArray = np.ldexp(mantissa, np.maximum(exponent - exponent.max(), -1200))
-    return scaled
-
-
-def _add_up(index: IntArray, weights: FloatArray) -> FloatArray:
-    """Return the sum of the weights at each index.
-
-    The upper 30 bits of every weight are added apart from the rest. Those sums are exact for up to four
-    million weights, and the rest is too small for its rounding to matter: no error builds up in long sums.
-    """
-    upper = np.rint(weights * SPLIT) / SPLIT
-    return np.asarray(np.bincount(index, upper) + np.bincount(index, weights - upper), dtype=np.float64)
-
-
-def _heaviest(weights: FloatArray, top: int, tolerance: float) -> IntArray:
-    """Return the rows with the largest weights, largest first; those as good as equal in the order of rows.
-
-    Products of the same factors in another order differ in their last digits, which must not decide.
-    """
-    order = np.argsort(-weights, kind="stable")
-    sorted_weights = weights[order]
-    steps = sorted_weights[1:] < sorted_weights[:-1] * (1 - tolerance)
-    group = np.concatenate([[0], np.cumsum(steps)])
-    order = order[np.lexsort((order, group))]
-    return order[:top]

@@ -41,12 +41,14 @@ class Node:
 class End:
     """Where a link meets a node: in which layer, and with which sign it enters the parent's value.
 
-    A plain end is a node of one cell that enters as it is, as most do: its array needs no conversion.
+    A plain end is a node of one cell that enters as it is, as most do: its array needs no conversion. `cell` is the
+    cell that the link sees, where it sees only one.
     """
 
     node: int
     layer: int
     sign: int
+    cell: int = -1
     plain: bool = False
 
 
@@ -208,7 +210,9 @@ def _rooted(nodes: list[Node], links: list[list[End]], home: tuple[tuple[int, in
 
 
 def _seen_from_above(end: End, sign: int, nodes: list[Node]) -> End:
-    return End(end.node, end.layer, sign, plain=sign > 0 and not nodes[end.node].is_pair)
+    node = nodes[end.node]
+    cell = -1 if end.layer == PAIR else node.cells[end.layer]
+    return End(end.node, end.layer, sign, cell, plain=sign > 0 and not node.is_pair)
 
 
 def crossings_of(equations: Equations) -> tuple[Crossing, ...]:

@@ -96,6 +96,7 @@ class Tree:
     def __init__(self, plan: Plan, lows: list[int], weights: list[FloatArray]) -> None:
         self.plan = plan
         self.lows = lows
+        self.highs = [low + one.size - 1 for low, one in zip(lows, weights, strict=True)]
         self.weights = weights
         self.order: list[tuple[End, ...]] = []
         self.evidence = (0.0, 0)  # the weight of all solutions together, once they are solved: mantissa × 2^exponent
@@ -255,8 +256,7 @@ class Tree:
         if end.layer == PAIR:
             corner, opposite = self._box(end.node)
             return corner if end.sign > 0 else (-opposite[0], -opposite[1])
-        low, high = self._span(end)
-        return low if end.sign > 0 else -high
+        return self.lows[end.cell] if end.sign > 0 else -self.highs[end.cell]
 
     # -- geometry ----------------------------------------------------------------------------------------------------
 
@@ -264,13 +264,16 @@ class Tree:
         """Lay out a link, its children from narrow to wide: partial sums then stay narrow for longer."""
         if link.is_pair:
             return self._pair_chain(link)
-        spans = []
-        for end in link.children:
-            low, high = self._span(end)
-            spans.append((high - low, end, low, high) if end.sign > 0 else (high - low, end, -high, -low))
-        spans.sort(key=itemgetter(0))
-        self.order.append(tuple([span[1] for span in spans]))
-        return chain([span[2] for span in spans], [span[3] for span in spans], *self._span(link.parent))
+        lows, highs = self.lows, self.highs
+        ends = sorted(link.children, key=lambda end: highs[end.cell] - lows[end.cell])
+        self.order.append(tuple(ends))
+        cell = link.parent.cell
+        return chain(
+            [lows[end.cell] if end.sign > 0 else -highs[end.cell] for end in ends],
+            [highs[end.cell] if end.sign > 0 else -lows[end.cell] for end in ends],
+            lows[cell],
+            highs[cell],
+        )
 
     def _pair_chain(self, link: Link) -> Chain:
         boxes = []
@@ -283,12 +286,6 @@ class Tree:
         self.order.append(tuple([box[1] for box in boxes]))
         return pair_chain([box[2] for box in boxes], [box[3] for box in boxes], *self._box(link.parent.node))
 
-    def _span(self, end: End) -> tuple[int, int]:
-        cell = self.plan.nodes[end.node].cells[end.layer]
-        low = self.lows[cell]
-        return low, low + self.weights[cell].size - 1
-
     def _box(self, n: int) -> tuple[tuple[int, int], tuple[int, int]]:
         _, first, second = self.plan.nodes[n].cells
-        low = (self.lows[first], self.lows[second])
-        return low, (low[0] + self.weights[first].size - 1, low[1] + self.weights[second].size - 1)
+        return (self.lows[first], self.lows[second]), (self.highs[first], self.highs[second])

@@ -1,0 +1,400 @@
+"""How often disclosure is to be expected from one sum of randomly rounded counts, in closed form.
+
+The model is that of the paper (section 4), for any base b and any number of parts:
+
+- A part published as b or more is off by d = true − published, from −(b−1) to b−1, with probability (b−|d|)/b²:
+  its remainder modulo b is uniform, and it was rounded without bias and on its own.
+- A part published as 0 had a true count k from 0 to b−1, all equally likely before rounding; given that 0 was
+  published, k weighs b−k. (So small counts are no rarer nor commoner than 0; real data have more zeros.)
+- The residual r = total − Σ parts is, for an exact total, the sum s of these d and k. A rounded total is tied to
+  its parts: the true total is s above the sum of the published parts, so that only multiples of b can come out,
+  each with probability max(0, 1 − |r−s|/b).
+
+The same weights are the posterior given r, because the prior is flat in both. So one pass says for each residual how
+often it comes, how many solutions it leaves, and how sure its likeliest cell is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.mechanisms.base import fraction
+from unround.mechanisms.rounding import check_base
+
+Kind = Literal["proof", "strong", "open"]
+Number = Fraction | float
+Weights = NDArray[Any]
+"""Whole numbers as Python's own (exact), or floats: the same code serves both."""
+
+EXACT_UP_TO = 500_000
+"""Beyond (parts · base)² of this size, floats do: whole numbers would take seconds."""
+
+MOST = 10_000
+"""The largest parts · base that is worked out."""
+
+SURE_COUNT = 2**53
+"""Up to here a float counts solutions exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """One value that total − Σ parts can take.
+
+    Parameters
+    ----------
+    residual : int
+        The value.
+    probability : number
+        The share of sums that have it; a Fraction where it was worked out exactly.
+    solutions : int or None
+        How many sets of true counts fit; None where they are too many to count in floats.
+    best_probability : number
+        The posterior probability of the likeliest value of the cell that is best known.
+    best_cell : str
+        Which cell that is: "part", "zero part" or "total". Parts of a kind are all alike.
+    kind : str
+        "proof" (one solution), "strong" (not proved, but `best_probability` reaches the threshold) or "open".
+    """
+
+    residual: int
+    probability: Number
+    solutions: int | None
+    best_probability: Number
+    best_cell: str
+    kind: Kind
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "residual": self.residual,
+            "probability": float(self.probability),
+            "solutions": self.solutions,
+            "best_probability": float(self.best_probability),
+            "best_cell": self.best_cell,
+            "kind": self.kind,
+        }
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """How often sums of one shape give something away.
+
+    Parameters
+    ----------
+    base, parts, zero_parts, exact_total, threshold, areas
+        What was asked for; `zero_parts` of the `parts` are published as 0.
+    residuals : tuple of Residual
+        Every residual that can occur, ascending; their probabilities add up to 1.
+    exact : bool
+        Whether all of it was worked out in exact fractions.
+    """
+
+    base: int
+    parts: int
+    zero_parts: int
+    exact_total: bool
+    threshold: float
+    areas: int | None
+    residuals: tuple[Residual, ...]
+    exact: bool
+
+    def share(self, *residuals: int) -> Number:
+        """Return the share of sums with any of these residuals; impossible ones add nothing."""
+        return sum((one.probability for one in self.residuals if one.residual in residuals), Fraction(0))
+
+    def _share_of(self, kind: Kind) -> Number:
+        return sum((one.probability for one in self.residuals if one.kind == kind), Fraction(0))
+
+    @cached_property
+    def proof_share(self) -> Number:
+        """The share of sums with a single solution: every cell is proved."""
+        return self._share_of("proof")
+
+    @cached_property
+    def strong_share(self) -> Number:
+        """The share of sums without proof in which some cell's likeliest value reaches the threshold."""
+        return self._share_of("strong")
+
+    @property
+    def proof_one_in(self) -> float | None:
+        """One sum in how many is a proof; None if none is, or one in more than a float can say."""
+        return one_in(self.proof_share)
+
+    @property
+    def strong_one_in(self) -> float | None:
+        """One sum in how many is strong; None as above."""
+        return one_in(self.strong_share)
+
+    @property
+    def expected_proofs(self) -> float | None:
+        """How many proofs to expect in so many areas."""
+        return None if self.areas is None else float(self.areas * self.proof_share)
+
+    @property
+    def expected_strong(self) -> float | None:
+        """How many strong results to expect in so many areas."""
+        return None if self.areas is None else float(self.areas * self.strong_share)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the numbers rest on, one sentence each."""
+        base = self.base
+        said = [
+            f"Counts were rounded at random to a multiple of {base}, without bias, each on its own.",
+            f"The remainders of the true parts modulo {base} are uniform, and the parts have nothing to do with each other.",
+        ]
+        if self.zero_parts < self.parts:
+            few = "Parts" if not self.zero_parts else "The other parts"
+            said.append(f"{few} are published as {base} or more. Keeping only values above some size shifts the shares.")
+        if self.zero_parts:
+            said.append(f"Before rounding, a part published as 0 was equally likely to be any count from 0 to {base - 1}.")
+        said.append("The total is exact." if self.exact_total else "The total was rounded like its parts.")
+        return tuple(said)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, as `unround expect --json` prints it."""
+        return {
+            "base": self.base,
+            "parts": self.parts,
+            "zero_parts": self.zero_parts,
+            "exact_total": self.exact_total,
+            "threshold": self.threshold,
+            "areas": self.areas,
+            "proof_share": float(self.proof_share),
+            "proof_one_in": self.proof_one_in,
+            "strong_share": float(self.strong_share),
+            "strong_one_in": self.strong_one_in,
+            "expected_proofs": self.expected_proofs,
+            "expected_strong": self.expected_strong,
+            "exact": self.exact,
+            "residuals": [one.to_json() for one in self.residuals],
+            "assumptions": list(self.assumptions),
+        }
+
+
+def expectation(
+    parts: int,
+    *,
+    exact_total: bool = False,
+    base: int = 5,
+    zero_parts: int = 0,
+    areas: int | None = None,
+    threshold: float = 0.66,
+) -> Expectation:
+    """Work out how often a sum of this shape gives a proof, a strong result, or each residual.
+
+    Parameters
+    ----------
+    parts : int
+        How many parts the sum has.
+    exact_total : bool
+        Whether the total is published as it is; else it is rounded like the parts.
+    base : int
+        The base of the rounding.
+    zero_parts : int
+        How many of the parts are published as 0.
+    areas : int, optional
+        In how many such sums to expect how many.
+    threshold : float
+        From which probability on a value counts as likely.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or parts times base is above 10,000.
+
+    Examples
+    --------
+    >>> age = expectation(3, exact_total=True, areas=59625)
+    >>> age.proof_share, age.proof_one_in, round(age.expected_proofs, 3)
+    (Fraction(2, 15625), 7812.5, 7.632)
+    >>> [one.residual for one in age.residuals if one.kind == "strong"]
+    [-11, 11]
+    >>> expectation(4).proof_share == Fraction(2, 5**9)
+    True
+
+    Notes
+    -----
+    Fractions are exact while (parts · base)² is at most 500,000; above that, floats are used, and shares below
+    1e-308 come out as 0. The time grows with (parts · base)².
+    """
+    _check(parts, base, zero_parts, areas, threshold)
+    exact = (parts * base) ** 2 <= EXACT_UP_TO
+    shape = _Shape(base, parts - zero_parts, zero_parts, exact_total, exact)
+    residuals = tuple(_residuals(shape, threshold))
+    return Expectation(base, parts, zero_parts, exact_total, threshold, areas, residuals, exact)
+
+
+def _check(parts: int, base: int, zero_parts: int, areas: int | None, threshold: float) -> None:
+    check_base(base)
+    if parts < 1:
+        raise InputError(f"a sum needs at least 1 part, not {parts}.")
+    if not 0 <= zero_parts <= parts:
+        raise InputError(f"of {parts} parts, 0 to {parts} can be published as 0, not {zero_parts}.")
+    if parts * base > MOST:
+        raise InputError(f"parts times base must be at most {MOST:,}, not {parts * base:,}.")
+    if areas is not None and areas < 0:
+        raise InputError(f"the number of areas cannot be {areas}.")
+    if not 0 < threshold <= 1:
+        raise InputError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """The weights of one sum; arrays of weights over s start at their lowest s, −(b−1) for each full part."""
+
+    base: int
+    full: int
+    zero: int
+    exact_total: bool
+    exact: bool
+
+    def kernel(self, kind: str, plain: bool = False) -> Weights:
+        """Return what one cell weighs at each distance: the tent of a full part, the ramp of a zero, all 1 if plain."""
+        low = 0 if kind == "zero" else 1 - self.base
+        tent = self.base - np.abs(np.arange(low, self.base))
+        if plain:
+            tent = np.ones_like(tent)
+        return tent.astype(object) if self.exact else tent / (1 if plain else tent.sum())
+
+    def sums(self, full: int, zero: int, plain: bool = False, total: bool = True) -> Weights:
+        """Return the weights of all sums of so many parts; with those of a rounded total, if `total`."""
+        weights: Weights = np.array([1], dtype=object if self.exact else np.float64)
+        cells = ["zero"] * zero + ["full"] * full + ["full"] * (total and not self.exact_total)
+        for cell in cells:
+            weights = np.convolve(weights, self.kernel(cell, plain))
+            if plain and not self.exact:
+                weights = np.minimum(weights, 1e300)  # enough to know that nobody will count them
+        return weights
+
+
+def _residuals(shape: _Shape, threshold: float) -> list[Residual]:
+    """List every residual with all that is to be known of it."""
+    base = shape.base
+    weights, counts = shape.sums(shape.full, shape.zero), shape.sums(shape.full, shape.zero, plain=True)
+    low = -(base - 1) * (shape.full + (not shape.exact_total))
+    best = _best_cells(shape, len(weights))
+    # A rounded total only differs from its parts by multiples of the base; the tent of the total weighs b in all.
+    step = 1 if shape.exact_total else base
+    whole: Any = sum(weights[(-low) % step :: step])
+    limit = fraction(threshold) if shape.exact else threshold - 1e-12
+    found = []
+    for at in range((-low) % step, len(weights), step):
+        weight, many = weights[at], counts[at]
+        if not weight:
+            continue  # below what a float can hold
+        top = max(array[at] for _, array in best)
+        tie = top if shape.exact else top * (1 - 1e-12)
+        cell = next(name for name, array in best if array[at] >= tie)
+        sure: Number = Fraction(top, weight) if shape.exact else min(1.0, float(top / weight))
+        kind: Kind = "proof" if many == 1 else "strong" if sure >= limit else "open"
+        share: Number = Fraction(weight, whole) if shape.exact else float(weight / whole)
+        solutions = int(many) if shape.exact or many < SURE_COUNT else None
+        found.append(Residual(low + at, share, solutions, sure, cell, kind))
+    return found
+
+
+def _best_cells(shape: _Shape, size: int) -> list[tuple[str, Weights]]:
+    """For each kind of cell, return what its likeliest value weighs at each residual."""
+    best = []
+    for name, kind, number in (("part", "full", shape.full), ("zero part", "zero", shape.zero)):
+        if number:
+            rest = shape.sums(shape.full - (kind == "full"), shape.zero - (kind == "zero"))
+            best.append((name, _highest(shape.kernel(kind), rest, size)))
+    if not shape.exact_total:
+        parts = shape.sums(shape.full, shape.zero, total=False)
+        best.append(("total", _highest(shape.kernel("full"), parts, size)))
+    return best
+
+
+def _highest(cell: Weights, rest: Weights, size: int) -> Weights:
+    """Return the largest term of the convolution of a cell with the rest, at each place."""
+    highest = np.zeros(size, dtype=rest.dtype)
+    for at, weight in enumerate(cell):
+        here = slice(at, at + len(rest))
+        highest[here] = np.maximum(highest[here], weight * rest)
+    return highest
+
+
+def one_in(share: Number) -> float | None:
+    """Return one in how many a share is; None for none at all, or too many for a float.
+
+    Examples
+    --------
+    >>> one_in(Fraction(2, 625))
+    312.5
+    """
+    try:
+        return float(1 / share) if share else None
+    except OverflowError:
+        return None
+
+
+# -- how many are found, against how many were expected ---------------------------------------------------------------
+
+
+def interval(mean: float, level: float = 0.999) -> tuple[int, int]:
+    """Return the central interval of a Poisson count: at most (1 − level)/2 lies on either side of it.
+
+    Examples
+    --------
+    >>> interval(195.2)
+    (151, 243)
+    """
+    from scipy.special import pdtr
+
+    counts = np.arange(int(mean + 12 * np.sqrt(mean) + 40))
+    below = np.asarray(pdtr(counts, mean)) if mean > 0 else np.ones(len(counts))
+    tail = (1 - level) / 2
+    return int(np.searchsorted(below, tail)), int(np.searchsorted(below, 1 - tail))
+
+
+def surprise(found: int, mean: float) -> float:
+    """Return how likely a Poisson count is at least as far from its mean, on either side.
+
+    Twice the smaller tail, at most 1.
+
+    Examples
+    --------
+    >>> f"{surprise(285, 195.232):.0e}", surprise(0, 0.0859)
+    ('2e-09', 1.0)
+    """
+    from scipy.special import gammainc, pdtr
+
+    if mean <= 0:
+        return 1.0 if found == 0 else 0.0
+    above = 1.0 if found == 0 else float(gammainc(found, mean))
+    return min(1.0, 2 * min(above, float(pdtr(found, mean))))
+
+
+def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int, Number]:
+    """Return the shares of residuals if the total is off by something that has nothing to do with the rounding.
+
+    Parameters
+    ----------
+    model : Expectation
+        The shares while the total is right.
+    shift : pairs
+        By how much the published total is above the true one, and how often that is so.
+
+    Examples
+    --------
+    >>> sexes = expectation(2, exact_total=True)
+    >>> shares = shifted(sexes, [(0, Fraction(1, 2)), (-1, Fraction(1, 4)), (1, Fraction(1, 4))])
+    >>> shares[8] / sexes.share(8)
+    Fraction(3, 2)
+    """
+    shares: dict[int, Number] = {}
+    for one in model.residuals:
+        for by, how_often in shift:
+            at = one.residual + by
+            shares[at] = shares.get(at, Fraction(0)) + one.probability * how_often
+    return shares

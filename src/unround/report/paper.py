@@ -1,0 +1,216 @@
+"""The paper's claims, its experiment, and what to expect, as tables in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp, log10
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unround.expect import Expectation
+from unround.paper.claim import Claim
+from unround.paper.outcome import Experiment, Outcome, Prediction, condition
+
+VERDICTS = {True: ("yes", "green"), False: ("no", "bold red"), None: ("–", "dim")}
+MOST_RESIDUALS = 60
+"""Longer lists show only residuals that give something away."""
+
+EXPLAINED = {
+    "both": "both",
+    "sizes": "the simulated sizes",
+    "uniform": "uniform remainders",
+    "neither": "neither",
+}
+
+
+def _table(*columns: tuple[str, str], title: str = "") -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
+    table.title_style = "bold"
+    for name, side in columns:
+        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+    return table
+
+
+def _bullets(sentences: Sequence[str], console: Console) -> None:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for sentence in sentences:
+        grid.add_row(" •", Text(sentence))
+    console.print(grid, style="dim")
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+
+def show_claims(claims: Iterable[Claim], console: Console) -> None:
+    """Print every claim, where it stands, the paper's value and ours, whether they agree, and why not."""
+    table = _table(("claim", ""), ("section", ""), ("paper", "right"), ("ours", "right"), ("agrees", ""), ("note", ""))
+    for column, width in zip(table.columns[1:4], (9, 13, 13), strict=True):
+        column.max_width = width
+    claims = list(claims)
+    for claim in claims:
+        word, style = VERDICTS[claim.agrees]
+        row = (claim.claim, claim.section, value_text(claim.paper), value_text(claim.computed))
+        table.add_row(*(Text(cell) for cell in row), Text(word, style=style), Text(claim.note, style="dim"))
+    console.print(table)
+    console.print(f"\n{summary(claims)}")
+
+
+def summary(claims: Sequence[Claim]) -> str:
+    """Say how many claims agree.
+
+    Examples
+    --------
+    >>> summary([Claim("a", "1", 1, 1, True), Claim("b", "1", 2, None, None)])
+    '1 claim agrees, 0 do not, 1 cannot be recomputed from our copy of the paper.'
+    """
+    agree, differ = (sum(claim.agrees is verdict for claim in claims) for verdict in (True, False))
+    said = f"{agree} claim agrees" if agree == 1 else f"{agree} claims agree"
+    unknown = len(claims) - agree - differ
+    return (
+        f"{said}, {differ} {'does' if differ == 1 else 'do'} not, {unknown} cannot be recomputed from our copy of the paper."
+    )
+
+
+def value_text(value: Any) -> str:
+    """Return a claim's value for people.
+
+    Examples
+    --------
+    >>> value_text(1302.0833), value_text([38, 49]), value_text([[38, 49], [39, 48]]), value_text(None), value_text(2e-9)
+    ('1,302.08', '38 49', '38 49; 39 48', '–', '2e-09')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        apart = "; " if value and isinstance(value[0], list) else " "
+        return apart.join(value_text(one) for one in value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 10 else f"{value:,.2f}".rstrip("0").rstrip(".")
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# -- the experiment ---------------------------------------------------------------------------------------------------
+
+
+def show_experiment(run: Experiment, console: Console) -> None:
+    """Print what was found on simulated areas, beside both predictions."""
+    columns = ("search", ""), ("places", "right"), ("found", "right"), ("uniform", "right"), ("by size", "right")
+    table = _table(*columns, ("explained by", ""), ("in the paper", "right"))
+    for outcome in run.outcomes:
+        search = outcome.search
+        table.add_row(
+            Text(f"{search.title}: {condition(search)}"),
+            f"{outcome.groups:,}",
+            f"{outcome.found:,}",
+            prediction_text(outcome.uniform),
+            prediction_text(outcome.sizes),
+            EXPLAINED[outcome.explained_by],
+            f"{search.found} in {search.groups:,}",
+        )
+    console.print(table)
+    console.print()
+    _bullets(experiment_notes(run), console)
+
+
+def prediction_text(model: Prediction) -> str:
+    """Return a prediction as its mean and interval.
+
+    Examples
+    --------
+    >>> prediction_text(Prediction(97.6, 97.6)), prediction_text(Prediction(0.04, 0.04))
+    ('195.2 (151–243)', '0.08 (0–2)')
+    """
+    low, high = model.interval
+    return f"{model.mean:,.{1 if model.mean >= 1 else 2}f} ({low:,}–{high:,})"
+
+
+def experiment_notes(run: Experiment) -> list[str]:
+    """Say how the table is to be read, and what it shows."""
+    census = f"{run.areas:,} simulated areas" if len(run.seeds) == 1 else f"{len(run.seeds)} × {run.areas:,} simulated areas"
+    inside = [outcome for outcome in run.outcomes if outcome.inside]
+    repeated = sum(outcome.repeated for outcome in run.outcomes)
+    return [
+        f"{census} (rows “{run.rows}”, seed {', '.join(map(str, run.seeds))}); places are groups of cells with every value "
+        "above 10. No value stands for a real place.",
+        "uniform: places × the share of the model, as in the paper. by size: what the simulated true counts let expect, "
+        "over the rounding alone. In brackets what holds the count with 99.9 % probability.",
+        f"{len(inside)} of {len(run.outcomes)} counts lie in the interval by size. {which_explains(run)}",
+        f"{run.repeated_areas:,} areas hold the same people as the one area inside them, and {repeated:,} of all finds lie "
+        "there: like the paper, this counts such areas twice.",
+    ]
+
+
+def which_explains(run: Experiment) -> str:
+    """Say which prediction explains what was found, and how far keeping values over 10 shifts it."""
+    only = [outcome.search.key for outcome in run.outcomes if outcome.explained_by == "sizes"]
+    neither = [outcome.search.key for outcome in run.outcomes if outcome.explained_by in ("neither", "uniform")]
+    if neither:
+        return f"The sizes do not explain {', '.join(neither)}. {weighed(run)}"
+    if only:
+        return f"Uniform remainders do not explain {', '.join(only)}: {_tilt(run[only[0]])} {weighed(run)}"
+    return f"No count is out of range by either prediction. {weighed(run)}"
+
+
+def weighed(run: Experiment) -> str:
+    """Say which prediction makes all finds together likelier, and how many times."""
+    better, worse = "the simulated sizes", "uniform remainders"
+    if run.evidence < 0:
+        better, worse = worse, better
+    times = exp(min(abs(run.evidence), 700))
+    said = f"{times:,.1f}" if times < 1000 else f"more than 10^{int(log10(times))}"
+    return f"All finds together are {said} times as likely by {better} as by {worse}."
+
+
+def _tilt(outcome: Outcome) -> str:
+    uniform, sizes = outcome.uniform, outcome.sizes
+    return (
+        f"keeping values over 10 favours parts published too high ({outcome.above:,} found; {uniform.above:,.0f} by uniform "
+        f"remainders, {sizes.above:,.0f} by size) over parts published too low ({outcome.below:,}; {uniform.below:,.0f}, "
+        f"{sizes.below:,.0f})."
+    )
+
+
+# -- what to expect ---------------------------------------------------------------------------------------------------
+
+
+def show_expectation(expected: Expectation, console: Console) -> None:
+    """Print how often sums of one shape give something away."""
+    shown = [one for one in expected.residuals if one.kind != "open" or len(expected.residuals) <= MOST_RESIDUALS]
+    if shown:
+        columns = ("residual", "right"), ("share of sums", "right"), ("solutions", "right")
+        table = _table(*columns, ("best known cell", "right"), ("", ""), ("", ""))
+        for one in shown:
+            solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
+            style = {"proof": "bold green", "strong": "yellow", "open": "dim"}[one.kind]
+            table.add_row(
+                f"{one.residual:+,}" if one.residual else "0",
+                f"{float(one.probability):.6g}",
+                solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
+                f"{float(one.best_probability):.3f}",
+                one.best_cell,
+                Text(one.kind, style=style),
+            )
+        console.print(table)
+    if len(shown) < len(expected.residuals):
+        console.print(f"{len(expected.residuals) - len(shown):,} more residuals give nothing away.", style="dim")
+    console.print()
+    for name, share, one_in, number in (
+        ("Proofs", expected.proof_share, expected.proof_one_in, expected.expected_proofs),
+        ("Strong results", expected.strong_share, expected.strong_one_in, expected.expected_strong),
+    ):
+        console.print(_frequency(name, float(share), one_in, number, expected))
+    console.print("\n[bold]Assumed:[/]")
+    _bullets(expected.assumptions, console)
+
+
+def _frequency(name: str, share: float, one_in: float | None, number: float | None, expected: Expectation) -> str:
+    if one_in is None:
+        return (
+            f"{name}: none, whatever was published." if expected.exact else f"{name}: none that a float could tell from 0."
+        )
+    kind = "" if name == "Proofs" else f" (a value at {expected.threshold:g} or more)"
+    said = f"{name}{kind}: {share:.6g} of all sums, 1 in {one_in:,.6g}"
+    return said + ("." if number is None else f"; {number:,.4g} to expect in {expected.areas:,} areas.")
