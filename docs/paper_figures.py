@@ -130,7 +130,7 @@ def found_against_predicted(runs: Sequence[Experiment]) -> altair.VConcatChart:
             same = run[search.key]
             points.append({"search": search.title, "ratio": same.found / same.uniform.mean, "census": "simulated"})
     order = [str(bar["search"]) for bar in bars]
-    rows = alt.Y("search:N", sort=order, title=None, axis=alt.Axis(labelLimit=300))
+    rows = alt.Y("search:N", sort=order, title=None, axis=alt.Axis(labelLimit=300, minExtent=260))
     scale_title = "found, as a multiple of what uniform remainders predict"
     scale = alt.X("ratio:Q", title=scale_title)
     band_ends = alt.X("low:Q", title=scale_title)
