@@ -132,9 +132,13 @@ def test_a_system_without_solution_names_the_smallest_clash() -> None:
     solution = solve(parse("t: 100!; a: 20; b: 20; c: 50; d: 50; t = a + b; u: 100 = c + d"))
     assert not solution.feasible
     assert solution.clash is not None
-    assert set(solution.clash[0]) == {"t", "a", "b"}
-    assert [str(one) for one in solution.clash[1]] == ["t = a + b"]
-    assert solution.to_json()["clash"] == {"cells": ["t", "a", "b"], "sums": [{"total": "t", "parts": ["a", "b"]}]}
+    assert set(solution.clash.cells) == {"t", "a", "b"}
+    assert [str(one) for one in solution.clash.sums] == ["t = a + b"]
+    assert solution.to_json()["clash"] == {
+        "cells": ["t", "a", "b"],
+        "sums": [{"total": "t", "parts": ["a", "b"]}],
+        "minimum": True,
+    }
 
 
 def test_a_prior_that_rules_out_everything_is_told_from_a_clash() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from unround.infer import Inference, infer
 from unround.infer.answer import Marginal, Prior
 from unround.infer.certify import certificates
 from unround.mechanisms import TAIL, Mechanism
-from unround.system import Cell, Sum, System
+from unround.system import Cell, System
+
+if TYPE_CHECKING:
+    from unround.infer.clash import Clash
 
 Kind = Literal["given", "proved", "likely", "open"]
 
@@ -113,8 +116,8 @@ class Solution:
         The best solutions.
     proofs : tuple of Proof
         What is proved, the simplest argument first.
-    clash : tuple or None
-        For a system without solution: the names of the smallest set of cells that cannot hold together, and the sums.
+    clash : Clash or None
+        For a system without solution: the smallest set of cells and sums that cannot hold together.
     """
 
     feasible: bool
@@ -126,7 +129,7 @@ class Solution:
     cells: tuple[CellAnswer, ...] = ()
     top: tuple[Ranked, ...] = ()
     proofs: tuple[Proof, ...] = ()
-    clash: tuple[tuple[str, ...], tuple[Sum, ...]] | None = None
+    clash: Clash | None = None
 
     def __getitem__(self, name: str) -> CellAnswer:
         """Return the answer for the cell of this name."""
@@ -149,8 +152,8 @@ class Solution:
             "proofs": [proof.to_json() for proof in self.proofs],
         }
         if self.clash is not None:
-            sums = [{"total": one.total, "parts": list(one.parts)} for one in self.clash[1]]
-            result["clash"] = {"cells": list(self.clash[0]), "sums": sums}
+            sums = [{"total": one.total, "parts": list(one.parts)} for one in self.clash.sums]
+            result["clash"] = {"cells": list(self.clash.cells), "sums": sums, "minimum": self.clash.minimum}
         return result
 
 
@@ -253,13 +256,12 @@ def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
     return tuple(ranked)
 
 
-def _clash(system: System, prior: Prior | None) -> tuple[tuple[str, ...], tuple[Sum, ...]] | None:
+def _clash(system: System, prior: Prior | None) -> Clash | None:
     from unround.infer.clash import smallest_clash
 
     if prior and infer(system, top=0).feasible:
         return None  # the published values do fit together: it is the prior that rules them out
-    clash = smallest_clash(system)
-    return clash.cells, clash.sums
+    return smallest_clash(system)
 
 
 def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple[str, ...]:

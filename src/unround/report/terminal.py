@@ -114,10 +114,12 @@ def _show_clash(solution: Solution, console: Console) -> None:
     if solution.clash is None:
         console.print("The published values fit together, but the given prior rules out every way in which they do.")
         return
-    cells, sums = solution.clash
-    console.print(Text("These cannot all hold: ").append(", ".join(cells)).append(" in"))
-    for one in sums:
+    clash = solution.clash
+    console.print(Text("These cannot all hold: ").append(", ".join(clash.cells)).append(" in"))
+    for one in clash.sums:
         console.print(Text(f"  {one}"))
+    if not clash.minimum:
+        console.print("(There may be a smaller set of cells and sums that clashes; looking for it took too long.)")
     console.print(
         "Check the numbers, whether the parts really make up the total, and how the counts were protected "
         "(! exact, @BASE, ~K within K, ? not published)."
