@@ -16,7 +16,7 @@ from tests.shapes import examples
 from unround.equations import parse
 from unround.errors import InputError
 from unround.infer.clash import Clash, smallest_clash
-from unround.mechanisms import Exact, Laplace, Mechanism, Nearest, Rounding, Suppressed, Unpublished
+from unround.mechanisms import Exact, Laplace, Mechanism, Nearest, Rounding, Suppressed, Unpublished, Within
 from unround.system import Cell, Sum, System
 
 
@@ -195,6 +195,14 @@ def test_holes_clash_too() -> None:
         assert clash.cells == ("t", *parts)
 
 
+def test_holes_that_bounds_do_not_show() -> None:
+    even = Suppressed(1, 1, Within(1))  # published as 1: 0 or 2
+    cells = [Cell("t", 3, Exact()), *(Cell(part, 1, even) for part in "abc")]
+    clash = certify(System(cells, [Sum("t", ("a", "b", "c"))]))
+    assert clash is not None
+    assert clash.cells == ("t", "a", "b", "c")
+
+
 def test_cut_tails_clash_like_any_window() -> None:
     noise = Laplace(1.45)
     system = System([Cell("t", 500, noise), Cell("a", 10, noise), Cell("b", 10, noise)], [Sum("t", ("a", "b"))])
@@ -209,11 +217,14 @@ def test_the_first_of_several_alike_is_named() -> None:
 
 
 def test_a_smaller_clash_across_sums_beats_one_within_a_sum() -> None:
-    text = "t: 100! = 5 + 5 + 5 + 5 + 5 + 5; x: ?; y: ?; x = y; x = y + z: 5 + ?"
-    clash = smallest_clash(parse(text))
-    assert clash.minimum
-    assert clash.cells == ("z",)
-    assert len(clash.sums) == 2
+    large = "t: 100! = 5 + 5 + 5 + 5 + 5 + 5"
+    loop = "x: ?; y: ?; x = y; x = y + z: 5 + ?"
+    tree = "v: 10! = w: ? + ?; w = u: 50 + ?"
+    for text, cells in ((f"{large}; {loop}", ("z",)), (f"{large}; {tree}", ("v", "u"))):
+        clash = smallest_clash(parse(text))
+        assert clash.minimum
+        assert clash.cells == cells
+        assert len(clash.sums) == 2
 
 
 def test_one_bad_sum_in_a_large_table() -> None:

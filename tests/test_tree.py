@@ -224,6 +224,15 @@ def test_a_cell_that_nothing_bounds_leaves_the_others_alone() -> None:
     np.testing.assert_allclose(probabilities, [0.04, 0.08, 0.12, 0.16, 0.2, 0.16, 0.12, 0.08, 0.04])
 
 
+def test_loops_among_cells_that_nothing_bounds_do_say_something() -> None:
+    """t = a + b and t = a + c: whatever t and a are, b and c are the same count."""
+    loop = "t: ?; a: ?; b: 5; c: {}; t = a + b; t = a + c"
+    assert not infer(parse(loop.format(50))).feasible
+    found = infer(parse(loop.format(10)))
+    assert (found.lows[2:], found.highs[2:]) == ((6, 6), (9, 9))
+    assert found.highs[:2] == (None, None)
+
+
 def test_wide_windows_are_left_to_bounds() -> None:
     found = infer(parse("9,000,000! = ? + ? + ? + 20"))
     assert found.answer is None

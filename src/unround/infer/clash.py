@@ -59,7 +59,8 @@ class Clash:
 def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
     """Find the fewest published cells and sums of a system that cannot hold together.
 
-    Of several equally small ones, a clash within one sum goes first, then the one whose cells come first.
+    Of equally small ones, a clash within one sum goes before others, and early cells before late ones; the same
+    system always gives the same answer.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from unround.errors import InputError
 from unround.infer.answer import Answer, Prior, domains
 from unround.infer.bounds import UNBOUNDED, Bounds, propagate
 from unround.infer.cutset import cut_cells, solve_by_cutset
-from unround.infer.plan import plan_for
+from unround.infer.plan import is_acyclic, plan_for
 from unround.infer.tree import Impossible, TooWide, Tree
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
@@ -106,8 +106,12 @@ def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: i
     equations = system.equations
     unbounded = [i for i, high in enumerate(highs) if high >= UNBOUNDED]
     if unbounded:
-        # A sum with a cell that nothing bounds says nothing about the others: whatever they are, it can make up for it.
+        # Such cells come in twos or more to a sum. Without loops among them, a sum of theirs says nothing about its other
+        # cells: whatever those are, one can make up for it. With loops it may: t = a + b and t = a + c say that b = c.
         open_ended = set(unbounded)
+        theirs = tuple([e for e in equations if not open_ended.isdisjoint((e[0], *e[1]))])
+        if not is_acyclic(len(lows), theirs, frozenset(range(len(lows))) - open_ended):
+            return None
         equations = tuple([e for e in equations if open_ended.isdisjoint((e[0], *e[1]))])
         lows, highs = lows.copy(), highs.copy()
         for i in unbounded:

@@ -113,6 +113,11 @@ def plan_for(cells: int, equations: Equations, fixed: frozenset[int]) -> Plan | 
     return _forest(cells, equations, fixed, crossings) if crossings else None
 
 
+def is_acyclic(cells: int, equations: Equations, fixed: frozenset[int]) -> bool:
+    """Say whether sums close no loop, cells that have one value left aside."""
+    return _forest(cells, equations, fixed, ()) is not None
+
+
 def _forest(cells: int, equations: Equations, fixed: frozenset[int], crossings: tuple[Crossing, ...]) -> Plan | None:
     """Build nodes and links, and root them; None if they form a loop."""
     crossed = {cell for crossing in crossings for cell in crossing}
