@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
+from bench.row import Row, timed
 from unround.equations import parse
 from unround.infer import infer
 from unround.mechanisms import Exact, Rounding
@@ -23,28 +22,6 @@ AGES = {
     "85+": ("85-89", "90-94", "95-99", "100+"),
 }
 """The age tree of the Canadian profile: 26 nodes."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: how many times as fast as the baseline, and how many times it should be."""
-
-    job: str
-    baseline: str
-    theirs: float
-    ours: float
-    aim: float
-
-    @property
-    def ratio(self) -> float:
-        """Baseline time over our time."""
-        return self.theirs / self.ours
-
-
-def timed(job: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    job()
-    return time.perf_counter() - start
 
 
 def six_cells(shift: int) -> System:
