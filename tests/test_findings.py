@@ -16,7 +16,6 @@ from unround.equations import parse
 from unround.errors import InternalError
 from unround.findings import Proof, check_proof, proofs_of
 from unround.infer.bounds import Bounds, propagate
-from unround.infer.brute import brute
 from unround.infer.certify import certificates
 from unround.mechanisms import Suppressed
 from unround.solution import solve
@@ -109,27 +108,55 @@ def test_every_proof_checks_and_is_true(shape: str, data: st.DataObject) -> None
             assert cell.name in proved
 
 
-def odd_table() -> tuple[System, int]:
-    """Make a cyclic system in which no single sum proves what all of them together do.
+TRIANGLE = "a: 20!; b: 22!; c: 24!; x: 10; y: 10; z: 15; a = x + y; b = x + z; c = y + z"
+"""A loop in which every sum alone leaves its two parts open, but all three together leave nothing open."""
 
-    x + y, y + z and x + z are even numbers known exactly, so that each of x, y, z is known; yet every sum alone leaves
-    its two parts open.
-    """
-    text = "a: 20!; b: 22!; c: 24!; x: 10; y: 10; z: 15; a = x + y; b = x + z; c = y + z"
-    return parse(text), 9
+PARITY = "t: 8! = x: 3 @residues:0,1,0 + y: 3 @residues:0,1,0 + w: 3 @residues:0,1,0 + z: ?0..1"
+"""x, y and w can only be 1, 3 or 5, so that they add up to an odd number, and z must be 1. No bound shows that."""
 
 
-def test_what_no_single_sum_shows_is_proved_by_contradiction() -> None:
-    system, x = odd_table()
+def left_open_by_single_sums(system: System, cell: str) -> bool:
     bounds = Bounds.of(system.windows)
     assert propagate(system.equations, bounds)
-    assert bounds.lows[3] < bounds.highs[3]  # propagation alone does not do it
-    assert brute(system).count == 1
+    i = system.index[cell]
+    return bounds.lows[i] < bounds.highs[i]
+
+
+def test_what_no_single_sum_shows_is_proved_by_adding_sums_up() -> None:
+    system = parse(TRIANGLE)
+    assert left_open_by_single_sums(system, "x")
     proofs = {proof.cell: proof for proof in solve(system).proofs}
-    assert proofs["x"].value == x
-    assert "leaves some cell no value" in proofs["x"].text
+    assert {cell: proof.value for cell, proof in proofs.items()} == {"x": 9, "y": 11, "z": 13}
+    assert proofs["x"].text.startswith(
+        "a = 20 (exact), b = 22 (exact) and c = 24 (exact), and adding up ½ times a = x + y; ½ times b = x + z; "
+        "minus ½ times c = y + z leaves x ≥ 9."
+    )
     for proof in proofs.values():
         assert check_proof(system, proof) is None
+
+
+def test_cells_that_nothing_bounds_can_still_prove_something() -> None:
+    """a = b + c and c = a + d together say that b and d are 0, whatever a and c are."""
+    proofs = solve(parse("a: ?; b: ?; c: ?; d: ?; a = b + c; c = a + d")).proofs
+    assert {proof.cell: proof.value for proof in proofs} == {"b": 0, "d": 0}
+
+
+def test_what_no_bound_shows_is_proved_by_contradiction() -> None:
+    system = parse(PARITY)
+    assert left_open_by_single_sums(system, "z")
+    proof = next(proof for proof in solve(system).proofs if proof.cell == "z")
+    assert proof.value == 1
+    assert "leaves some cell no value" in proof.text
+    assert any("refutation" in step and "split" in step["refutation"] for step in proof.steps)
+    assert check_proof(system, proof) is None
+
+
+def test_a_proof_too_long_to_write_is_not_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unround.infer.certify.MOST_STEPS", 0)
+    solution = solve(parse(PARITY))
+    assert solution.proofs == ()
+    assert (solution["z"].kind, solution["z"].probability) == ("likely", 1.0)
+    assert any("z has one possible value" in sentence for sentence in solution.assumptions)
 
 
 def test_noise_proves_nothing() -> None:
@@ -206,21 +233,40 @@ def test_the_checker_refuses(change: Any, message: str) -> None:
     assert pytest.importorskip("re").search(message, problem), problem
 
 
-def test_the_checker_refuses_a_refutation_of_the_wrong_thing() -> None:
-    system, _ = odd_table()
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda step: step.update(value=step["value"] + (1 if step["bound"] == "low" else -1)),
+        lambda step: step["sums"].pop(),
+        lambda step: step["sums"][0].update(times="1"),
+        lambda step: step["sums"][0].update(parts=["x"]),
+        lambda step: step.update(uses=step["uses"][1:]),
+    ],
+)
+def test_the_checker_refuses_sums_that_do_not_add_up(change: Any) -> None:
+    system = parse(TRIANGLE)
     proof = next(proof for proof in solve(system).proofs if proof.cell == "x")
+    k = next(k for k, step in enumerate(proof.steps) if step["by"] == "sums")
+    assert check_proof(system, forged(proof, lambda steps: change(steps[k]))) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda step: step.update(value=step["value"] + (1 if step["bound"] == "low" else -1)),
+        lambda step: step.update(refutation=step["refutation"]["split"]["below"]),
+        lambda step: step.update(refutation=step["refutation"]["split"]["above"]),
+        lambda step: step.update(refutation={"cell": "z", "steps": []}),
+        lambda step: step["refutation"]["split"].update(at=step["refutation"]["split"]["at"] + 1),
+        lambda step: step["refutation"]["split"].update(cell="t"),
+    ],
+)
+def test_the_checker_refuses_a_refutation_of_the_wrong_thing(change: Any) -> None:
+    system = parse(PARITY)
+    proof = next(proof for proof in solve(system).proofs if proof.cell == "z")
     k = next(k for k, step in enumerate(proof.steps) if step["by"] == "contradiction")
-
-    def claim_more(steps: Any) -> None:
-        steps[k]["value"] += 1 if steps[k]["bound"] == "low" else -1
-
-    def forget_half(steps: Any) -> None:
-        refutation = steps[k]["refutation"]
-        steps[k]["refutation"] = refutation["split"]["below"] if "split" in refutation else {"cell": "x", "steps": []}
-
-    assert check_proof(system, forged(proof, claim_more)) is not None
-    assert check_proof(system, forged(proof, forget_half)) is not None
-    assert check_proof(parse("a: 5; x: 10"), proof) is not None
+    assert check_proof(system, forged(proof, lambda steps: change(steps[k]))) is not None
+    assert check_proof(parse("t: 5; z: 10"), proof) is not None
 
 
 def test_a_certificate_that_does_not_check_is_never_shown() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -89,13 +91,13 @@ def _depth(steps: Sequence[Step]) -> int:
     depths: list[int] = []
     for step in steps:
         below = max((depths[use - 1] for use in step["uses"]), default=0)
-        depths.append(below + (step["by"] in ("sum", "contradiction")))
+        depths.append(below + (step["by"] in ("sum", "sums", "contradiction")))
     return max(depths)
 
 
 def _rests_on(name: str, steps: Sequence[Step], values: Mapping[str, int]) -> tuple[str, ...]:
     """Name the other proved cells whose value, as a sum gave it, the argument uses."""
-    used = [step["cell"] for step in steps if step["by"] == "sum" and values.get(step["cell"]) == step["value"]]
+    used = [step["cell"] for step in steps if step["by"] != "published" and values.get(step["cell"]) == step["value"]]
     return tuple(dict.fromkeys(cell for cell in used if cell != name))
 
 
@@ -107,6 +109,8 @@ def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping
     for step in steps:
         if step["by"] == "sum":  # what was published is said where it is used
             sentences.append(_sum_in_words(system, step, steps))
+        elif step["by"] == "sums":
+            sentences.append(_sums_in_words(system, step, steps))
         elif step["by"] == "gap":
             sentences.append(f"{_claim(step)}: it cannot have been published so from the values between.")
         elif step["by"] == "contradiction":
@@ -145,6 +149,20 @@ def _sum_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
     published = [one for one in used if one["by"] == "published"]
     because = f"{_published(system, published)}, so " if published else ""
     return f"{because}{step['cell']} {'≥' if step['bound'] == 'low' else '≤'} {shown}."
+
+
+def _sums_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
+    """Say for example: adding up ½ times a = x + y; ½ times b = x + z; minus ½ times c = y + z leaves x ≥ 9."""
+    used = [steps[use - 1] for use in step["uses"]]
+    published = [one for one in used if one["by"] == "published"]
+    because = f"{_published(system, published)}, and " if published else ""
+    sums = [f"{_times(one['times'])}{one['total']} = {' + '.join(one['parts'])}" for one in step["sums"]]
+    return f"{because}adding up {'; '.join(sums)} leaves {_claim(step)}."
+
+
+def _times(times: str) -> str:
+    size = times.removeprefix("-").replace("1/2", "½")
+    return f"{'minus ' if times.startswith('-') else ''}{'' if size == '1' else f'{size} times '}"
 
 
 def _size(step: Step) -> str:
@@ -219,20 +237,33 @@ def _holds(system: System, step: Step, used: Mapping[tuple[str, str], int], supp
     if step["by"] == "contradiction":
         opposite = ((name, "high"), value - 1) if lower else ((name, "low"), value + 1)
         return _refuted(system, step["refutation"], _with(supposed, *opposite))
-    total, parts = step["sum"]["total"], tuple(step["sum"]["parts"])
-    if step["by"] != "sum" or not any((one.total, one.parts) == (total, parts) for one in system.sums):
+    if step["by"] not in ("sum", "sums"):
         return False
-    other = "high" if lower else "low"
-    if name == total:
-        needed = [(part, side) for part in parts]
-        signs = [1] * len(parts)
-    else:
-        needed = [(total, side), *((part, other) for part in parts if part != name)]
-        signs = [1] + [-1] * (len(needed) - 1)
-    if (name != total and name not in parts) or any(bound not in used for bound in needed):
-        return False
-    limit = sum(sign * used[bound] for sign, bound in zip(signs, needed, strict=True))
-    return bool(value <= limit if lower else value >= limit)
+    added = step["sums"] if step["by"] == "sums" else [{**step["sum"], "times": -1 if name == step["sum"]["total"] else 1}]
+    limit = _limit(system, name, lower, added, used)
+    return limit is not None and (value <= ceil(limit) if lower else value >= floor(limit))
+
+
+def _limit(
+    system: System, name: str, lower: bool, added: Iterable[Step], used: Mapping[tuple[str, str], int]
+) -> Fraction | None:
+    """Return the bound of a cell that follows when multiples of sums (total − parts = 0) are added to it, if one does."""
+    factors = {name: Fraction(1)}
+    for one in added:
+        times = Fraction(one["times"])
+        if not any((known.total, list(known.parts)) == (one["total"], list(one["parts"])) for known in system.sums):
+            return None
+        factors[one["total"]] = factors.get(one["total"], Fraction(0)) + times
+        for part in one["parts"]:
+            factors[part] = factors.get(part, Fraction(0)) - times
+    # Now cell = Σ factor × cell, so that each term at its least (or most) bounds it.
+    limit = Fraction(0)
+    for cell, factor in factors.items():
+        bound = (cell, "low" if (factor > 0) == lower else "high")
+        if factor and bound not in used:
+            return None
+        limit += factor * used[bound] if factor else 0
+    return limit
 
 
 def _published_says(cell: Cell, lower: bool, start: int, value: int) -> bool:

@@ -214,7 +214,7 @@ def solve(
         cells.append(_cell_answer(cell, low, high, marginal, cell.name in proved, threshold))
     best = _ranked(system, found, top)
     solutions = found.answer.solutions if found.answer is not None else None
-    assumptions = _assumptions(system, prior, found)
+    assumptions = (*_assumptions(system, prior, found), *_unproved(system, cells, prior))
     return Solution(True, solutions, found.engine, found.why, named, assumptions, tuple(cells), best, proofs)
 
 
@@ -286,6 +286,17 @@ def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple
         else "Prior: every set of true counts that fits is equally likely before rounding. Bounds and proofs do not use it."
     )
     return tuple(sentences)
+
+
+def _unproved(system: System, cells: list[CellAnswer], prior: Prior | None) -> list[str]:
+    """Say so where a value is certain, though no proof was found that is short enough to be written out."""
+    if prior or not all(window.certain for window in system.windows):
+        return []
+    names = [cell.name for cell in cells if cell.low == cell.high and cell.kind not in ("given", "proved")]
+    if not names:
+        return []
+    which = f"{names[0]} has" if len(names) == 1 else f"{_some(names)} have"
+    return [f"{which} one possible value by search; the proof is too long to be written out, so it is not called proved."]
 
 
 def _mechanism_sentences(system: System) -> list[str]:

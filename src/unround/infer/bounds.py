@@ -23,8 +23,11 @@ Side = Literal["low", "high"]
 UNBOUNDED = 1 << 62
 """Stands for "no upper bound" in lists of integers; larger than any count, so that arithmetic needs no special case."""
 
-MOST_VISITS = 10_000
-"""Visits of one sum, on average, after which propagation stops: sound as it is, if not yet tight."""
+MOST_VISITS = 300
+"""Visits of one sum, on average, after which propagation stops: sound as it is, if not yet tight.
+
+Without loops two visits are enough. Around a loop bounds can creep up one by one, without end where nothing bounds them.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ A certificate is plain data, ready for JSON. Each step states one bound of one c
      "sum": {"total": "total", "parts": ["part1", "part2", "part3"]}, "uses": [1, 2, ...]}
 
 `by` is "published" (the window of the published value), "sum" (arithmetic on one sum with the bounds that `uses` names),
-"gap" (the window has no value between the used bound and this one), "supposed" (inside a refutation only), or
-"contradiction": the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
+"sums" (several sums, each taken the stated number of times, added to the cell: what remains is bounded by `uses`), "gap"
+(the window has no value between the used bound and this one), "supposed" (inside a refutation only), or "contradiction":
+the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
 leaves some cell no value, or a split of one cell's values in two, with a refutation of each half.
 """
 
@@ -16,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from unround.infer.bounds import Bounds, Equations, Side, Trace, propagate
+from unround.infer.adding import added_up
+from unround.infer.bounds import UNBOUNDED, Bounds, Equations, Side, Trace, propagate
 from unround.mechanisms import Window
 from unround.system import System
 
-MOST_BRANCHES = 2_000
-"""Splits in one refutation before it is given up as too long to write out."""
+MOST_STEPS = 100_000
+"""Steps in one refutation before it is given up as too long to write out."""
 
 Certificate = list[dict[str, Any]]
 Supposition = tuple[int, Side, int]
@@ -58,7 +60,7 @@ def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate
         if bounds.lows[cell] == bounds.highs[cell]:
             found[cell] = writer.both_sides(trace, cell)
         else:
-            written = _by_contradiction(writer, bounds, trace, cell)
+            written = _beyond_single_sums(writer, bounds, trace, cell)
             if written is not None:
                 found[cell] = written
     return found
@@ -121,10 +123,14 @@ class _Steps:
             if step.equation is None:
                 line |= {"by": "gap", "uses": uses}
             else:
-                one = system.sums[step.equation]
-                line |= {"by": "sum", "sum": {"total": one.total, "parts": list(one.parts)}, "uses": uses}
+                line |= {"by": "sum", "sum": _named(system, step.equation), "uses": uses}
         self.written.append(line)
         self.number[cell, side, event] = line["step"]
+
+    def conclude(self, cell: int, side: Side, value: int, reason: dict[str, Any]) -> None:
+        """Write a last step that is not in the trace."""
+        name = self.writer.system.cells[cell].name
+        self.written.append({"step": len(self.written) + 1, "cell": name, "bound": side, "value": value} | reason)
 
     def _start(self, cell: int, side: Side) -> dict[str, Any]:
         """Where a bound starts from: the tightest supposition about it, or what was published."""
@@ -138,8 +144,8 @@ class _Steps:
         return {"value": value, "by": "published", "uses": []}
 
 
-def _by_contradiction(writer: _Writer, bounds: Bounds, trace: Trace, cell: int) -> Certificate | None:
-    """Prove a value that no single sum shows: suppose more, suppose less, and refute both."""
+def _beyond_single_sums(writer: _Writer, bounds: Bounds, trace: Trace, cell: int) -> Certificate | None:
+    """Prove a value that no single sum shows: by adding sums up, or by supposing more, or less, and refuting it."""
     from unround.infer.enumerate import cpsat_bounds
 
     equations = writer.system.equations
@@ -148,34 +154,33 @@ def _by_contradiction(writer: _Writer, bounds: Bounds, trace: Trace, cell: int) 
         return None
     value = tight[0][cell]
     steps = _Steps(writer, trace, ())
-    name = writer.system.cells[cell].name
     opposites: tuple[tuple[Side, Side, int], ...] = (("low", "high", value - 1), ("high", "low", value + 1))
     for side, opposite, supposed in opposites:
-        reached = bounds.lows[cell] if side == "low" else bounds.highs[cell]
-        if reached == value:
+        if (bounds.lows if side == "low" else bounds.highs)[cell] == value:
             steps.bound(cell, side)
             continue
-        refutation = _refuted(writer, equations, ((cell, opposite, supposed),), [MOST_BRANCHES])
+        added = added_up(equations, bounds, cell, side)
+        if added is not None and added.bound == value:
+            uses = [steps.bound(*used) for used in added.uses]
+            sums = [_named(writer.system, e) | {"times": str(times)} for e, times in added.sums]
+            steps.conclude(cell, side, value, {"by": "sums", "sums": sums, "uses": uses})
+            continue
+        refutation = _refuted(writer, equations, ((cell, opposite, supposed),), [MOST_STEPS])
         if refutation is None:
             return None
-        line = {
-            "step": len(steps.written) + 1,
-            "cell": name,
-            "bound": side,
-            "value": value,
-            "by": "contradiction",
-        }
-        steps.written.append(line | {"uses": [], "refutation": refutation})
+        steps.conclude(cell, side, value, {"by": "contradiction", "uses": [], "refutation": refutation})
     return steps.written
+
+
+def _named(system: System, equation: int) -> dict[str, Any]:
+    one = system.sums[equation]
+    return {"total": one.total, "parts": list(one.parts)}
 
 
 def _refuted(
     writer: _Writer, equations: Equations, supposed: tuple[Supposition, ...], left: list[int]
 ) -> dict[str, Any] | None:
-    """Show that suppositions leave some cell no value; None if that takes too many splits."""
-    left[0] -= 1
-    if left[0] < 0:
-        return None
+    """Show that suppositions leave some cell no value; None if that takes too many steps."""
     bounds, trace = Bounds.of(writer.windows), Trace()
     for cell, side, value in supposed:
         if side == "low":
@@ -188,9 +193,12 @@ def _refuted(
         steps.bound(empty, "low")
         steps.bound(empty, "high")
         return {"cell": writer.system.cells[empty].name, "steps": steps.written}
-    width, cell = min(
-        (high - low, i) for i, (low, high) in enumerate(zip(bounds.lows, bounds.highs, strict=True)) if low < high
-    )
+    left[0] -= len(trace.steps) + 1
+    ranges = enumerate(zip(bounds.lows, bounds.highs, strict=True))
+    splittable = [(high - low, i) for i, (low, high) in ranges if low < high < UNBOUNDED]
+    if left[0] < 0 or not splittable:
+        return None
+    width, cell = min(splittable)
     middle = bounds.lows[cell] + width // 2
     below = _refuted(writer, equations, (*supposed, (cell, "high", middle)), left)
     above = _refuted(writer, equations, (*supposed, (cell, "low", middle + 1)), left) if below is not None else None
