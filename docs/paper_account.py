@@ -20,7 +20,7 @@ from unround.paper.facts import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES,
 from unround.paper.frequencies import predicted
 from unround.paper.outcome import condition
 from unround.paper.proposal import laplace_distances, rounding_distances
-from unround.report.paper import prediction_text, summary, value_text, weighed
+from unround.report.paper import EXPLAINED, prediction_text, summary, value_text, weighed
 from unround.report.terminal import either
 
 RUNS = "experiment.json"
@@ -182,7 +182,7 @@ def _experiment_table(run: Experiment) -> str:
             f"{outcome.found:,}",
             prediction_text(outcome.uniform),
             prediction_text(outcome.sizes),
-            outcome.explained_by,
+            EXPLAINED[outcome.explained_by],
             f"{outcome.search.found} in {outcome.search.groups:,}",
         )
         for outcome in run.outcomes

@@ -54,6 +54,7 @@ def test_a_file_of_named_cells() -> None:
     ("text", "cell"),
     [
         ("a: 1,234!", Cell("a", 1234, Exact())),
+        ("a: 1\u00a0234\u202f567!", Cell("a", 1_234_567, Exact())),
         ("a: 12 @ 4", Cell("a", 12, Rounding(4))),
         ("a: -3 @laplace:1.45", Cell("a", -3, Laplace(1.45))),
         ("a: −3 @laplace:1.45", Cell("a", -3, Laplace(1.45))),
@@ -97,6 +98,11 @@ def test_the_mechanism_of_the_run_is_for_bare_values_only() -> None:
     assert [cell.mechanism for cell in system.cells] == [Rounding(3), Rounding(5), Exact()]
 
 
+def test_where_small_counts_are_hidden_a_missing_count_is_one_of_them() -> None:
+    system = parse("40 = 20 + 15 + ?", "suppressed:1..7,nearest:5")
+    assert list(system.cells[3].mechanism.window(None)) == [1, 2, 3, 4, 5, 6, 7]
+
+
 def test_a_sum_that_is_repeated_counts_once() -> None:
     assert len(parse("a: 5; b: 5; a = b; a = b").sums) == 1
 
@@ -132,7 +138,13 @@ def test_a_sum_that_is_repeated_counts_once() -> None:
         ("a: 12,34", 1, 6, "not a whole number"),
         ("", 1, 1, "nothing to solve"),
         ("# only a comment", 1, 1, "nothing to solve"),
-        ("110! = 30 + 65 + 10; 30 = 10 + 10 + 10", 1, 22, "30 already stands in another sum"),
+        ("110! = 30 + 65 + 10; 30 = 10 + 10 + 10", 1, 22, "30 stands in two sums"),
+        ("30 = 10 + 10 + 10; 110! = 30 + 65 + 10", 1, 27, "30 stands in two sums"),
+        ("60 = 20 + 20; 60 = 30 + 35", 1, 15, "60 stands in two sums"),
+        ("a: 50 - 2", 1, 7, "with \\+ only"),
+        ("a: <5", 1, 4, "is written \\?0..4"),
+        ("population 110", 1, 12, "written as `name: value`"),
+        ("t: 10 = under five: 5 + b: 5", 1, 15, "double quotes"),
     ],
 )
 def test_every_complaint_points_at_its_spot(text: str, line: int, column: int, message: str) -> None:

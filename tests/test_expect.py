@@ -158,12 +158,27 @@ def test_hundreds_of_parts_are_no_trouble() -> None:
     json.dumps(model.to_json(), allow_nan=False)
 
 
+@pytest.mark.parametrize("exact_total", [True, False])
+def test_no_residual_is_shown_with_digits_that_a_float_has_lost(exact_total: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rough = expectation(300, exact_total=exact_total)
+    assert not rough.exact
+    monkeypatch.setattr(expect, "EXACT_UP_TO", 10**9)
+    exact = {one.residual: one for one in expectation(300, exact_total=exact_total).residuals}
+    ends = [*rough.residuals[:5], *rough.residuals[-5:]]
+    for one in ends:
+        assert one.probability == pytest.approx(float(exact[one.residual].probability), rel=1e-9)
+        assert one.best_probability == pytest.approx(float(exact[one.residual].best_probability), rel=1e-9)
+    left_out = exact.keys() - {one.residual for one in rough.residuals}
+    assert max(exact[residual].probability for residual in left_out) < Fraction(1, 10**expect.RAREST)
+
+
 @pytest.mark.parametrize(
     ("kwargs", "words"),
     [
         ({"parts": 0}, "at least 1 part"),
         ({"parts": 3, "zero_parts": 4}, "0 to 3"),
         ({"parts": 3, "zero_parts": -1}, "0 to 3"),
+        ({"parts": 1, "zero_parts": 2}, "of 1 part, 0 to 1"),
         ({"parts": 3, "base": 0}, "at least 1"),
         ({"parts": 3, "areas": -1}, "areas"),
         ({"parts": 3, "threshold": 0.0}, "threshold"),

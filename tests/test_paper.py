@@ -25,7 +25,7 @@ from unround.paper.claim import matches
 from unround.paper.experiment import chances, places
 from unround.paper.facts import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX
 from unround.paper.outcome import Prediction
-from unround.report.paper import show_claims, show_expectation, show_experiment
+from unround.report.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
 from unround.simulate import published_counts, schema
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -332,10 +332,60 @@ def test_tables_in_the_terminal(stated: tuple[Claim, ...], runs: list[Experiment
     assert "1,302.08" in table
     assert re.search(r"48 claims agree, 11 do not, 15 cannot be recomputed", table)
     assert "5 of 5 counts lie in the interval" in shown(show_experiment, runs[0])
-    text_ = shown(show_expectation, expectation(3, exact_total=True, areas=59625))
-    assert "1 in 7,812.5; 7.632 to expect in 59,625 areas" in text_
-    assert "none, whatever was published" in shown(show_expectation, expectation(2))
-    assert "could tell from 0" in shown(show_expectation, expectation(300, exact_total=True, threshold=1))
+
+
+def test_what_to_expect_in_the_terminal() -> None:
+    table = shown(show_expectation, expectation(3, exact_total=True, areas=59625))
+    assert re.sub(r" {2,}", "|", table.split("\n")[0].strip()) == "residual|share of sums|solutions|cell|probability|result"
+    assert re.search(r"-12 +6.4e-05 +1 +part +1.000 +proof", table)
+    assert "residual = published total − sum of the published parts" in table
+    assert "Proofs: 0.000128 of all sums, 1 in 7,812.5; 7.632 to expect in 59,625 areas." in table
+    assert "strong if the probability is 0.66 or more" in table
+    assert "zero part" not in table
+    assert "zero part: one published as 0" in shown(show_expectation, expectation(3, zero_parts=1))
+    assert "Proofs: none, whatever is published." in shown(show_expectation, expectation(2, areas=5))
+    every = shown(show_expectation, expectation(1, exact_total=True, areas=1))
+    assert "Proofs: every sum; 1 to expect in 1 area." in every
+    often = shown(show_expectation, expectation(2, exact_total=True, threshold=0.2))
+    assert re.search(r"Strong results: 0\.\d+ of all sums\.", often)
+    hardly = shown(show_expectation, expectation(300, exact_total=True, threshold=1))
+    assert "Proofs: fewer than 1 sum in 10^290, if any." in hardly
+    assert "2,185 more residuals give nothing away." in hardly
+    one_part = shown(show_expectation, expectation(1, exact_total=True, base=40))
+    assert len([line for line in one_part.split("\n") if line.rstrip().endswith("proof")]) == 60
+    assert "19 more give something away, but rarer still." in one_part
+
+
+def test_a_small_experiment_in_the_terminal() -> None:
+    run = experiment(1, 1, "age")
+    assert run[FREE.key].groups == 0
+    assert run[FREE.key].explained_by is None
+    table = shown(show_experiment, run)
+    assert re.search(r"= 20 +0 +0 +0 +0 +– +0 in 83,898", table)
+    assert "1 simulated area (" in table
+    assert "4 of 4 counts lie in the interval by size. 1 search had no place to look. Nothing was found" in " ".join(
+        table.split()
+    )
+    assert "No area holds the same people" in table
+    notes = experiment_notes(replace(run, areas=2, repeated_areas=1))
+    assert notes[0].startswith("2 simulated areas (rows “age”, seed 1)")
+    assert notes[-1].startswith("1 area holds the same people as a single area inside; 0 finds lie there.")
+    assert experiment_notes(pooled([run, run]))[0].startswith("2 × 1 simulated area (rows “age”, seeds 1, 1)")
+
+
+def test_evidence_in_words(runs: list[Experiment]) -> None:
+    sex = pooled(runs)[SEX.key]
+    run = replace(runs[0], outcomes=(replace(sex, sizes=sex.uniform),))
+    assert weighed(run) == "All finds together are about as likely by the simulated sizes as by uniform remainders."
+    better = replace(runs[0], outcomes=(replace(sex, sizes=Prediction(sex.below, 3 * sex.above), above=3 * sex.above),))
+    assert re.fullmatch(
+        r"All finds together are .* times as likely by the simulated sizes as by uniform .*", weighed(better)
+    )
+
+
+def test_lists_in_notes_are_written_as_in_the_paper(stated: tuple[Claim, ...]) -> None:
+    assert not [c.note for c in stated if "[[" in c.note or ", " in "".join(re.findall(r"\[[^]]*\]", c.note))]
+    assert any("[12 11 11]" in c.note for c in stated)
 
 
 def test_the_kept_runs_are_the_papers_experiment() -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import platform
+import subprocess
+import sys
 import tomllib
 import zipfile
 from functools import cache
@@ -15,9 +19,12 @@ import pytest
 from scipy.stats import chisquare
 
 from unround import simulate as sim
+from unround._version import __version__
 from unround.errors import InputError
+from unround.simulate.folder import move_out
 from unround.simulate.geography import numbers, plan
 from unround.simulate.schema import expand
+from unround.simulate.write import RELEASES
 
 HEADER = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
@@ -428,7 +435,7 @@ def test_progress_counts_areas(tmp_path):
     assert told == [128, 256, 300]
     assert done.areas == 300
     assert done.bytes == sum(path.stat().st_size for path in (*done.files, done.truth))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [DATA, "truth.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [DATA, "SIMULATED.txt", "truth.parquet"]
 
 
 @pytest.mark.parametrize(
@@ -463,4 +470,140 @@ def test_a_long_table_is_joined_from_parts(tmp_path, monkeypatch):
     parts = sim.simulate(tmp_path / "parts", 400, 1, format="tidy")
     for one, other in zip((*whole.files[:1], whole.truth), (*parts.files[:1], parts.truth), strict=True):
         assert pl.read_parquet(one).equals(pl.read_parquet(other))
-    assert len(list((tmp_path / "parts").iterdir())) == 3
+    assert len(list((tmp_path / "parts").iterdir())) == 4
+
+
+# --- what else lies in the folder ------------------------------------------------------------------------
+
+LAYOUTS = {
+    "statcan": {},
+    "statcan, zipped": {"zip": True},
+    "censusmapper": {"format": "censusmapper"},
+    "tidy": {"format": "tidy"},
+}
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_writes_the_files_that_are_looked_for(tmp_path, layout):
+    done = sim.simulate(tmp_path, 3, 1, **LAYOUTS[layout])
+    assert tuple(path.name for path in done.files) == RELEASES[layout]
+    assert set(contents(tmp_path)) == {*RELEASES[layout], "truth.parquet", "SIMULATED.txt"}
+
+
+@pytest.mark.parametrize(("old", "new"), [(a, b) for a in LAYOUTS for b in LAYOUTS if a != b])
+def test_a_census_of_another_layout_is_not_mixed_with(tmp_path, old, new):
+    sim.simulate(tmp_path, 6, 1, **LAYOUTS[old])
+    before = contents(tmp_path)
+    with pytest.raises(InputError) as complaint:
+        sim.simulate(tmp_path, 3, 2, **LAYOUTS[new])
+    assert all(name in str(complaint.value) for name in RELEASES[old])
+    assert "choose another folder with -o, or remove" in str(complaint.value)
+    assert contents(tmp_path) == before
+    for name in RELEASES[old]:
+        (tmp_path / name).unlink()
+    sim.simulate(tmp_path, 3, 2, **LAYOUTS[new])
+    assert set(contents(tmp_path)) == {*RELEASES[new], "truth.parquet", "SIMULATED.txt"}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_same_layout_is_replaced_as_a_whole(tmp_path, layout):
+    sim.simulate(tmp_path / "twice", 6, 1, **LAYOUTS[layout])
+    sim.simulate(tmp_path / "twice", 3, 2, **LAYOUTS[layout])
+    sim.simulate(tmp_path / "once", 3, 2, **LAYOUTS[layout])
+    twice, once = contents(tmp_path / "twice"), contents(tmp_path / "once")
+    if "zip" not in layout:  # a zip keeps the time at which it was made
+        assert twice == once
+    assert twice["truth.parquet"] == once["truth.parquet"]
+    assert b"areas   3" in twice["SIMULATED.txt"]
+
+
+@pytest.mark.parametrize("name", [DATA, "release.toml", "truth.parquet", "SIMULATED.txt"])
+def test_a_file_that_is_not_known_to_be_simulated_is_never_replaced(tmp_path, name):
+    (tmp_path / name).write_text("a real census, perhaps")
+    with pytest.raises(InputError, match=rf"already holds {name}, and no SIMULATED.txt of unround's says"):
+        sim.simulate(tmp_path, 3, 1)
+    assert contents(tmp_path) == {name: b"a real census, perhaps"}
+
+
+def test_an_interrupt_between_two_files_leaves_no_truth_that_belongs_to_others(tmp_path, monkeypatch):
+    sim.simulate(tmp_path, 6, 1, format="tidy")
+    rename = Path.replace
+    for last in range(4):
+        moved = []
+
+        def stop(path, target, moved=moved, last=last):
+            if Path(target).parent == tmp_path:
+                if len(moved) == last:
+                    raise KeyboardInterrupt
+                moved.append(Path(target).name)
+            return rename(path, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", stop)
+            with pytest.raises(KeyboardInterrupt):
+                sim.simulate(tmp_path, 3, last, format="tidy")
+        assert moved == ["SIMULATED.txt", "release.parquet", "release.toml", "truth.parquet"][:last]
+        left = set(contents(tmp_path))
+        assert left == {"release.parquet", "release.toml", "SIMULATED.txt"}  # known to be ours, and not complete
+        sim.simulate(tmp_path, 6, 1, format="tidy")
+
+
+def test_the_truth_is_gone_before_anything_moves(tmp_path):
+    (tmp_path / "truth.parquet").write_text("old")
+    with pytest.raises(FileNotFoundError):
+        move_out(tmp_path, tmp_path / "work" / "SIMULATED.txt", [], tmp_path / "work" / "truth.parquet")
+    assert contents(tmp_path) == {}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_note_says_that_all_is_invented_and_how_to_make_it_again(tmp_path, layout):
+    done = sim.simulate(tmp_path, 7, 3, rows="short", **LAYOUTS[layout])
+    assert done.note == tmp_path / "SIMULATED.txt"
+    assert done.note not in done.files
+    note = done.note.read_text(encoding="utf-8")
+    assert "invented" in note.splitlines()[0]
+    assert "No number is about a real place" in " ".join(note.split())
+    assert f"version {__version__}" in note
+    assert all(path.name in note for path in (*done.files, done.truth))
+    options = f"--areas 7 --seed 3 --format {layout.split(',')[0]} --rows short" + (" --zip" if "zip" in layout else "")
+    assert f"unround simulate -o FOLDER {options}\n" in note
+    assert max(map(len, note.splitlines())) <= 100
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no harmless way to ask for a process")
+def test_what_killed_runs_left_is_swept(tmp_path):
+    code = f"""
+import os, signal
+from pathlib import Path
+from unround.simulate import simulate
+simulate(Path({str(tmp_path)!r}), 500, 1, progress=lambda done: os.kill(os.getpid(), signal.SIGKILL))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode < 0
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(f".simulate-{platform.node()}-")
+    running = tmp_path / f".simulate-{platform.node()}-{os.getpid()}-abc"
+    elsewhere, mine = tmp_path / ".simulate-elsewhere-1-abc", tmp_path / ".simulate-notes"
+    for folder in (running, elsewhere, mine):
+        folder.mkdir()
+    sim.simulate(tmp_path, 3, 1)
+    there = {path.name for path in tmp_path.iterdir()}
+    assert there == {DATA, "truth.parquet", "SIMULATED.txt", running.name, elsewhere.name, mine.name}
+
+
+@pytest.mark.parametrize(
+    ("areas", "cells", "size", "words"),
+    [
+        (1, 1, 1, "1 area, 1 count, 1 byte"),
+        (2, 164, 999, "2 areas, 164 counts, 999 bytes"),
+        (5, 410, 27_400, "5 areas, 410 counts, 27 kB"),
+        (500, 41_000, 999_600, "500 areas, 41,000 counts, 1.0 MB"),
+        (61_029, 5_004_378, 329_000_000, "61,029 areas, 5,004,378 counts, 329 MB"),
+        (61_029, 5_004_378, 9_960_000_000_000_000, "61,029 areas, 5,004,378 counts, 9960 TB"),
+    ],
+)
+def test_a_summary_for_people(areas, cells, size, words):
+    assert sim.Simulated((), Path("t"), Path("n"), areas, cells, size).summary == words

@@ -24,6 +24,14 @@ SIX_CELLS = """
 """
 
 
+TABLE = "; ".join(
+    [f"r{i}c{j}: 20" for i in range(3) for j in range(3)]
+    + [f"r{i}: 60 = " + " + ".join(f"r{i}c{j}" for j in range(3)) for i in range(3)]
+    + [f"c{j}: 60 = " + " + ".join(f"r{i}c{j}" for i in range(3)) for j in range(3)]
+)
+"""Three rows by three columns: more loops than can be cut open."""
+
+
 def values(solution: Solution) -> list[int | None]:
     return [cell.mode for cell in solution.cells]
 
@@ -138,6 +146,7 @@ def test_a_system_without_solution_names_the_smallest_clash() -> None:
         "cells": ["t", "a", "b"],
         "sums": [{"total": "t", "parts": ["a", "b"]}],
         "minimum": True,
+        "text": "a, b ≤ 24 (20 published, base 5), so t ≤ 24 + 24 = 48. But t = 100 (exact).",
     }
 
 
@@ -146,6 +155,7 @@ def test_a_prior_that_rules_out_everything_is_told_from_a_clash() -> None:
     solution = solve(system, prior={"part1": {17: 1.0}})
     assert not solution.feasible
     assert solution.clash is None
+    assert "the given prior rules out" in solution.why
 
 
 def test_a_prior_shifts_probabilities_but_not_the_name_of_bounds() -> None:
@@ -160,6 +170,7 @@ def test_a_prior_shifts_probabilities_but_not_the_name_of_bounds() -> None:
     [
         ({"prior": {"nobody": {1: 1.0}}}, "no such cell"),
         ({"prior": {"a": {20: -1.0}}}, "not negative"),
+        ({"prior": {"a": [1, 2]}}, "a weight to each true count"),
         ({"prior": {"a": {20: float("inf")}}}, "finite"),
         ({"prior": {"a": {3: 1.0}}}, "rules out every value"),
         ({"threshold": 0.0}, "threshold"),
@@ -183,6 +194,22 @@ def test_all_engines_say_the_same(engine: str) -> None:
         assert (mine.low, mine.high, mine.mode, mine.kind) == (theirs.low, theirs.high, theirs.mode, theirs.kind)
         assert [p for _, p in mine.distribution] == pytest.approx([p for _, p in theirs.distribution])
     assert [one.values for one in one.top] == [one.values for one in other.top]
+
+
+def test_solve_says_what_it_takes() -> None:
+    with pytest.raises(TypeError, match=r"read text with unround\.parse"):
+        solve("48! = 20 + 20 + 20")  # type: ignore[arg-type]
+
+
+def test_cells_outside_every_sum_are_mentioned() -> None:
+    said = solve(parse("population: 110!; men: 55; women: 50; women = men")).assumptions
+    assert any(sentence.startswith("population stands in no sum") for sentence in said)
+    assert not any("in no sum" in sentence for sentence in solve(parse("48! = 20 + 20")).assumptions)
+
+
+def test_the_reason_for_missing_probabilities_is_the_true_one() -> None:
+    assert "too many possible values" in solve(parse("50 = 20 + 30", "within:100000"), top=0).why
+    assert "the sums form loops" in solve(parse(TABLE), top=0).why
 
 
 def test_negative_published_values_under_noise() -> None:

@@ -30,7 +30,7 @@ TOKEN = re.compile(
       (?P<space>[ \t\r\f\v\u00a0\u202f]+ | \#[^\n]*)
     | (?P<end>[\n;])
     | (?P<name>"[^"\n]*")
-    | (?P<number>[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?=\.\.))
+    | (?P<number>[-−]?\d+(?:[,\u00a0\u202f\u2009]\d{3})*(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?=\.\.))
     | (?P<word>\w+)
     | (?P<at>@[ \t]*[^\s+=;\#]*)
     | (?P<mark>\.\.|[!~?:=+])
@@ -96,6 +96,10 @@ class Reader:
         rest = self.text[position:]
         if rest.startswith('"'):
             return "this name has no closing quote."
+        if rest[0] in "-−":
+            return "sums are written with + only; a negative published value is written like -2."
+        if rest[0] in "<≤":
+            return f"{rest[0]!r} has no meaning here. A hidden count that is known to be under 5 is written ?0..4."
         if re.match(r"[-−]?\d", rest) or (rest[0] in ",." and self.text[position - 1 : position].isdigit()):
             return "this is not a whole number. Write counts like 1234 or 1,234."
         return f"{rest[0]!r} has no meaning here. Names with other characters go in double quotes."
@@ -133,8 +137,11 @@ class Reader:
             return "one statement holds one sum; start another line (or use ;) for the next."
         if token.text == ":":
             return "a name may be followed by one value only."
+        quotes = "Names with blanks or signs in them go in double quotes."
         if token.kind in ("number", "word", "name"):
-            return f"{token.text} follows without a + between." if has_equals else f"{token.text} was not expected."
+            if has_equals:
+                return f"{token.text} follows without a + between. {quotes}"
+            return f"{token.text} was not expected. A cell is written as `name: value`. {quotes}"
         return f"{token.text!r} was not expected here."
 
     def _operands(self) -> list[Operand]:
@@ -202,7 +209,7 @@ class Reader:
     def _integer(self, token: Token) -> int:
         if "." in token.text:
             raise self.error("counts are whole numbers.", token.position)
-        digits = token.text.replace(",", "").replace("−", "-")
+        digits = re.sub(r"[,\u00a0\u202f\u2009]", "", token.text).replace("−", "-")
         if len(digits) > 16:
             raise self.error("this count is too large to be one.", token.position)
         return int(digits)
@@ -215,15 +222,16 @@ class Reader:
         return made
 
 
-def parse(text: str, mechanism: Mechanism | None = None, where: str = "<text>") -> System:
+def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<text>") -> System:
     """Read equation text into a System.
 
     Parameters
     ----------
     text : str
         Statements as this module's docstring describes them.
-    mechanism : Mechanism, optional
-        How values without a mark of their own are protected; random rounding to base 5 unless said.
+    mechanism : Mechanism or str, optional
+        How values without a mark of their own are protected, as an object or by name ("laplace:1.45"); random rounding to
+        base 5 unless said.
     where : str
         What to call the text in errors: a file's name, say.
 
@@ -240,7 +248,7 @@ def parse(text: str, mechanism: Mechanism | None = None, where: str = "<text>") 
     """
     reader = Reader(text, where)
     statements = list(reader.statements())
-    default = mechanism if mechanism is not None else Rounding(5)
+    default = _default(mechanism)
     cells: dict[str, Cell] = {}
 
     # 1. Every named value is a cell, wherever it stands: names may be used before the line that declares them.
@@ -264,6 +272,7 @@ def parse(text: str, mechanism: Mechanism | None = None, where: str = "<text>") 
             raise reader.error("one side of a sum must be a single total.", left[0].token.position)
         (head,), parts = (left, right) if len(left) == 1 else (right, left)
         names = [unnamed.resolve(head, True), *(unnamed.resolve(part, False) for part in parts)]
+        unnamed.end_sum()
         one = Sum(names[0], tuple(names[1:]))
         try:
             check_sum(one, cells)
@@ -275,8 +284,17 @@ def parse(text: str, mechanism: Mechanism | None = None, where: str = "<text>") 
     return System(_as_written(cells, sums, statements), sums)
 
 
+def _default(given: Mechanism | str | None) -> Mechanism:
+    if given is None:
+        return Rounding(5)
+    return mechanism(given) if isinstance(given, str) else given
+
+
 def _cell(reader: Reader, name: str, value: Value, default: Mechanism) -> Cell:
-    cell = Cell(name, value.published, value.mechanism or default)
+    how = value.mechanism or default
+    if isinstance(how, Unpublished) and isinstance(default, Suppressed):
+        how = default  # where small counts are hidden, a count that is not there is one of them
+    cell = Cell(name, value.published, how)
     try:
         cell.mechanism.window(cell.published)
     except InputError as problem:
@@ -306,7 +324,10 @@ class _Unnamed:
         self.reader = reader
         self.cells = cells
         self.default = default
-        self.seen: dict[int, str] = {}
+        self.anywhere: set[int | None] = set()
+        self.as_total: set[int | None] = set()
+        self.current: set[int | None] = set()
+        self.current_total: int | None = None
         self.totals = 0
         self.parts = 0
 
@@ -322,17 +343,25 @@ class _Unnamed:
         if bare and operand.token.text in self.cells:
             return operand.token.text  # a cell whose name is a number
         published = value.published
-        if is_total and published in self.seen:
+        if published in (self.anywhere if is_total else self.as_total):
             raise self.reader.error(
-                f"{published} already stands in another sum, and it is not clear whether this is the same cell. "
-                f"Name it there, as in `a: {published}`, and write `a = …` here.",
+                f"{published} stands in two sums, and it is not clear whether it is the same cell. Give it a name where it "
+                f"comes first, as in `a: {published}`, and write the name here.",
                 operand.token.position,
             )
         name = self._next(is_total)
         self.cells[name] = _cell(self.reader, name, value, self.default)
-        if published is not None:
-            self.seen[published] = name
+        self.current.add(published)
+        if is_total:
+            self.current_total = published
         return name
+
+    def end_sum(self) -> None:
+        """Remember the bare values of the sum that was just read: one that comes again could be the same cell."""
+        self.anywhere |= self.current - {None}
+        if self.current_total is not None:
+            self.as_total.add(self.current_total)
+        self.current, self.current_total = set(), None
 
     def _next(self, is_total: bool) -> str:
         while True:

@@ -55,8 +55,10 @@ class InputError(UnroundError):
         head = f"{self.where}, line {self.line}, column {self.column or 1}: {self.message}"
         if self.source is None:
             return head
-        lines = self.source.splitlines() or [""]
+        lines = self.source.splitlines()
         shown = lines[self.line - 1] if self.line <= len(lines) else ""
+        if not shown.strip():
+            return head
         column = self.column or 1
         # Tabs stay tabs in the caret's line, so that the two lines keep their alignment.
         lead = "".join("\t" if c == "\t" else " " for c in shown[: column - 1]).ljust(column - 1)

@@ -43,6 +43,9 @@ MOST = 10_000
 SURE_COUNT = 2**53
 """Up to here a float counts solutions exactly."""
 
+RAREST = 290
+"""Shares below 10^−290 are left out: what a float holds of them has lost its digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Residual:
@@ -57,7 +60,7 @@ class Residual:
     solutions : int or None
         How many sets of true counts fit; None where they are too many to count in floats.
     best_probability : number
-        The posterior probability of the likeliest value of the cell that is best known.
+        The posterior probability of the likeliest value of the cell that is known best.
     best_cell : str
         Which cell that is: "part", "zero part" or "total". Parts of a kind are all alike.
     kind : str
@@ -92,7 +95,8 @@ class Expectation:
     base, parts, zero_parts, exact_total, threshold, areas
         What was asked for; `zero_parts` of the `parts` are published as 0.
     residuals : tuple of Residual
-        Every residual that can occur, ascending; their probabilities add up to 1.
+        Every residual that can occur, ascending; their probabilities add up to 1. Without exact fractions, those
+        below 10^−290 are left out.
     exact : bool
         Whether all of it was worked out in exact fractions.
     """
@@ -223,8 +227,8 @@ def expectation(
 
     Notes
     -----
-    Fractions are exact while (parts · base)² is at most 500,000; above that, floats are used, and shares below
-    1e-308 come out as 0. The time grows with (parts · base)².
+    Fractions are exact while (parts · base)² is at most 500,000; above that, floats are used, and residuals with
+    shares below 1e-290 are left out. The time grows with (parts · base)².
     """
     _check(parts, base, zero_parts, areas, threshold)
     exact = (parts * base) ** 2 <= EXACT_UP_TO
@@ -238,7 +242,8 @@ def _check(parts: int, base: int, zero_parts: int, areas: int | None, threshold:
     if parts < 1:
         raise InputError(f"a sum needs at least 1 part, not {parts}.")
     if not 0 <= zero_parts <= parts:
-        raise InputError(f"of {parts} parts, 0 to {parts} can be published as 0, not {zero_parts}.")
+        of = "1 part" if parts == 1 else f"{parts} parts"
+        raise InputError(f"of {of}, 0 to {parts} can be published as 0, not {zero_parts}.")
     if parts * base > MOST:
         raise InputError(f"parts times base must be at most {MOST:,}, not {parts * base:,}.")
     if areas is not None and areas < 0:
@@ -289,8 +294,8 @@ def _residuals(shape: _Shape, threshold: float) -> list[Residual]:
     found = []
     for at in range((-low) % step, len(weights), step):
         weight, many = weights[at], counts[at]
-        if not weight:
-            continue  # below what a float can hold
+        if not shape.exact and weight < whole * 10.0**-RAREST:
+            continue  # below what a float can hold, or too near to that
         top = max(array[at] for _, array in best)
         tie = top if shape.exact else top * (1 - 1e-12)
         cell = next(name for name, array in best if array[at] >= tie)

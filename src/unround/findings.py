@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import ceil, floor
 from typing import Any
 
 import numpy as np
 
 from unround.errors import InternalError
+from unround.mechanisms import Rounding, Unpublished
 from unround.system import Cell, System
 
 Step = Mapping[str, Any]
@@ -80,11 +82,19 @@ def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tup
             _rests_on(cell.name, steps, values),
             steps,
         )
-        problem = check_proof(system, proof)
+        problem = fault_in_proof(system, proof)
         if problem is not None:
             raise InternalError(f"the proof of {cell.name} does not check: {problem}")
         proofs.append(proof)
     return tuple(sorted(proofs, key=lambda proof: (proof.depth, system.index[proof.cell])))
+
+
+def contradiction_in_words(system: System, steps: Sequence[Step]) -> str:
+    """Put into words why a cell has no value left; the last steps bound it from both sides."""
+    name = steps[-1]["cell"]
+    sums = [_sum_in_words(system, step, steps) for step in steps if step["by"] == "sum"]
+    own = [step for step in steps if step["cell"] == name and step["by"] == "published"]
+    return " ".join([*sums, *([f"But {_published(system, own)}."] if own else ["That cannot be."])])
 
 
 def _depth(steps: Sequence[Step]) -> int:
@@ -118,7 +128,7 @@ def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping
             sentences.append(f"{_claim(step)}: anything {other} leaves some cell no value ({_size(step)}).")
     own = [step for step in steps if step["cell"] == cell.name and step["by"] == "published"]
     if own:
-        sentences.append(f"{_published(system, own[-1:])}.")
+        sentences.append(f"{_published(system, own)}.")
     sentences.append(f"So {cell.name} = {values[cell.name]}.")
     return " ".join(sentences)
 
@@ -128,27 +138,53 @@ def _claim(step: Step) -> str:
 
 
 def _published(system: System, steps: Sequence[Step]) -> str:
-    """Say what was published, cells with the same bound together: part1, part2 ≥ 16 (20 published)."""
-    groups: dict[str, list[str]] = {}
+    """Say what was published, cells with the same bound together: part1, part2 ≥ 16 (20 published, base 5)."""
+    sides: dict[tuple[str, int], set[str]] = {}
     for step in steps:
-        cell = system.cells[system.index[step["cell"]]]
-        sign = "=" if cell.given else "≥" if step["bound"] == "low" else "≤"
-        how = "exact" if cell.given else "not published" if cell.published is None else f"{cell.published} published"
-        groups.setdefault(f" {sign} {step['value']} ({how})", []).append(cell.name)
-    said = [", ".join(names) + bound for bound, names in groups.items()]
+        sides.setdefault((step["cell"], step["value"]), set()).add(step["bound"])
+    groups: dict[str, list[str]] = {}
+    for (name, value), bounds in sides.items():
+        cell = system.cells[system.index[name]]
+        sign = "=" if cell.given or len(bounds) == 2 else "≥" if bounds == {"low"} else "≤"
+        groups.setdefault(f" {sign} {value} ({_how(cell)})", []).append(name)
+    said = [_several(names) + bound for bound, names in groups.items()]
     return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
 
 
+def _how(cell: Cell) -> str:
+    if cell.given:
+        return "exact"
+    if isinstance(cell.mechanism, Unpublished):
+        return "not published"
+    if cell.published is None:
+        window = cell.mechanism.window(None)
+        return f"hidden, {window.low} to {window.high}"
+    how = f"base {cell.mechanism.base}" if isinstance(cell.mechanism, Rounding) else cell.mechanism.name
+    return f"{cell.published} published, {how}"
+
+
+def _several(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} … {names[-1]} ({len(names)} cells)"
+
+
 def _sum_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
-    """Say for example: total = 48 (exact) and part2, part3 ≥ 16 (20 published), so part1 ≤ 48 − 16 − 16 = 16."""
+    """Say for example: total = 48 (exact) and part2, part3 ≥ 16 (…), so part1 ≤ 48 − 16 − 16 = 16."""
     used = [steps[use - 1] for use in step["uses"]]
     sign = " + " if step["cell"] == step["sum"]["total"] else " − "
-    shown = sign.join(str(one["value"]) for one in used)
+    shown = sign.join(_terms([one["value"] for one in used]))
     if len(used) > 1:
         shown += f" = {step['value']}"
     published = [one for one in used if one["by"] == "published"]
     because = f"{_published(system, published)}, so " if published else ""
     return f"{because}{step['cell']} {'≥' if step['bound'] == 'low' else '≤'} {shown}."
+
+
+def _terms(values: Sequence[int]) -> list[str]:
+    """Write the terms of a sum, runs of equal ones as a product where there are many."""
+    runs = [(value, len(list(run))) for value, run in groupby(values)]
+    if len(values) <= 8:
+        return [str(value) for value in values]
+    return [str(value) if times == 1 else f"{times} × {value}" for value, times in runs]
 
 
 def _sums_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
@@ -179,21 +215,21 @@ def _leaves(refutation: Mapping[str, Any]) -> int:
 # -- the checker: nothing below this line uses anything above it ------------------------------------------------------
 
 
-def check_proof(system: System, proof: Proof) -> str | None:
-    """Check a certificate against the system alone.
-
-    Returns
-    -------
-    str or None
-        None if the certificate proves what it claims; otherwise what is wrong with it.
+def check_proof(system: System, proof: Proof) -> bool:
+    """Say whether a certificate proves what it claims, from the system alone.
 
     Examples
     --------
     >>> import unround
     >>> system = unround.parse("48! = 20 + 20 + 20")
-    >>> all(check_proof(system, proof) is None for proof in unround.solve(system).proofs)
+    >>> all(check_proof(system, proof) for proof in unround.solve(system).proofs)
     True
     """
+    return fault_in_proof(system, proof) is None
+
+
+def fault_in_proof(system: System, proof: Proof) -> str | None:
+    """Return what is wrong with a certificate, or None if it proves what it claims."""
     known, problem = _checked(system, proof.steps, {})
     if problem is not None:
         return problem

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from unround.errors import InputError
-from unround.findings import Proof, proofs_of
+from unround.findings import Proof, contradiction_in_words, proofs_of
 from unround.infer import Inference, infer
 from unround.infer.answer import Marginal, Prior
 from unround.infer.certify import certificates
-from unround.mechanisms import TAIL, Mechanism
+from unround.mechanisms import TAIL, Mechanism, Unpublished
 from unround.system import Cell, System
 
 if TYPE_CHECKING:
@@ -117,7 +117,10 @@ class Solution:
     proofs : tuple of Proof
         What is proved, the simplest argument first.
     clash : Clash or None
-        For a system without solution: the smallest set of cells and sums that cannot hold together.
+        For a system without solution: the smallest set of cells and sums that cannot hold together. None where it is only
+        the given prior that rules everything out.
+    argument : str or None
+        Why they cannot, for people, where the arithmetic of single sums shows it.
     """
 
     feasible: bool
@@ -130,6 +133,7 @@ class Solution:
     top: tuple[Ranked, ...] = ()
     proofs: tuple[Proof, ...] = ()
     clash: Clash | None = None
+    argument: str | None = None
 
     def __getitem__(self, name: str) -> CellAnswer:
         """Return the answer for the cell of this name."""
@@ -153,7 +157,12 @@ class Solution:
         }
         if self.clash is not None:
             sums = [{"total": one.total, "parts": list(one.parts)} for one in self.clash.sums]
-            result["clash"] = {"cells": list(self.clash.cells), "sums": sums, "minimum": self.clash.minimum}
+            result["clash"] = {
+                "cells": list(self.clash.cells),
+                "sums": sums,
+                "minimum": self.clash.minimum,
+                "text": self.argument,
+            }
         return result
 
 
@@ -196,11 +205,14 @@ def solve(
         raise InputError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
     if top < 0:
         raise InputError(f"the number of best solutions cannot be {top}.")
+    if not isinstance(system, System):
+        raise TypeError(f"solve takes a System, not {type(system).__name__}: read text with unround.parse first.")
     found = infer(system, engine=engine, prior=prior, top=top + 1 if top else 0)
     named = "given" if prior else "flat"
+    if prior:
+        found = _with_bounds_of(infer(system, engine=engine, top=0), found)
     if not found.feasible:
-        clash = _clash(system, prior)
-        return Solution(False, 0, found.engine, found.why, named, _assumptions(system, prior, found), clash=clash)
+        return _infeasible(system, prior, found)
     single = [i for i, cell in enumerate(system.cells) if found.lows[i] == found.highs[i] and not cell.given]
     proofs = proofs_of(system, certificates(system, single)) if single else ()
     proved = {proof.cell for proof in proofs}
@@ -209,8 +221,8 @@ def solve(
     for i, cell in enumerate(system.cells):
         marginal = marginals[i] if marginals is not None else None
         low, high = found.lows[i], found.highs[i]
-        if marginal is None and low == high:
-            marginal = (low, np.ones(1))
+        if low == high:
+            marginal = (low, np.ones(1))  # exactly, whatever rounding errors an engine may have made
         cells.append(_cell_answer(cell, low, high, marginal, cell.name in proved, threshold))
     best = _ranked(system, found, top)
     solutions = found.answer.solutions if found.answer is not None else None
@@ -226,11 +238,10 @@ def _cell_answer(
     mean: float | None = None
     distribution: tuple[tuple[int, float], ...] = ()
     if marginal is not None and high is not None:
-        start, everything = marginal
-        chances = everything[low - start : high - start + 1]
+        start, chances = marginal
         first = int(np.argmax(chances >= chances.max() * (1 - ALIKE)))
-        mode, probability = low + first, float(chances[first])
-        values = np.arange(low, high + 1)
+        mode, probability = start + first, float(chances[first])
+        values = np.arange(start, start + chances.size)
         mean = float(values @ chances)
         distribution = tuple([(v, p) for v, p in zip(values.tolist(), chances.tolist(), strict=True) if p > 0])
     kind: Kind = "open"
@@ -256,17 +267,45 @@ def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
     return tuple(ranked)
 
 
-def _clash(system: System, prior: Prior | None) -> Clash | None:
+def _with_bounds_of(plain: Inference, weighed: Inference) -> Inference:
+    """Take bounds and the number of solutions from what was published alone, and the rest as the prior weighs it."""
+    if not plain.feasible:
+        return plain
+    if not weighed.feasible:
+        why = "the published values fit together, but the given prior rules out every way in which they do"
+        return replace(weighed, engine=plain.engine, why=why)
+    answer = weighed.answer
+    if answer is not None:
+        answer = replace(answer, solutions=plain.answer.solutions if plain.answer is not None else None)
+    return replace(plain, engine=weighed.engine, why=weighed.why, answer=answer)
+
+
+def _infeasible(system: System, prior: Prior | None, found: Inference) -> Solution:
+    from unround.infer.certify import contradiction
     from unround.infer.clash import smallest_clash
 
+    named = "given" if prior else "flat"
+    assumptions = _assumptions(system, prior, found)
     if prior and infer(system, top=0).feasible:
-        return None  # the published values do fit together: it is the prior that rules them out
-    return smallest_clash(system)
+        return Solution(False, 0, found.engine, found.why, named, assumptions)
+    clash = smallest_clash(system)
+    # The argument uses the clash alone: all other cells may be anything.
+    alone = System(
+        [cell if cell.name in clash.cells else Cell(cell.name, None, Unpublished()) for cell in system.cells], clash.sums
+    )
+    steps = contradiction(alone)
+    argument = contradiction_in_words(alone, steps) if steps is not None else None
+    return Solution(False, 0, found.engine, found.why, named, assumptions, clash=clash, argument=argument)
 
 
 def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple[str, ...]:
     """Say what the answer rests on."""
     sentences = ["True counts are whole numbers, none is negative, and the sums hold exactly among them."]
+    inside = {name for one in system.sums for name in (one.total, *one.parts)}
+    alone = [cell.name for cell in system.cells if cell.name not in inside]
+    if alone:
+        stand = "stands" if len(alone) == 1 else "stand"
+        sentences.append(f"{_some(alone)} {stand} in no sum: nothing but the own published value says anything there.")
     sentences += _mechanism_sentences(system)
     if not all(window.certain for window in system.windows):
         sentences.append(
@@ -274,7 +313,7 @@ def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple
             "them is called proved."
         )
     if found.feasible and found.answer is None:
-        sentences.append("Probabilities are not available for this system yet; bounds and proofs are exact.")
+        sentences.append("Probabilities are not available for this system yet; bounds are as tight as can be.")
         return tuple(sentences)
     if found.feasible and None in found.highs:
         sentences.append(

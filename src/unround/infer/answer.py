@@ -58,6 +58,8 @@ def domains(system: System, prior: Prior | None) -> tuple[Window, ...]:
 
 
 def _weighted(window: Window, prior: Mapping[int, float], name: str) -> Window:
+    if not isinstance(prior, Mapping) or not all(isinstance(value, int) for value in prior):
+        raise InputError(f"the prior of {name!r} must give a weight to each true count, as in {{12: 0.5, 13: 0.5}}.")
     bad = next((p for p in prior.values() if not 0 <= p < float("inf")), None)
     if bad is not None:
         raise InputError(f"the prior of {name!r} has the weight {bad}; weights are finite and not negative.")

@@ -66,6 +66,18 @@ def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate
     return found
 
 
+def contradiction(system: System) -> Certificate | None:
+    """Write out why a system without solution leaves some cell no value; None where single sums do not show it."""
+    bounds, trace = Bounds.of(system.windows), Trace()
+    if propagate(system.equations, bounds, trace):
+        return None
+    steps = _Steps(_Writer(system, system.windows), trace, ())
+    empty = next(i for i, low in enumerate(bounds.lows) if low > bounds.highs[i])
+    steps.bound(empty, "low")
+    steps.bound(empty, "high")
+    return steps.written
+
+
 class _Writer:
     """Turns parts of a trace into steps."""
 

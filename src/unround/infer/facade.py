@@ -27,6 +27,8 @@ from unround.system import System
 
 ENGINES = ("auto", "tree", "cutset", "cp-sat", "z3", "brute")
 
+LOOPS = "the sums form loops"
+
 MOST_LISTED = 20_000
 """Solutions that are listed one by one before an engine gives up on probabilities."""
 
@@ -82,8 +84,9 @@ def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, t
     bounds = Bounds.of(windows)
     if not propagate(system.equations, bounds):
         return Inference(False, "bounds", "the bounds already contradict each other")
+    reason = "as asked"
     if engine in ("auto", "tree"):
-        found = _by_tree(system, windows, bounds, top)
+        found, reason = _by_tree(system, windows, bounds, top)
         if found is not None:
             return found
         if engine == "tree":
@@ -97,11 +100,11 @@ def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, t
             return found
         if engine == "cutset":
             raise InputError("the cells that would have to be cut have too many values together. Use --engine auto.")
-    return _by_listing(system, windows, bounds, engine, top)
+    return _by_listing(system, windows, bounds, engine, reason, top)
 
 
-def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> Inference | None:
-    """Answer by the tree engine; None where it cannot."""
+def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> tuple[Inference | None, str]:
+    """Answer by the tree engine; None, and why, where it cannot."""
     lows, highs = bounds.lows, bounds.highs
     equations = system.equations
     unbounded = [i for i, high in enumerate(highs) if high >= UNBOUNDED]
@@ -111,7 +114,7 @@ def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: i
         open_ended = set(unbounded)
         theirs = tuple([e for e in equations if not open_ended.isdisjoint((e[0], *e[1]))])
         if not is_acyclic(len(lows), theirs, frozenset(range(len(lows))) - open_ended):
-            return None
+            return None, LOOPS
         equations = tuple([e for e in equations if open_ended.isdisjoint((e[0], *e[1]))])
         lows, highs = lows.copy(), highs.copy()
         for i in unbounded:
@@ -119,21 +122,21 @@ def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: i
     fixed = frozenset([i for i, low in enumerate(lows) if low == highs[i]])
     plan = plan_for(len(lows), equations, fixed)
     if plan is None:
-        return None
+        return None, LOOPS
     weights = [_cut(window, lows[i], highs[i]) for i, window in enumerate(windows)]
     try:
         tree = Tree(plan, lows, weights)
         answer = tree.solve(0 if unbounded else top)
     except TooWide:
-        return None
+        return None, "cells have too many possible values for exact probabilities"
     except Impossible:
-        return Inference(False, "tree", "no combination of the possible values adds up")
+        return Inference(False, "tree", "no combination of the possible values adds up"), ""
     why = "the sums have no loops" if not plan.has_pairs else "one two-way split runs through all sums: pairs have no loops"
     if unbounded:
-        return _open_ended(bounds, unbounded, answer, why)
+        return _open_ended(bounds, unbounded, answer, why), ""
     if bounds.holes or plan.has_pairs:
         _trim(answer, lows, highs)
-    return Inference(True, "tree", why, tuple(lows), tuple(highs), answer)
+    return Inference(True, "tree", why, tuple(lows), tuple(highs), answer), ""
 
 
 def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> Inference | None:
@@ -188,7 +191,9 @@ def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
     return _from_answer(found, "brute", "every assignment was tried, in exact fractions")
 
 
-def _by_listing(system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, top: int) -> Inference:
+def _by_listing(
+    system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, reason: str, top: int
+) -> Inference:
     """Answer by listing solutions, or by bounds alone if they are too many."""
     from unround.infer.enumerate import cpsat_bounds, cpsat_solutions, weigh, z3_solutions
 
@@ -199,20 +204,19 @@ def _by_listing(system: System, windows: tuple[Window, ...], bounds: Bounds, eng
         else Window(low, high, _cut(window, low, high), window.certain, window.holes)
         for window, low, high in zip(windows, bounds.lows, bounds.highs, strict=True)
     )
-    loops = "the sums form loops" if engine == "auto" else "as asked"
     name = "cp-sat" if engine == "auto" else engine
     if all(window.high is not None for window in tight):
         listed = (z3_solutions if engine == "z3" else cpsat_solutions)(equations, tight, MOST_LISTED)
         if listed is not None:
             if not len(listed):
                 return Inference(False, name, "no assignment fits")
-            return _from_answer(weigh(listed, tight, top), name, f"{loops}; all solutions could be listed")
+            return _from_answer(weigh(listed, tight, top), name, f"{reason}; all solutions could be listed")
     if engine == "z3":
         raise InputError(f"there are more than {MOST_LISTED:,} solutions, too many for z3. Use --engine auto.")
     found = cpsat_bounds(equations, tight)
     if found is None:
         return Inference(False, name, "no assignment fits")
-    why = f"{loops} and there are over {MOST_LISTED:,} solutions: bounds are exact, probabilities are not available yet"
+    why = f"{reason}; there are over {MOST_LISTED:,} solutions, so probabilities are not available yet"
     return Inference(True, name, why, tuple(found[0]), tuple(found[1]))
 
 

@@ -118,7 +118,7 @@ def condition_claims() -> Iterator[Claim]:
         "3.2.1",
         [1 - Fraction(1, n) for n in range(2, 9)],
         sure,
-        "One part is off by one, and nothing says which.",
+        "One part is off by one, and nothing says which: no value is proved.",
     )
     quarter = solve(parse("30 = 15 + 15 + 15"))
     lowest = min(cell.probability or 0.0 for cell in quarter.cells)
@@ -143,14 +143,14 @@ def result_claims() -> Iterator[Claim]:
     printed = [[11, 11, 12], [11, 12, 11], [11, 11, 12]]
     distinct = {tuple(one) for one in printed}
     ours = [one[1:] for one in near]
-    missing = [one for one in ours if tuple(one) not in distinct]
+    missing = [f"[{' '.join(map(str, one))}]" for one in ours if tuple(one) not in distinct]
     yield Claim(
         "The three assignments one short of the bound, for parts published as 15",
         "4.2.1",
         [list(one) for one in printed],
         list(ours),
         sorted(map(list, printed)) == ours,
-        f"The paper lists one of them twice and leaves out {missing}.",
+        f"One of them stands there twice; {' and '.join(missing)} is the third.",
     )
     half = max(r.best_probability for r in expectation(2, exact_total=True).residuals if r.kind != "proof")
     yield number(

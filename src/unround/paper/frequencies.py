@@ -27,12 +27,12 @@ def predicted(search: Search) -> float:
 def probability_claims() -> Iterator[Claim]:
     """Section 4: how likely each search is to succeed in one place."""
     own = 100 * float(share(AGE_STRONG))
-    slip = f"A slip: the paper's own {own:.4g} % is right, and 100 / {own:.4g} is not 1308."
+    said = f"The paper's own {own:.4g} % agrees with ours, and makes it 1 in {100 / own:,.1f}."
     rows = [
         (SEX, "0.32", "313", ""),
         (AGE, "0.013", "7813", ""),
         (FREE, "1.02e-4", "976562", ""),
-        (AGE_STRONG, "7.68e-2", "1308", slip),
+        (AGE_STRONG, "7.68e-2", "1308", said),
         (FREE_STRONG, "2.05e-2", "4882", "Cut, not rounded; it agrees with the model."),
     ]
     for search, percent, printed, note in rows:
@@ -47,13 +47,13 @@ def probability_claims() -> Iterator[Claim]:
 
 def count_claims() -> Iterator[Claim]:
     """Section 4: how many finds were to be expected, and how many values they give away."""
-    short = predicted(AGE_STRONG)
+    short, printed_share = predicted(AGE_STRONG), AGE_STRONG.groups / 1308
     rows = [
         (SEX, "195", ""),
         (AGE, "8", ""),
         (FREE, "0.0859", ""),
-        (AGE_STRONG, "48", f"A slip: {AGE_STRONG.groups:,} areas give {short:.1f}, and 1 in 1308 would give less still."),
-        (FREE_STRONG, "188", "The paper says “on age”; it means all groups of three parts."),
+        (AGE_STRONG, "48", f"{AGE_STRONG.groups:,} areas give {short:.1f}; at 1 in 1,308 it would be {printed_share:.1f}."),
+        (FREE_STRONG, "188", "The text says “on age”; the number is that of all groups of three parts."),
     ]
     for search, printed, note in rows:
         yield number(

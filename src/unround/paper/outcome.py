@@ -105,8 +105,10 @@ class Outcome:
         return low <= self.found <= high
 
     @property
-    def explained_by(self) -> str:
-        """Which prediction explains what was found: "both", "sizes", "uniform" or "neither"."""
+    def explained_by(self) -> str | None:
+        """Which prediction explains what was found: "both", "sizes", "uniform" or "neither"; None with nowhere to look."""
+        if not self.groups:
+            return None
         uniform, sizes = (model.explains(self.below, self.above) for model in (self.uniform, self.sizes))
         if uniform and sizes:
             return "both"

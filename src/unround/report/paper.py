@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unround.expect import Expectation
+from unround.expect import RAREST, Expectation, Number
 from unround.paper.claim import Claim
 from unround.paper.outcome import Experiment, Outcome, Prediction, condition
 
@@ -19,6 +19,7 @@ MOST_RESIDUALS = 60
 """Longer lists show only residuals that give something away."""
 
 EXPLAINED = {
+    None: "–",
     "both": "both",
     "sizes": "the simulated sizes",
     "uniform": "uniform remainders",
@@ -122,25 +123,59 @@ def prediction_text(model: Prediction) -> str:
     --------
     >>> prediction_text(Prediction(97.6, 97.6)), prediction_text(Prediction(0.04, 0.04))
     ('195.2 (151–243)', '0.08 (0–2)')
+    >>> prediction_text(Prediction(0.001, 0.001)), prediction_text(Prediction(0, 0))
+    ('< 0.01 (0–1)', '0')
     """
+    if not model.mean:
+        return "0"
     low, high = model.interval
-    return f"{model.mean:,.{1 if model.mean >= 1 else 2}f} ({low:,}–{high:,})"
+    mean = "< 0.01" if model.mean < 0.005 else f"{model.mean:,.{1 if model.mean >= 1 else 2}f}"
+    return f"{mean} ({low:,}–{high:,})"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with the words that go with it.
+
+    Examples
+    --------
+    >>> counted(1, "area", "areas"), counted(61029, "area", "areas")
+    ('1 area', '61,029 areas')
+    """
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def experiment_notes(run: Experiment) -> list[str]:
     """Say how the table is to be read, and what it shows."""
-    census = f"{run.areas:,} simulated areas" if len(run.seeds) == 1 else f"{len(run.seeds)} × {run.areas:,} simulated areas"
-    inside = [outcome for outcome in run.outcomes if outcome.inside]
-    repeated = sum(outcome.repeated for outcome in run.outcomes)
+    census = counted(run.areas, "simulated area", "simulated areas")
+    if len(run.seeds) > 1:
+        census = f"{len(run.seeds)} × {census}"
+    seeds = f"{'seed' if len(run.seeds) == 1 else 'seeds'} {', '.join(map(str, run.seeds))}"
     return [
-        f"{census} (rows “{run.rows}”, seed {', '.join(map(str, run.seeds))}); places are groups of cells with every value "
-        "above 10. No value stands for a real place.",
+        f"{census} (rows “{run.rows}”, {seeds}); places are groups of cells with every value above 10. No value stands for "
+        "a real place.",
         "uniform: places × the share of the model, as in the paper. by size: what the simulated true counts let expect, "
         "over the rounding alone. In brackets what holds the count with 99.9 % probability.",
-        f"{len(inside)} of {len(run.outcomes)} counts lie in the interval by size. {which_explains(run)}",
-        f"{run.repeated_areas:,} areas hold the same people as the one area inside them, and {repeated:,} of all finds lie "
-        "there: like the paper, this counts such areas twice.",
+        f"{_inside(run)} {which_explains(run)}",
+        _repeated(run),
     ]
+
+
+def _inside(run: Experiment) -> str:
+    """Say how many counts lie where the true sizes let expect them, of searches that had somewhere to look."""
+    looked = [outcome for outcome in run.outcomes if outcome.groups]
+    inside = sum(outcome.inside for outcome in looked)
+    nowhere = len(run.outcomes) - len(looked)
+    said = f"{inside} of {counted(len(looked), 'count lies', 'counts lie')} in the interval by size."
+    return said + (f" {counted(nowhere, 'search', 'searches')} had no place to look." if nowhere else "")
+
+
+def _repeated(run: Experiment) -> str:
+    """Say how many areas are counted twice."""
+    if not run.repeated_areas:
+        return "No area holds the same people as a single area inside it."
+    finds = sum(outcome.repeated for outcome in run.outcomes)
+    areas, there = counted(run.repeated_areas, "area holds", "areas hold"), counted(finds, "find lies", "finds lie")
+    return f"{areas} the same people as a single area inside; {there} there. Like the paper, this counts such areas twice."
 
 
 def which_explains(run: Experiment) -> str:
@@ -151,6 +186,8 @@ def which_explains(run: Experiment) -> str:
         return f"The sizes do not explain {', '.join(neither)}. {weighed(run)}"
     if only:
         return f"Uniform remainders do not explain {', '.join(only)}: {_tilt(run[only[0]])} {weighed(run)}"
+    if not any(outcome.found for outcome in run.outcomes):
+        return "Nothing was found, and too little was to be expected to tell the predictions apart."
     return f"No count is out of range by either prediction. {weighed(run)}"
 
 
@@ -160,6 +197,8 @@ def weighed(run: Experiment) -> str:
     if run.evidence < 0:
         better, worse = worse, better
     times = exp(min(abs(run.evidence), 700))
+    if times < 1.05:
+        return f"All finds together are about as likely by {better} as by {worse}."
     said = f"{times:,.1f}" if times < 1000 else f"more than 10^{int(log10(times))}"
     return f"All finds together are {said} times as likely by {better} as by {worse}."
 
@@ -179,38 +218,69 @@ def _tilt(outcome: Outcome) -> str:
 def show_expectation(expected: Expectation, console: Console) -> None:
     """Print how often sums of one shape give something away."""
     shown = [one for one in expected.residuals if one.kind != "open" or len(expected.residuals) <= MOST_RESIDUALS]
-    if shown:
+    often = sorted(shown, key=lambda one: -one.probability)[:MOST_RESIDUALS]
+    if often:
         columns = ("residual", "right"), ("share of sums", "right"), ("solutions", "right")
-        table = _table(*columns, ("best known cell", "right"), ("", ""), ("", ""))
-        for one in shown:
+        table = _table(*columns, ("cell", ""), ("probability", "right"), ("result", ""))
+        for one in sorted(often, key=lambda one: one.residual):
             solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
             style = {"proof": "bold green", "strong": "yellow", "open": "dim"}[one.kind]
             table.add_row(
                 f"{one.residual:+,}" if one.residual else "0",
                 f"{float(one.probability):.6g}",
                 solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
-                f"{float(one.best_probability):.3f}",
                 one.best_cell,
+                f"{float(one.best_probability):.3f}",
                 Text(one.kind, style=style),
             )
         console.print(table)
-    if len(shown) < len(expected.residuals):
-        console.print(f"{len(expected.residuals) - len(shown):,} more residuals give nothing away.", style="dim")
+    _left_out(len(shown) - len(often), len(expected.residuals) - len(shown), console)
     console.print()
-    for name, share, one_in, number in (
-        ("Proofs", expected.proof_share, expected.proof_one_in, expected.expected_proofs),
-        ("Strong results", expected.strong_share, expected.strong_one_in, expected.expected_strong),
+    _bullets(_legend(expected), console)
+    console.print()
+    for name, share, number in (
+        ("Proofs", expected.proof_share, expected.expected_proofs),
+        ("Strong results", expected.strong_share, expected.expected_strong),
     ):
-        console.print(_frequency(name, float(share), one_in, number, expected))
+        areas = "" if number is None else f"; {number:,.4g} to expect in {counted(expected.areas or 0, 'area', 'areas')}"
+        console.print(f"{name}: {_how_often(share, expected.exact)}{areas if share else ''}.")
     console.print("\n[bold]Assumed:[/]")
     _bullets(expected.assumptions, console)
 
 
-def _frequency(name: str, share: float, one_in: float | None, number: float | None, expected: Expectation) -> str:
-    if one_in is None:
-        return (
-            f"{name}: none, whatever was published." if expected.exact else f"{name}: none that a float could tell from 0."
-        )
-    kind = "" if name == "Proofs" else f" (a value at {expected.threshold:g} or more)"
-    said = f"{name}{kind}: {share:.6g} of all sums, 1 in {one_in:,.6g}"
-    return said + ("." if number is None else f"; {number:,.4g} to expect in {expected.areas:,} areas.")
+def _left_out(rarer: int, open_: int, console: Console) -> None:
+    """Say how many residuals the table leaves out."""
+    if rarer:
+        console.print(f"{counted(rarer, 'more gives', 'more give')} something away, but rarer still.", style="dim")
+    if open_:
+        console.print(f"{counted(open_, 'more residual gives', 'more residuals give')} nothing away.", style="dim")
+
+
+def _legend(expected: Expectation) -> list[str]:
+    """Say what the columns mean."""
+    return [
+        "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
+        "cell: the kind of cell that is known best"
+        + (" (zero part: one published as 0)" if expected.zero_parts else "")
+        + "; probability: that of its likeliest value.",
+        f"result: proof if one solution is left, strong if the probability is {expected.threshold:g} or more, else open.",
+    ]
+
+
+def _how_often(share: Number, exact: bool) -> str:
+    """Say which share of sums it is, in words.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> _how_often(Fraction(2, 625), True), _how_often(Fraction(3, 4), True), _how_often(Fraction(1), True)
+    ('0.0032 of all sums, 1 in 312.5', '0.75 of all sums', 'every sum')
+    >>> _how_often(Fraction(0), True), _how_often(0.0, False)
+    ('none, whatever is published', 'fewer than 1 sum in 10^290, if any')
+    """
+    if not share:
+        return "none, whatever is published" if exact else f"fewer than 1 sum in 10^{RAREST}, if any"
+    said = f"{float(share):.6g}"
+    if said == "1":
+        return "every sum" if exact and share == 1 else "every sum, or nearly"
+    return f"{said} of all sums" + (f", 1 in {float(1 / share):,.6g}" if share < 0.5 else "")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unround.solution import CellAnswer, Solution
+from unround.solution import ALIKE, CellAnswer, Solution
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDEST = 24
 """Bars in a small histogram; a wider distribution is shown in bins."""
+
+MOST_PROOFS = 12
+"""Proofs that are printed in full."""
 
 COLOURS = {"given": "dim", "proved": "bold green", "likely": "yellow", "open": ""}
 
@@ -22,19 +26,21 @@ def show_solution(solution: Solution, console: Console) -> None:
     if not solution.feasible:
         _show_clash(solution, console)
         return
-    console.print(_cells_table(solution))
+    console.print(_cells_table(solution, console.width))
     console.print(f"\n{_count(solution)} [dim]({solution.engine} engine: {solution.why})[/]")
     if solution.solutions != 1 and solution.top:
         console.print()
         console.print(_top_table(solution))
     if solution.proofs:
-        console.print("\n[bold]Proved[/], whatever else is true:")
+        console.print("\n[bold]Proved[/], if the sums hold and what is called exact is exact:")
         proofs = Table.grid(padding=(0, 1, 0, 0))
-        for proof in solution.proofs:
+        for proof in solution.proofs[:MOST_PROOFS]:
             through = f", through {', '.join(proof.rests_on)}" if proof.rests_on else ""
             deep = f" (A chain of {proof.depth} sums{through}.)" if proof.depth > 1 else ""
             proofs.add_row(" •", Text(proof.text).append(deep, style="dim"))
         console.print(proofs)
+        if len(solution.proofs) > MOST_PROOFS:
+            console.print(f"   and {len(solution.proofs) - MOST_PROOFS} more; --json gives them all.")
     console.print("\n[bold]Assumed:[/]")
     assumed = Table.grid(padding=(0, 1, 0, 0))
     for sentence in solution.assumptions:
@@ -42,30 +48,35 @@ def show_solution(solution: Solution, console: Console) -> None:
     console.print(assumed, style="dim")
 
 
-def _cells_table(solution: Solution) -> Table:
+def _cells_table(solution: Solution, width: int) -> Table:
+    """Lay out the cells, one a row; a narrow terminal gets fewer columns, never numbers cut short."""
+    columns: list[tuple[str, Literal["left", "right"], Callable[[CellAnswer], str | Text]]] = [
+        ("cell", "left", lambda cell: Text(cell.name)),
+        ("published", "right", lambda cell: "–" if cell.published is None else f"{cell.published:,}"),
+        ("possible", "right", _range),
+        ("likeliest", "right", _likeliest),
+        ("prob.", "right", lambda cell: "" if cell.probability is None else percent(cell.probability)),
+        ("distribution", "left", lambda cell: "" if cell.kind == "given" else histogram(cell.distribution)),
+        ("90 % sure", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
+        ("", "left", lambda cell: Text(cell.kind, style=COLOURS[cell.kind])),
+    ]
+    left_out = {"distribution"} if width < 80 else set()
+    left_out |= {"90 % sure"} if width < 60 else set()
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
-    table.add_column("cell", overflow="fold")
-    table.add_column("published", justify="right")
-    table.add_column("possible", justify="right")
-    table.add_column("likeliest", justify="right")
-    table.add_column("prob.", justify="right")
-    table.add_column("distribution", no_wrap=True)
-    table.add_column("90 % sure")
-    table.add_column("")
+    shown = [column for column in columns if column[0] not in left_out]
+    for heading, justify, _ in shown:
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading == "distribution")
     for cell in solution.cells:
-        published = "–" if cell.published is None else f"{cell.published:,}"
-        mode = "" if cell.mode is None else f"{cell.mode:,}"
-        table.add_row(
-            Text(cell.name),
-            published,
-            _range(cell),
-            mode,
-            "" if cell.probability is None else percent(cell.probability),
-            histogram(cell.distribution) if cell.kind != "given" else "",
-            either(cell.sure) if cell.kind != "given" else "",
-            Text(cell.kind, style=COLOURS[cell.kind]),
-        )
+        table.add_row(*(show(cell) for _, _, show in shown))
     return table
+
+
+def _likeliest(cell: CellAnswer) -> str:
+    """Return the likeliest value, or all of them if a few are equally likely."""
+    if cell.mode is None or cell.probability is None:
+        return ""
+    alike = [value for value, p in cell.distribution if p >= cell.probability * (1 - ALIKE)]
+    return either(alike) if len(alike) <= 3 else f"{len(alike)} alike"
 
 
 def _range(cell: CellAnswer) -> str:
@@ -79,7 +90,7 @@ def _count(solution: Solution) -> str:
         unbounded = [cell.name for cell in solution.cells if cell.high is None]
         if unbounded:
             return f"There is no end of solutions: nothing bounds {', '.join(unbounded)} from above."
-        return "There are too many solutions to count."
+        return "The solutions are too many to be counted here."
     if solution.solutions == 1:
         return "This is the only solution."
     return f"{count(solution.solutions)} solutions."
@@ -110,14 +121,16 @@ def _top_table(solution: Solution) -> Table:
 
 
 def _show_clash(solution: Solution, console: Console) -> None:
-    console.print("[bold red]No true counts fit these numbers.[/]")
+    console.print("[bold red]No true counts fit.[/]")
     if solution.clash is None:
-        console.print("The published values fit together, but the given prior rules out every way in which they do.")
+        console.print(f"{solution.why[0].upper()}{solution.why[1:]}.")
         return
     clash = solution.clash
     console.print(Text("These cannot all hold: ").append(", ".join(clash.cells)).append(" in"))
     for one in clash.sums:
         console.print(Text(f"  {one}"))
+    if solution.argument:
+        console.print(Text(solution.argument))
     if not clash.minimum:
         console.print("(There may be a smaller set of cells and sums that clashes; looking for it took too long.)")
     console.print(
@@ -188,6 +201,10 @@ def histogram(distribution: Sequence[tuple[int, float]]) -> str:
     """
     if not distribution:
         return ""
+    if distribution[-1][0] - distribution[0][0] >= WIDEST:  # long thin tails would leave no room for the rest
+        least = max(p for _, p in distribution) / 100
+        worth = [k for k, (_, p) in enumerate(distribution) if p >= least]
+        distribution = distribution[worth[0] : worth[-1] + 1]
     low, high = distribution[0][0], distribution[-1][0]
     width = -(-(high - low + 1) // WIDEST)
     bins = [0.0] * ((high - low) // width + 1)

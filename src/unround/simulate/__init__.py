@@ -6,26 +6,25 @@ the numbers are invented.
 
 - `schema`: the rows of the profile, their kinds and the sums between them
 - `true_counts`, `published_counts`: blocks of areas as arrays, for experiments
-- `simulate`: files on disk, in one of three layouts, with `truth.parquet` beside them
+- `simulate`: files on disk, in one of three layouts, with `truth.parquet` and `SIMULATED.txt` beside them
 
 Areas come children first (the DAs of a CSD, the CSD, … the province), so that one pass adds up every parent.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from unround.errors import InputError
+from unround.simulate.companions import note
 from unround.simulate.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
+from unround.simulate.folder import NOTE, move_out, workshop
 from unround.simulate.geography import plan
 from unround.simulate.profile import ROWS
 from unround.simulate.schema import SEXES, Row, RowSum, Schema, schema
-from unround.simulate.write import CensusMapper, StatCan, Tidy, Truth, Writer
+from unround.simulate.write import RELEASES, TRUTH, CensusMapper, StatCan, Tidy, Truth, Writer
 
 __all__ = [
     "BLOCK",
@@ -49,40 +48,58 @@ FORMATS = ("statcan", "censusmapper", "tidy")
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What `simulate` wrote: the release, the truth, and how much of both."""
+    """What `simulate` wrote.
+
+    Parameters
+    ----------
+    files : tuple of Path
+        The release: what an agency would publish.
+    truth, note : Path
+        The true counts; and SIMULATED.txt, which says that all of it is invented, and how to make it again.
+    areas, cells, bytes : int
+        How many areas, how many counts, and the size of release and truth.
+    """
 
     files: tuple[Path, ...]
     truth: Path
+    note: Path
     areas: int
     cells: int
     bytes: int
 
+    @property
+    def summary(self) -> str:
+        """How much it is, for people.
 
-@contextmanager
-def _workshop(out: Path) -> Iterator[Path]:
-    """Lend a hidden folder inside `out`; nothing of it, nor a new `out`, survives a failure."""
-    made = [folder for folder in (out, *out.parents) if not folder.exists()]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".simulate-", dir=out))
-    except OSError as error:
-        raise InputError(f"cannot write into {out}: {error.strerror or error}. Choose another folder with -o.") from error
-    done = False
-    try:
-        yield folder
-        done = True
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if not done:
-            for empty in made:
-                if empty.is_dir() and not any(empty.iterdir()):
-                    empty.rmdir()
+        Examples
+        --------
+        >>> Simulated((), Path("truth.parquet"), Path("SIMULATED.txt"), 1, 82, 26_920).summary
+        '1 area, 82 counts, 27 kB'
+        """
+        areas, counts = "area" if self.areas == 1 else "areas", "count" if self.cells == 1 else "counts"
+        return f"{self.areas:,} {areas}, {self.cells:,} {counts}, {_size(self.bytes)}"
 
 
-def _writer(folder: Path, format: str, table: Schema, seed: int, zipped: bool) -> Writer:  # noqa: A002 - the option's name
-    if format == "statcan":
-        return StatCan(folder, table, seed, zipped=zipped)
-    return CensusMapper(folder, table, seed) if format == "censusmapper" else Tidy(folder, table, seed)
+def _size(number: int) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> [_size(number) for number in (812, 26_920, 999_700, 4_380_000, 12_300_000_000)]
+    ['812 bytes', '27 kB', '1.0 MB', '4.4 MB', '12 GB']
+    """
+    if number < 1000:
+        return f"{number} byte" if number == 1 else f"{number} bytes"
+    amount, unit = number / 1000, 0
+    while round(amount) >= 1000 and unit < 3:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.{1 if amount < 9.95 else 0}f} {('kB', 'MB', 'GB', 'TB')[unit]}"
+
+
+def _writer(folder: Path, layout: str, table: Schema, seed: int) -> Writer:
+    if layout == "censusmapper":
+        return CensusMapper(folder, table, seed)
+    return Tidy(folder, table, seed) if layout == "tidy" else StatCan(folder, table, seed, zipped=layout != "statcan")
 
 
 def simulate(
@@ -99,7 +116,8 @@ def simulate(
     Parameters
     ----------
     out : Path
-        The folder; it is made if need be. Files appear in it when all are complete, and replace older ones.
+        The folder; it is made if need be. Files appear in it when all are complete, and replace those of an older
+        simulated census of the same layout.
     areas : int
         How many areas of all levels.
     seed : int
@@ -116,7 +134,8 @@ def simulate(
     Raises
     ------
     InputError
-        Where a choice is unknown, areas or seed are out of range, or the folder cannot be written.
+        Where a choice is unknown, areas or seed are out of range, or the folder cannot be written or holds something
+        else: a simulated census of another layout, or files of these names that are not known to be simulated.
 
     Examples
     --------
@@ -131,8 +150,9 @@ def simulate(
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
     table = schema(rows)
     plan(areas, seed)  # complain about the number of areas before anything is written
-    with _workshop(out) as folder:
-        release, truth = _writer(folder, format, table, seed, zip), Truth(folder, table)
+    layout = f"{format}, zipped" if zip else format
+    with workshop(out, layout) as folder:
+        release, truth = _writer(folder, layout, table, seed), Truth(folder, table)
         done = 0
         try:
             for block in published_counts(areas, seed, rows):
@@ -141,9 +161,11 @@ def simulate(
                 done += len(block.land)
                 if progress:
                     progress(done)
-            written = [*release.close(), *truth.close()]
+            written, true = release.close(), truth.close()[0]
         finally:
             release.drop()
-        files = tuple(path.replace(out / path.name) for path in written)
-    size = sum(path.stat().st_size for path in files)
-    return Simulated(files[:-1], files[-1], areas, truth.cells, size)
+        told = folder / NOTE
+        told.write_text(note(layout, RELEASES[layout], TRUTH, areas, seed, rows), encoding="utf-8")
+        size = sum(path.stat().st_size for path in (*written, true))
+        about, files, true = move_out(out, told, written, true)
+    return Simulated(files, true, about, areas, truth.cells, size)

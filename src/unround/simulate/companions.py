@@ -1,11 +1,16 @@
-"""The texts that go with the files: notes inside the zip, and the description of a tidy release."""
+"""The texts that go with the files: the note that they are simulated, notes inside the zip, and a tidy release's own."""
 
 from __future__ import annotations
 
 import json
+from textwrap import fill
 
+from unround._version import __version__
 from unround.simulate.profile import EXACT
 from unround.simulate.schema import Schema
+
+NOTE_TITLE = "Simulated: this census is invented"
+"""The first line of SIMULATED.txt, by which a folder is known to hold nothing but invented numbers."""
 
 META = """\
 Simulated census profile
@@ -44,6 +49,41 @@ The file that ends in _meta.txt explains symbols, flags and rounding. The file t
 _Geo_starting_row.CSV gives the line of the data file at which each area starts (line 1 is the header).
 Areas come children first: the dissemination areas of a census subdivision, then the subdivision, and so on
 upwards. All numbers are simulated.
+"""
+
+
+def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int, rows: str) -> str:
+    """Say in words for people what lies beside this note, and how to make it again."""
+    name, zipped = layout.split(",")[0], " --zip" if "zip" in layout else ""
+    said = (
+        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No "
+        "number is about a real place or person, and no statistical agency has anything to do with them."
+    )
+    if name != "tidy":
+        real = "File name and layout are those" if name == "statcan" else "The layout is that"
+        said += f" {real} of a real product only so that programs can be tried on it."
+    width = max(map(len, (*files, truth)))
+    listed = [
+        f"    {file:{width}}  {'what an agency would publish' if not at else 'what its columns and sums mean'}"
+        for at, file in enumerate(files)
+    ]
+    return f"""\
+{NOTE_TITLE}
+{"=" * len(NOTE_TITLE)}
+
+{fill(said, 96)}
+
+{chr(10).join(listed)}
+    {truth:{width}}  the true counts, as they were drawn
+
+    areas   {areas:,}
+    seed    {seed}
+    rows    {rows}
+    format  {layout}
+
+To make the same files again, with the same version of unround:
+
+    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}
 """
 
 

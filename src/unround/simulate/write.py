@@ -24,6 +24,11 @@ from unround.simulate.profile import EXACT
 from unround.simulate.schema import SEXES, Row, Schema
 
 CATALOGUE = "98-401-X2021006"
+DATA, ZIP = f"{CATALOGUE}_English_CSV_data.csv", f"{CATALOGUE}_eng_CSV.zip"
+WIDE, TABLE, ABOUT, TRUTH = "censusmapper.csv", "release.parquet", "release.toml", "truth.parquet"
+RELEASES = {"statcan": (DATA,), "statcan, zipped": (ZIP,), "censusmapper": (WIDE,), "tidy": (TABLE, ABOUT)}
+"""The files of a release, by layout."""
+
 HEADER = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
     "CHARACTERISTIC_NAME,CHARACTERISTIC_NOTE,C1_COUNT_TOTAL,SYMBOL,C2_COUNT_MEN+,SYMBOL,C3_COUNT_WOMEN+,"
@@ -80,11 +85,10 @@ class StatCan:
 
     def __init__(self, folder: Path, table: Schema, seed: int, *, zipped: bool) -> None:
         self._table, self._seed, self._areas = table, seed, 0
-        self._path = folder / (f"{CATALOGUE}_eng_CSV.zip" if zipped else f"{CATALOGUE}_English_CSV_data.csv")
+        self._path = folder / (ZIP if zipped else DATA)
         self._zip = zipfile.ZipFile(self._path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) if zipped else None
-        data = f"{CATALOGUE}_English_CSV_data.csv"
         self._out: IO[bytes] = (
-            self._zip.open(data, "w", force_zip64=True) if self._zip else self._path.open("wb", buffering=0)
+            self._zip.open(DATA, "w", force_zip64=True) if self._zip else self._path.open("wb", buffering=0)
         )
         self._out.write(HEADER.encode("latin-1") + b"\r\n")
         self._names = pl.Series([_middle(row) for row in table.rows])
@@ -166,7 +170,7 @@ class CensusMapper:
 
     def __init__(self, folder: Path, table: Schema, seed: int) -> None:
         self._table, self._seed = table, seed
-        self._path = folder / "censusmapper.csv"
+        self._path = folder / WIDE
         self._out = self._path.open("wb")
         self._first = True
 
@@ -266,7 +270,7 @@ class Tidy:
 
     def __init__(self, folder: Path, table: Schema, _seed: int) -> None:
         self._table, self._folder = table, folder
-        self._parts = Parts(folder / "release.parquet")
+        self._parts = Parts(folder / TABLE)
         self._names = pl.Series([row.name for row in table.rows])
         self._ids = pl.Series(table.ids)
 
@@ -294,7 +298,7 @@ class Tidy:
 
     def close(self) -> list[Path]:
         """Finish the table and describe it."""
-        about = self._folder / "release.toml"
+        about = self._folder / ABOUT
         about.write_text(release_toml(self._table), encoding="utf-8")
         return [*self._parts.close(), about]
 
@@ -307,7 +311,7 @@ class Truth:
 
     def __init__(self, folder: Path, table: Schema) -> None:
         self._table, self.cells = table, 0
-        self._parts = Parts(folder / "truth.parquet")
+        self._parts = Parts(folder / TRUTH)
         self._ids = pl.Series(table.ids)
 
     def add(self, block: CountBlock) -> None:
