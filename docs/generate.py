@@ -29,7 +29,7 @@ def run(command: str) -> str:
     if words[0] != "unround":
         raise ValueError(f"the docs show a command that is not unround: {command}")
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
-    program = [sys.executable, "-c", "from unround.cli import main; main()", *words[1:]]
+    program = [sys.executable, "-c", "import sys; sys.argv[0] = 'unround'; from unround.cli import main; main()", *words[1:]]
     done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{command}: {done.stderr}")

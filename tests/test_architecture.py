@@ -25,6 +25,7 @@ ORDER = [
     "paper",
     "report",
     "cli",
+    "__main__",
 ]
 """A module imports only from those before it, and from its own package."""
 

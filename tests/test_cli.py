@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from unround import __version__
-from unround.cli import main
+from unround.cli import run as run_unround
 
 
 class Ran(NamedTuple):
@@ -35,7 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setenv("COLUMNS", "120")
         code = 0
         try:
-            main()
+            run_unround()
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0
         captured = capsys.readouterr()
@@ -102,7 +103,9 @@ def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> Non
         (["solve", "a: 5 = 5", "--prior", "nowhere.json"], "there is no file nowhere.json"),
         (["solve", "a: 5 = 5", "--threshold", "2"], "threshold"),
         (["solve", "a: 5 = 5", "--plot", "x.gif"], ".svg, .png or .html"),
-        (["solve", "a: 5 = 5", "--plot", "/no/such/folder/x.svg"], "cannot be written"),
+        (["solve", "a: 5 = 5", "--plot", "/no/such/folder/x.svg"], "there is no folder /no/such/folder"),
+        (["solve", ""], "nothing to solve"),
+        (["paper", "--areas", "5"], "go with --simulate"),
         (["solve", "a: 5 = 5", "--top", "-1"], "--top"),
         (["solve"], "SYSTEM"),
         (["simulate", "-o", "x", "--areas", "0"], "at least 1 area"),
@@ -131,6 +134,7 @@ def test_a_clash_exits_with_1_and_names_it(run: Run) -> None:
     assert ran.code == 1
     assert "No true counts fit" in ran.out
     assert "total, part1, part2" in ran.out
+    assert "so total ≤ 24 + 24 = 48. But total = 100 (exact)." in ran.out
     data = json.loads(run("solve", "100! = 20 + 20", "--json").out)
     assert data["feasible"] is False
     assert data["clash"]["cells"] == ["total", "part1", "part2"]
@@ -176,8 +180,7 @@ def test_names_from_outside_are_shown_as_they_are(run: Run) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    unround = f"{sys.executable} -c 'from unround.cli import main; main()'"
-    command = f"{unround} solve '? = {' + '.join(['20'] * 60)}' --json | head -c 10"
+    command = f"{sys.executable} -m unround solve '? = {' + '.join(['20'] * 60)}' --json | head -c 10"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout == '{"feasible'
     assert done.stderr == ""
@@ -209,6 +212,42 @@ def test_simulate_writes_a_release_and_its_truth(run: Run, tmp_path: Path) -> No
     ran = run("simulate", "-o", str(tmp_path / "census"), "--areas", "5", "--seed", "3")
     assert ran.code == 0
     written = sorted(path.name for path in (tmp_path / "census").iterdir())
-    assert written == ["98-401-X2021006_English_CSV_data.csv", "truth.parquet"]
+    assert written == ["98-401-X2021006_English_CSV_data.csv", "SIMULATED.txt", "truth.parquet"]
     assert "5 areas" in ran.err
-    assert len(ran.out.splitlines()) == 2
+    assert len(ran.out.splitlines()) == 3
+
+
+def test_output_that_cannot_be_written_is_no_clash() -> None:
+    """Exit code 1 says that no true counts fit; nothing else may use it."""
+    command = f"{sys.executable} -m unround solve '87! = 35 + 45' > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_knows_few_signs_gets_question_marks() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unround", "solve", "87! = 35 + 45"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert b"38?39" in done.stdout
+
+
+def test_lines_have_no_blanks_at_their_ends(run: Run) -> None:
+    assert not [line for line in run("solve", "48! = 20 + 20 + 20").out.splitlines() if line.endswith(" ")]
+
+
+def test_paper_and_expect(run: Run) -> None:
+    claims = json.loads(run("paper", "--json").out)
+    assert {"claim", "section", "paper", "computed", "agrees", "note"} == set(claims[0])
+    assert any(claim["paper"] == 1308 and claim["computed"] == pytest.approx(1302.0833) for claim in claims)
+    assert "agrees" in run("paper").out
+    found = json.loads(run("paper", "--simulate", "--areas", "60", "--rows", "age", "--json").out)
+    assert found["areas"] == 60
+    assert "places" in run("paper", "--simulate", "--areas", "60", "--rows", "age").out
+    expected = json.loads(run("expect", "--parts", "3", "--exact-total", "--areas", "59625", "--json").out)
+    assert expected["expected_proofs"] == pytest.approx(7.632)
+    assert "1 in 7,812.5" in run("expect", "--parts", "3", "--exact-total").out

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from unround.equations import parse
 from unround.errors import InputError, UnroundError
-from unround.mechanisms import Exact, Laplace, Rounding, Suppressed, Unpublished, Within
+from unround.mechanisms import Exact, Graduated, Laplace, Rounding, Suppressed, Unpublished, Within
 from unround.system import Cell, Sum, System
 
 FILE = """\
@@ -59,6 +59,7 @@ def test_a_file_of_named_cells() -> None:
         ("a: -3 @laplace:1.45", Cell("a", -3, Laplace(1.45))),
         ("a: −3 @laplace:1.45", Cell("a", -3, Laplace(1.45))),
         ("a: ?1..7", Cell("a", None, Suppressed(1, 7))),
+        ("a: 20 @graduated:0=3,20=5", Cell("a", 20, Graduated(((0, 3), (20, 5))))),
         ("a: ? 1 .. 7", Cell("a", None, Suppressed(1, 7))),
         ('"0 to 14 years; both + sexes": 15', Cell("0 to 14 years; both + sexes", 15, Rounding(5))),
         ("2021: 15", Cell("2021", 15, Rounding(5))),
@@ -71,7 +72,7 @@ def test_values_and_names(text: str, cell: Cell) -> None:
 
 
 def test_names_inside_sums_numbers_as_names_and_lines_that_go_on() -> None:
-    system = parse("t: 60 = 1996 +\n 1997 + 20; 1996: 20; 1997: 20")
+    system = parse("t: 60 = 1996 +\n\n # still\n 1997 + 20; 1996: 20; 1997: 20")
     assert system.sums == (Sum("t", ("1996", "1997", "part1")),)
     assert [cell.name for cell in system.cells] == ["t", "1996", "1997", "part1"]
 
@@ -136,6 +137,7 @@ def test_a_sum_that_is_repeated_counts_once() -> None:
         ("a: b: 5", 1, 4, "a value is missing"),
         ("a: 99999999999999999999", 1, 4, "too large"),
         ("a: 12,34", 1, 6, "not a whole number"),
+        ("a: 1234,567", 1, 8, "not a whole number"),
         ("", 1, 1, "nothing to solve"),
         ("# only a comment", 1, 1, "nothing to solve"),
         ("110! = 30 + 65 + 10; 30 = 10 + 10 + 10", 1, 22, "30 stands in two sums"),

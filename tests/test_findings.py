@@ -287,6 +287,34 @@ def test_the_checker_refuses_a_refutation_of_the_wrong_thing(change: Any) -> Non
     assert not check_proof(parse("t: 5; z: 10"), proof)
 
 
+def test_the_checker_refuses_numbers_that_are_not_whole() -> None:
+    """Splits at fractions would lose the whole numbers between them, and "prove" any value."""
+
+    def refute(low: float) -> dict[str, Any]:
+        if low > 24:
+            steps = [
+                {"step": 1, "cell": "a", "bound": "low", "value": low, "by": "supposed", "uses": []},
+                {"step": 2, "cell": "a", "bound": "high", "value": 24, "by": "published", "uses": []},
+            ]
+            return {"cell": "a", "steps": steps}
+        return {"split": {"cell": "a", "at": low - 0.9, "below": refute(low + 0.1), "above": refute(low + 0.1)}}
+
+    system = parse("a: 20")
+    published = {"step": 1, "cell": "a", "bound": "high", "value": 24, "by": "published", "uses": []}
+    split = {"split": {"cell": "a", "at": 23.5, "below": refute(24.5), "above": refute(24.5)}}
+    claim = {"step": 2, "cell": "a", "bound": "low", "value": 24, "by": "contradiction", "uses": [], "refutation": split}
+    assert not check_proof(system, Proof("a", 24, "", 1, (), [published, claim]))
+    odd = {"step": 1, "cell": "a", "bound": "low", "value": 23.5, "by": "published", "uses": []}
+    assert "not whole" in str(fault_in_proof(system, Proof("a", 24, "", 1, (), [odd])))
+
+
+@pytest.mark.parametrize(
+    "steps", [[{}], [{"cell": "a"}], ["nonsense"], [{"step": 1, "cell": "a", "bound": "low", "value": 16}]]
+)
+def test_the_checker_refuses_what_is_no_certificate(steps: list[Any]) -> None:
+    assert "cannot be read" in str(fault_in_proof(parse("a: 20"), Proof("a", 16, "", 1, (), steps)))
+
+
 def test_a_certificate_that_does_not_check_is_never_shown() -> None:
     system = parse("48! = 20 + 20 + 20")
     written = certificates(system, [1])

@@ -233,6 +233,92 @@ def test_loops_among_cells_that_nothing_bounds_do_say_something() -> None:
     assert found.highs[:2] == (None, None)
 
 
+def test_tiny_likelihoods_are_not_impossible_ones() -> None:
+    """28 parts, each 39 away from what was published: a likelihood of about 10^-330, but the only way."""
+    parts = " + ".join(["50 @laplace:1.45"] * 28)
+    found = infer(parse(f"{28 * 89}! = {parts}"))
+    assert found.feasible
+    assert found.answer is not None
+    assert found.answer.marginals is not None
+    low, probabilities = found.answer.marginals[1] or (0, np.zeros(0))
+    assert float(np.arange(low, low + probabilities.size) @ probabilities) == pytest.approx(89, rel=1e-9)
+
+
+def test_tiny_priors_are_not_impossible_ones() -> None:
+    system = parse("? = p0: 20 + p1: 20 + p2: 20")
+    found = infer(system, prior={f"p{i}": {16: 1e-200, 17: 1e-200} for i in range(3)})
+    assert found.answer is not None
+    assert found.answer.marginals is not None
+    np.testing.assert_allclose((found.answer.marginals[1] or (0, 0))[1], [1 / 3, 2 / 3])
+
+
+def test_one_count_published_very_often() -> None:
+    """The same count 1,000 times over, as 10 or 15: each repeat multiplies its distribution once more."""
+    repeats = 1000
+    cells = "; ".join(f"a{i}: {10 if i % 5 < 3 else 15}" for i in range(repeats))
+    found = infer(parse(f"t: ?; {cells}; " + "; ".join(f"t = a{i}" for i in range(repeats))), top=4)
+    assert found.answer is not None
+    assert found.answer.marginals is not None
+    low, probabilities = found.answer.marginals[0] or (0, np.zeros(0))
+    logs = [600 * np.log((15 - x) / 5) + 400 * np.log((x - 10) / 5) for x in range(11, 15)]
+    np.testing.assert_allclose(np.log(probabilities / probabilities.max()), np.array(logs) - max(logs), rtol=1e-9, atol=1e-9)
+    assert (low, len(found.answer.best)) == (11, 4)
+
+
+def test_wide_windows_do_not_overflow() -> None:
+    """170 windows of 100 values each: more solutions than the largest double."""
+    found = infer(parse("? = " + " + ".join(["?0..99"] * 170)), top=0)
+    assert found.answer is not None
+    assert found.answer.solutions is None  # counting them would take too long
+    assert found.answer.marginals is not None
+    np.testing.assert_allclose((found.answer.marginals[1] or (0, 0))[1], 0.01)
+
+
+def test_bounds_travel_the_whole_length_of_a_chain() -> None:
+    n = 700
+    cells = "; ".join(f"a{i}: ?{i}..{n + 5}" for i in range(n + 1))
+    found = infer(parse(f"{cells}; " + "; ".join(f"a{i} = a{i + 1}" for i in range(n))), top=0)
+    assert set(found.lows) == {n}
+    assert set(found.highs) == {n + 5}
+
+
+def test_cells_that_nothing_bounds_leave_the_bounds_of_the_others_tight() -> None:
+    crossed = """
+        t: 25; x: 20; y: 0; tm: 10; tf: 15; xm: 10; xf: 10; ym: 0; yf: 0
+        x = xm + xf; y = ym + yf; tm = xm + ym; tf = xf + yf; t = tm + tf
+    """
+    alone, beside = infer(parse(crossed)), infer(parse(crossed + "u: ?; w: ?; u = w + x"))
+    assert (beside.lows[:9], beside.highs[:9]) == (alone.lows, alone.highs)
+    assert (beside.lows[9], beside.highs[9]) == (17, None)
+
+
+def test_the_least_value_of_a_cell_that_nothing_bounds() -> None:
+    found = infer(parse("t: 20!; u: ?; v: ?; a: ?; b: ?; t = a + b; u = a + b + v"))
+    assert (found.lows[1], found.highs[1]) == (20, None)
+
+
+def test_the_order_of_the_best_survives_probabilities_below_any_double() -> None:
+    triples = "; ".join(f"t{i}: 40 = x{i}: 20 + y{i}: 20" for i in range(300))
+    found = infer(parse(triples), top=3)
+    assert found.answer is not None
+    assert set(found.answer.best[0][0]) == {20, 40}
+
+
+def test_cells_without_any_sum() -> None:
+    found = infer(parse("; ".join(f"a{i}: 20" for i in range(40))), top=0)
+    assert found.answer is not None
+    assert found.answer.solutions == 9**40
+
+
+@pytest.mark.parametrize("text", ["1000000000! = ? + ?", "?1..1000000000000 = 5 + ?", "a: 500 @within:100000000"])
+def test_what_would_not_fit_into_memory_is_left_or_refused(text: str) -> None:
+    try:
+        said = infer(parse(text)).why
+    except InputError as problem:
+        said = str(problem)
+    assert "too many" in said
+
+
 def test_wide_windows_are_left_to_bounds() -> None:
     found = infer(parse("9,000,000! = ? + ? + ? + 20"))
     assert found.answer is None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json as json_module
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
@@ -58,7 +60,7 @@ def solve(
         str | None,
         typer.Option(metavar="NAME:PARAMETER", help="How counts were protected, e.g. laplace:1.45; instead of --base."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, tree, cp-sat, z3 or brute.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, tree, cutset, cp-sat, z3 or brute.")] = "auto",
     top: Annotated[int, typer.Option(min=0, help="How many of the best solutions to list.")] = 5,
     threshold: Annotated[float, typer.Option(help="From which probability on a value counts as likely.")] = 0.66,
     prior: Annotated[
@@ -77,8 +79,8 @@ def solve(
       unround solve "48! = 20 + 20 + 20"             an exact total: all three parts are proved
       unround solve "87! = men: 35 + women: 45"      only two ways are left
       unround solve "6 = 6 + 6" --base 3             New Zealand rounds to base 3
-      unround solve table.txt --plot table.png       a file, and every cell's histogram
-      unround solve - --json < table.txt             from standard input, for programs
+      unround solve examples/small-town.txt --plot town.png    a file, and every cell's histogram
+      unround solve - --json < examples/small-town.txt         from standard input, for programs
 
     \b
     Values:
@@ -86,16 +88,17 @@ def solve(
       20      rounded                 ?1..7   not published, but from 1 to 7
       9 @3    rounded to base 3       10 ~5   within 5 of the truth
 
-    Cells can be named, to be used in several sums: "110! = a: 30 + 65 + 10; a = 10 + 10 + 10".
+    Cells can be named, to be used in several sums: '110! = a: 30 + 65 + 10; a = 10 + 10 + 10'. Names with blanks or
+    signs go in double quotes: '87! = "0 to 14": 35 + 45'. docs/solve.md has it all.
 
-    Exit codes: 0 solved; 1 no true counts fit; 2 the input cannot be used.
+    Exit codes: 0 solved; 1 no true counts fit; 2 the input cannot be used; 3 a fault of unround itself.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.solution import solve as solve_system
 
     if plot is not None:
-        from unround.report.charts import check_format
+        from unround.report.charts import check_plot
 
-        check_format(plot)
+        check_plot(plot)
     problem = _read_system(system, _mechanism(base, mechanism))
     solution = solve_system(problem, engine=engine, top=top, threshold=threshold, prior=_read_prior(prior))
     if json:
@@ -105,10 +108,13 @@ def solve(
 
         show_solution(solution, _console())
     if plot is not None and solution.feasible:
-        from unround.report.charts import histograms, save
+        from unround.report.charts import MOST_PANELS, histograms, save
 
         save(histograms(solution), plot)
-        typer.echo(f"Drawn: {plot}", err=True)
+        more = len(solution.cells) - MOST_PANELS
+        typer.echo(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
+    elif plot is not None:
+        typer.echo(f"Nothing to draw: {plot} was not written.", err=True)
     if not solution.feasible:
         raise typer.Exit(1)
 
@@ -149,12 +155,14 @@ def expect(
 @app.command()
 def paper(
     simulate: Annotated[bool, typer.Option("--simulate", help="Run the paper's searches on a simulated census.")] = False,
-    areas: Annotated[int, typer.Option(help="With --simulate: how many areas.")] = 61_029,
-    seed: Annotated[int, typer.Option(help="With --simulate: the seed of the census.")] = 1,
-    rows: Annotated[str, typer.Option(help="With --simulate: age, short or all rows of the profile.")] = "all",
+    areas: Annotated[int | None, typer.Option(help="With --simulate: how many areas.", show_default="61029")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --simulate: the seed of the census.", show_default="1")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="With --simulate: age, short or all rows of the profile.", show_default="all")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Recompute every number of the paper, and say where it slips.
+    """Recompute every number of the paper, and say where ours differ.
 
     \b
     Examples:
@@ -167,9 +175,12 @@ def paper(
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.paper import claims, experiment
 
+    if not simulate and (areas, seed, rows) != (None, None, None):
+        raise InputError("--areas, --seed and --rows go with --simulate.")
     if simulate:
-        with _progress("Searching", areas, "areas") as step:
-            run = experiment(areas, seed, rows, step)
+        number = 61_029 if areas is None else areas
+        with _progress("Searching", number, "areas") as step:
+            run = experiment(number, 1 if seed is None else seed, rows or "all", step)
         if json:
             typer.echo(json_module.dumps(run.to_json(), ensure_ascii=False))
         else:
@@ -200,8 +211,8 @@ def simulate(
     \b
     Examples:
       unround simulate -o census --areas 500                       ages by sex, in the Canadian bulk layout
-      unround simulate -o census --areas 61029 --rows short --zip  the size of a country
-      unround simulate -o census --format tidy --rows all          one long Parquet table
+      unround simulate -o country --areas 61029 --rows short --zip the size of a country (a minute or two)
+      unround simulate -o table --format tidy --rows short         one long Parquet table
 
     People are drawn first and counted second, so that every sum holds among the true counts. truth.parquet holds them;
     the other files hold what an agency would publish: population and dwellings as they are, other counts rounded to
@@ -211,9 +222,9 @@ def simulate(
 
     with _progress("Simulating", areas, "areas") as step:
         made = write_census(output, areas, seed, layout, rows, zipped, step)
-    for path in (*made.files, made.truth):
+    for path in (*made.files, made.truth, made.note):
         typer.echo(path)
-    typer.echo(f"{made.areas:,} areas, {made.cells:,} counts, {made.bytes / 1e6:,.1f} MB.", err=True)
+    typer.echo(f"{made.summary}.", err=True)
 
 
 # -- reading what was typed -------------------------------------------------------------------------------------------
@@ -234,11 +245,9 @@ def _read_system(source: str, mechanism: Mechanism) -> System:
         return parse(source, mechanism)
     if source == "-":
         return parse(_decoded(sys.stdin.buffer.read(), "standard input"), mechanism, where="standard input")
-    return parse(
-        _read_text(Path(source), f'To type equations, use =, as in "{source} = 20 + 20".'),
-        mechanism,
-        where=source,
-    )
+    if not source.strip():
+        return parse(source, mechanism)
+    return parse(_read_text(Path(source), 'To type equations, use =, as in "48! = 20 + 20 + 20".'), mechanism, where=source)
 
 
 def _read_text(path: Path, hint: str = "") -> str:
@@ -258,26 +267,36 @@ def _decoded(content: bytes, where: str) -> str:
 
 
 def _read_prior(source: str) -> dict[str, dict[int, float]] | None:
-    if source == "flat":
+    if source.lower() == "flat":
         return None
-    example = 'The prior is "flat", or a JSON file like {"men": {"12": 0.5, "13": 0.5}}.'
-    text = _read_text(Path(source), example)
+    example = 'It should look like {"men": {"12": 0.5, "13": 0.5}}: for each cell, weights of its true counts.'
+    text = _read_text(Path(source), 'The prior is "flat" or a JSON file.')
     try:
         loaded: Any = json_module.loads(text)
+    except ValueError:
+        raise InputError(f"{source} is not JSON. {example}") from None
+    try:
         return {str(name): {int(v): float(p) for v, p in one.items()} for name, one in loaded.items()}
-    except (ValueError, AttributeError, TypeError) as problem:
-        raise InputError(f"{source} cannot be used as a prior: {problem}. {example}") from None
+    except (ValueError, AttributeError, TypeError):
+        raise InputError(f"{source} cannot be used as a prior. {example}") from None
 
 
 def _console() -> Any:
     from rich.console import Console
 
-    # Piped output has no width of its own; 100 columns hold every table.
-    return Console(
-        width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100,
-        highlight=False,
-        soft_wrap=False,
-    )
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    # Piped output has no width of its own; 100 columns hold every table. Tables are padded with blanks on the right.
+    width = None if "COLUMNS" in os.environ else 100
+    return Console(file=cast(TextIO, _WithoutTrailingBlanks()), width=width, highlight=False)
+
+
+class _WithoutTrailingBlanks(io.TextIOBase):
+    """Standard output, for whole lines, without the blanks at their ends."""
+
+    def write(self, text: str) -> int:
+        sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
+        return len(text)
 
 
 @contextmanager
@@ -296,21 +315,29 @@ def _progress(what: str, total: int, unit: str) -> Iterator[Callable[[int], None
 
 
 def main() -> None:
+    """Start from the shell."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that goes away ends us quietly, as it does any filter
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that half-written files are cleaned up
+    run()
+
+
+def run() -> None:
     """Run the command line; errors become one message and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a sign shows a question mark
     try:
         app()
+        sys.stdout.flush()
     except InternalError as problem:
-        _fail(
-            f"internal error: {problem}\nThis is a fault of unround. Please report it with the input that led here.",
-            3,
-        )
+        _fail(f"internal error: {problem}\nThis is a fault of unround. Please report it with the input that led here.", 3)
     except UnroundError as problem:
         _fail(f"error: {problem}", 2)
+    except OSError as problem:
+        _fail(f"error: the output cannot be written: {problem.strerror}.", 2)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone: say nothing more
-        sys.exit(0)
 
 
 def _fail(message: str, code: int) -> None:

@@ -30,9 +30,9 @@ TOKEN = re.compile(
       (?P<space>[ \t\r\f\v\u00a0\u202f]+ | \#[^\n]*)
     | (?P<end>[\n;])
     | (?P<name>"[^"\n]*")
-    | (?P<number>[-−]?\d+(?:[,\u00a0\u202f\u2009]\d{3})*(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?=\.\.))
+    | (?P<number>[-−]?(?:\d{1,3}(?:[,\u00a0\u202f\u2009]\d{3})+|\d+)(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?=\.\.))
     | (?P<word>\w+)
-    | (?P<at>@[ \t]*[^\s+=;\#]*)
+    | (?P<at>@[ \t]*(?:graduated:[\d=,]+|[^\s+=;\#]*))
     | (?P<mark>\.\.|[!~?:=+])
     """,
     re.VERBOSE,
@@ -151,8 +151,9 @@ class Reader:
         return operands
 
     def _operand(self) -> Operand:
-        while self.at and self.tokens[self.at - 1].text in ("=", "+") and self.take("\n"):
-            pass  # a line that ends in = or + goes on
+        if self.at and self.tokens[self.at - 1].text in ("=", "+"):
+            while self.take("\n"):
+                pass  # a line that ends in = or + goes on
         token = self.peek()
         if token is None or token.kind == "end":
             raise self.error("a value or a name is missing here.", token.position if token else len(self.text))

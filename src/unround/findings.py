@@ -230,7 +230,10 @@ def check_proof(system: System, proof: Proof) -> bool:
 
 def fault_in_proof(system: System, proof: Proof) -> str | None:
     """Return what is wrong with a certificate, or None if it proves what it claims."""
-    known, problem = _checked(system, proof.steps, {})
+    try:
+        known, problem = _checked(system, proof.steps, {})
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as broken:
+        return f"the certificate cannot be read: {broken!r}"
     if problem is not None:
         return problem
     for side in ("low", "high"):
@@ -246,6 +249,9 @@ def _checked(
     seen: list[tuple[str, str, int]] = []
     for step in steps:
         claim = (step["cell"], step["bound"], step["value"])
+        # Between x ≤ 2.5 and x ≥ 3.5 there is a whole number: bounds that are not whole prove nothing.
+        if any(type(number) is not int for number in (step["step"], step["value"], *step["uses"])):
+            return set(), f"step {step['step']} has a number that is not whole"
         if any(not 1 <= use <= len(seen) for use in step["uses"]):
             return set(), f"step {step['step']} uses a step that does not come before it"
         if step["step"] != len(seen) + 1:
@@ -321,6 +327,8 @@ def _refuted(system: System, refutation: Mapping[str, Any], supposed: Mapping[tu
     """Whether every case leads to a cell whose lower bound exceeds its upper one."""
     split = refutation.get("split")
     if split is not None:
+        if type(split["at"]) is not int:
+            return False
         below = _with(supposed, (split["cell"], "high"), split["at"])
         above = _with(supposed, (split["cell"], "low"), split["at"] + 1)
         return _refuted(system, split["below"], below) and _refuted(system, split["above"], above)

@@ -61,29 +61,30 @@ def best_solutions(tree: Tree, up: Pass, evidence: tuple[float, int], top: int) 
     """
     found = []
     for values in _in_order(tree, up):
-        found.append((values, _probability(tree, values, evidence)))
+        found.append((values, *_probability(tree, values, evidence)))
         if len(found) == top:
             break
-    return tuple(_tidy(found))
+    return tuple((values, math.ldexp(mantissa, exponent)) for values, mantissa, exponent in _tidy(found))
 
 
-def _tidy(found: list[tuple[tuple[int, ...], float]]) -> Iterator[tuple[tuple[int, ...], float]]:
+def _tidy(found: list[tuple[tuple[int, ...], float, int]]) -> Iterator[tuple[tuple[int, ...], float, int]]:
     """Put solutions of equal probability into the order of their values; they may differ in the last digit."""
-    run: list[tuple[tuple[int, ...], float]] = []
+    run: list[tuple[tuple[int, ...], float, int]] = []
     for one in found:
-        if run and not math.isclose(one[1], run[0][1], rel_tol=1e-12):
+        if run and abs(math.log2(one[1] / run[0][1]) + one[2] - run[0][2]) > 1e-11:
             yield from sorted(run)
             run = []
         run.append(one)
     yield from sorted(run)
 
 
-def _probability(tree: Tree, values: tuple[int, ...], evidence: tuple[float, int]) -> float:
+def _probability(tree: Tree, values: tuple[int, ...], evidence: tuple[float, int]) -> tuple[float, int]:
+    """Return a solution's probability as a mantissa and a power of two: with very many cells it is below any double."""
     mantissa, exponent = 1.0, 0
     for value, low, weights in zip(values, tree.lows, tree.weights, strict=True):
         mantissa, shift = math.frexp(mantissa * weights[value - low])
         exponent += shift
-    return math.ldexp(mantissa / evidence[0], exponent - evidence[1])
+    return mantissa / evidence[0], exponent - evidence[1]
 
 
 def _in_order(tree: Tree, up: Pass) -> Iterator[tuple[int, ...]]:

@@ -9,7 +9,6 @@ is the material of proofs.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,10 +22,10 @@ Side = Literal["low", "high"]
 UNBOUNDED = 1 << 62
 """Stands for "no upper bound" in lists of integers; larger than any count, so that arithmetic needs no special case."""
 
-MOST_VISITS = 300
-"""Visits of one sum, on average, after which propagation stops: sound as it is, if not yet tight.
+MOST_SWEEPS = 300
+"""Sweeps over the sums after which propagation stops: sound as it is, if not yet tight.
 
-Without loops two visits are enough. Around a loop bounds can creep up one by one, without end where nothing bounds them.
+Without loops three are enough. Around a loop bounds can creep up one by one, without end where nothing bounds them.
 """
 
 
@@ -85,7 +84,7 @@ class Bounds:
         self.lows[cell] = self.highs[cell] = value
 
 
-def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None, start: Sequence[int] | None = None) -> bool:
+def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) -> bool:
     """Tighten bounds by the sums until nothing changes.
 
     Parameters
@@ -96,8 +95,6 @@ def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None, 
         Tightened in place.
     trace : Trace, optional
         Receives every step, for proofs.
-    start : sequence of int, optional
-        The equations to look at first; all unless said. Others follow as their cells change.
 
     Returns
     -------
@@ -106,41 +103,55 @@ def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None, 
 
     Notes
     -----
-    Time is linear in the cells of the sums visited; an acyclic system needs each sum about twice.
+    The sums are gone through from neighbour to neighbour and back again, so that what is known at one end of a tree reaches
+    every other end in one sweep: time is linear in the size of an acyclic system.
     """
     lows, highs, holes = bounds.lows, bounds.highs, bounds.holes
-    touching = _touching(equations)
+    order, touching = _neighbours(equations)
     for cell in holes:
         _snap(cell, lows, highs, holes[cell], trace)
         if lows[cell] > highs[cell]:
             return False
-    queue = deque(range(len(equations)) if start is None else start)
-    waiting = set(queue)
-    budget = MOST_VISITS * len(equations)
-    while queue and budget:
-        budget -= 1
-        e = queue.popleft()
-        waiting.discard(e)
-        changed = _revise(e, equations[e], lows, highs, trace)
-        for cell in changed:
-            again = cell in holes and _snap(cell, lows, highs, holes[cell], trace)
-            if lows[cell] > highs[cell]:
-                return False
-            for other in touching[cell]:
-                if other not in waiting and (again or other != e):
-                    waiting.add(other)
-                    queue.append(other)
+    waiting = [True] * len(equations)
+    for sweep in range(MOST_SWEEPS):
+        quiet = True
+        for e in order if sweep % 2 == 0 else reversed(order):
+            if not waiting[e]:
+                continue
+            waiting[e] = quiet = False
+            for cell in _revise(e, equations[e], lows, highs, trace):
+                again = cell in holes and _snap(cell, lows, highs, holes[cell], trace)
+                if lows[cell] > highs[cell]:
+                    return False
+                for other in touching[cell]:
+                    if again or other != e:
+                        waiting[other] = True
+        if quiet:
+            break
     return True
 
 
 @lru_cache(maxsize=256)
-def _touching(equations: Equations) -> dict[int, list[int]]:
-    """Return the equations that each cell is in."""
+def _neighbours(equations: Equations) -> tuple[list[int], dict[int, list[int]]]:
+    """Return the equations in an order from neighbour to neighbour, and those that each cell is in."""
     touching: dict[int, list[int]] = {}
     for e, (total, parts) in enumerate(equations):
         for cell in (total, *parts):
             touching.setdefault(cell, []).append(e)
-    return touching
+    order: list[int] = []
+    seen = [False] * len(equations)
+    for start in range(len(equations)):
+        queue = [] if seen[start] else [start]
+        seen[start] = True
+        for e in queue:  # grows while it is gone through
+            total, parts = equations[e]
+            for cell in (total, *parts):
+                for other in touching[cell]:
+                    if not seen[other]:
+                        seen[other] = True
+                        queue.append(other)
+        order += queue
+    return order, touching
 
 
 def _revise(

@@ -25,16 +25,19 @@ def count_solutions(tree: Tree, local: list[FloatArray]) -> int:
     """Return the exact number of assignments that fit."""
     possible = [np.sign(array) for array in local]
     if math.prod([array.size for array in possible]) < 2**52:  # no intermediate count can exceed the product of all
-        belief = tree.upward(possible, tree.sum).belief
-        return math.prod(int(np.add.reduce(belief[root], axis=None)) for root in tree.plan.roots)
+        up = tree.upward(possible, tree.sum)
+        found = math.prod(float(np.add.reduce(up.belief[root], axis=None)) for root in tree.plan.roots)
+        return int(math.ldexp(found, up.exponent))  # exact: scaling is by powers of two
     return _count_in_digits(tree, possible)
 
 
 def _count_in_digits(tree: Tree, possible: list[FloatArray]) -> int:
     # A correlation adds at most as many products of two digits as the larger array has places.
-    places = max(math.prod(np.atleast_1d(span[1])) for one in tree.chains for span in (one.first, *one.forward))
-    widest = max(places, *(array.size for array in possible))
-    bits = (52 - math.ceil(math.log2(widest)) - 6) // 2
+    lengths = [length for one in tree.chains for _, length in (one.first, *one.forward)]
+    widest = max([math.prod(np.atleast_1d(length)) for length in lengths] + [array.size for array in possible])
+    # A column of digits adds up at most as many of these as the number has digits, which is below 2^10 for any number of
+    # up to 2^14 bits; larger ones are not counted.
+    bits = (52 - math.ceil(math.log2(widest)) - 10) // 2
     belief: list[Digits] = [[array] for array in possible]
     for i in range(len(tree.plan.links) - 1, -1, -1):
         spans = tree.chains[i]

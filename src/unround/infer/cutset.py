@@ -61,7 +61,8 @@ def solve_by_cutset(
         If no case has a solution.
     """
     sums = [np.zeros(one.size) for one in weights]
-    solutions, mass, exponent = 0, 0.0, 0
+    solutions: int | None = 0
+    mass, exponent = 0.0, 0
     best: list[tuple[tuple[int, ...], float, int]] = []
     for case in _cases(equations, bounds, cut):
         starts = [low - first for low, first in zip(case.lows, bounds.lows, strict=True)]
@@ -74,9 +75,8 @@ def solve_by_cutset(
             answer = tree.solve(top)
         except Impossible:
             continue
-        assert answer.solutions is not None
         assert answer.marginals is not None
-        solutions += answer.solutions
+        solutions = None if solutions is None or answer.solutions is None else solutions + answer.solutions
         mantissa, shift = tree.evidence
         if mass == 0 or shift > exponent:  # keep the largest case near 1
             scale = 2.0 ** (exponent - shift) if mass else 0.0
@@ -110,4 +110,5 @@ def _cases(equations: Equations, bounds: Bounds, cut: list[int]) -> Iterator[Bou
 def _merged(
     one: list[tuple[tuple[int, ...], float, int]], other: list[tuple[tuple[int, ...], float, int]], top: int
 ) -> list[tuple[tuple[int, ...], float, int]]:
-    return sorted(one + other, key=lambda entry: (-math.log2(entry[1]) - entry[2], entry[0]))[:top]
+    # A probability of 0.0 is one below any double: it comes last.
+    return sorted(one + other, key=lambda entry: (-math.log2(entry[1] or 1e-320) - entry[2], entry[0]))[:top]

@@ -28,6 +28,10 @@ from unround.system import System
 ENGINES = ("auto", "tree", "cutset", "cp-sat", "z3", "brute")
 
 LOOPS = "the sums form loops"
+WIDE = "cells have too many possible values for exact probabilities"
+
+MOST_VALUES = 10_000_000
+"""Possible values of all cells together above which distributions are not worked out."""
 
 MOST_LISTED = 20_000
 """Solutions that are listed one by one before an engine gives up on probabilities."""
@@ -123,25 +127,29 @@ def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: i
     plan = plan_for(len(lows), equations, fixed)
     if plan is None:
         return None, LOOPS
+    if sum(highs) - sum(lows) > MOST_VALUES:
+        return None, WIDE
     weights = [_cut(window, lows[i], highs[i]) for i, window in enumerate(windows)]
     try:
         tree = Tree(plan, lows, weights)
         answer = tree.solve(0 if unbounded else top)
     except TooWide:
-        return None, "cells have too many possible values for exact probabilities"
+        return None, WIDE
     except Impossible:
         return Inference(False, "tree", "no combination of the possible values adds up"), ""
     why = "the sums have no loops" if not plan.has_pairs else "one two-way split runs through all sums: pairs have no loops"
-    if unbounded:
-        return _open_ended(bounds, unbounded, answer, why), ""
     if bounds.holes or plan.has_pairs:
-        _trim(answer, lows, highs)
+        # Where windows have holes, or sums are implied, a bound may be out of reach although every single sum allows it.
+        ends = _ends(answer) if tree.tame else tree.support()
+        lows, highs = [low for low, _ in ends], [high for _, high in ends]
+    if unbounded:
+        return _open_ended(system, bounds, unbounded, lows, highs, answer, why), ""
     return Inference(True, "tree", why, tuple(lows), tuple(highs), answer), ""
 
 
 def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> Inference | None:
     """Answer by cutting loops open; None where that is too much work."""
-    if max(bounds.highs) >= UNBOUNDED:
+    if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
         return None
     found = cut_cells(system.equations, bounds.lows, bounds.highs)
     if found is None:
@@ -158,21 +166,38 @@ def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top:
     return _from_answer(answer, "cutset", f"the sums form loops, cut open at {names}")
 
 
-def _open_ended(bounds: Bounds, unbounded: list[int], answer: Answer, why: str) -> Inference:
+def _open_ended(
+    system: System, bounds: Bounds, unbounded: list[int], lows: list[int], highs: list[int], answer: Answer, why: str
+) -> Inference:
+    """Put the cells that nothing bounds back in: they have a least value, and no distribution."""
     assert answer.marginals is not None
     marginals = [None if i in unbounded else marginal for i, marginal in enumerate(answer.marginals)]
-    highs = tuple(None if high >= UNBOUNDED else high for high in bounds.highs)
-    return Inference(True, "tree", why, tuple(bounds.lows), highs, Answer(None, tuple(marginals), ()))
+    least, most = bounds.copy(), Bounds(lows, highs, {})
+    for i in range(len(lows)):
+        if i not in unbounded:
+            least.lows[i], least.highs[i] = most.lows[i], most.highs[i]
+    propagate(system.equations, least)
+    if not is_acyclic(len(lows), system.equations, frozenset()):
+        # Around loops single sums may not say how small such a cell can be.
+        from unround.infer.enumerate import cpsat_bounds
+
+        tight = cpsat_bounds(system.equations, system.windows)
+        assert tight is not None
+        for i in unbounded:
+            least.lows[i] = tight[0][i]
+    ends = tuple(None if i in unbounded else high for i, high in enumerate(least.highs))
+    return Inference(True, "tree", why, tuple(least.lows), ends, Answer(None, tuple(marginals), ()))
 
 
-def _trim(answer: Answer, lows: list[int], highs: list[int]) -> None:
-    """Where windows have holes, a bound may be out of reach although every single sum allows it."""
+def _ends(answer: Answer) -> list[tuple[int, int]]:
+    """Return the least and the greatest possible value of every cell, from its distribution."""
     assert answer.marginals is not None
-    for i, marginal in enumerate(answer.marginals):
+    ends = []
+    for marginal in answer.marginals:
         assert marginal is not None
-        low, probabilities = marginal
-        there = np.flatnonzero(probabilities)
-        lows[i], highs[i] = low + int(there[0]), low + int(there[-1])
+        there = np.flatnonzero(marginal[1])
+        ends.append((marginal[0] + int(there[0]), marginal[0] + int(there[-1])))
+    return ends
 
 
 def _cut(window: Window, low: int, high: int) -> FloatArray:
@@ -199,8 +224,8 @@ def _by_listing(
 
     equations = system.equations
     tight = tuple(
-        Window(low, None, None, window.certain)
-        if high >= UNBOUNDED
+        Window(low, None if high >= UNBOUNDED else high, None, window.certain)
+        if window.weights is None
         else Window(low, high, _cut(window, low, high), window.certain, window.holes)
         for window, low, high in zip(windows, bounds.lows, bounds.highs, strict=True)
     )
@@ -221,11 +246,5 @@ def _by_listing(
 
 
 def _from_answer(answer: Answer, engine: str, why: str) -> Inference:
-    assert answer.marginals is not None
-    lows, highs = [], []
-    for marginal in answer.marginals:
-        assert marginal is not None
-        there = np.flatnonzero(marginal[1])
-        lows.append(marginal[0] + int(there[0]))
-        highs.append(marginal[0] + int(there[-1]))
-    return Inference(True, engine, why, tuple(lows), tuple(highs), answer)
+    ends = _ends(answer)
+    return Inference(True, engine, why, tuple([low for low, _ in ends]), tuple([high for _, high in ends]), answer)

@@ -258,6 +258,7 @@ class _Family:
         self.splits = set(splits)
         self.members: dict[int, Crossing] = {}
         self.owner: dict[int, tuple[int, int]] = {}
+        self.tried: set[tuple[int, int, int, int]] = set()
 
     def grow(self, seed: int) -> dict[int, Crossing]:
         """Return the family of a seed, by its equations' positions."""
@@ -269,9 +270,10 @@ class _Family:
             for a, b in ((TOTAL, FIRST), (TOTAL, SECOND), (FIRST, SECOND)):
                 for one in self.containing[crossing[a]]:
                     for other in self.containing[crossing[b]]:
-                        if one in self.members or other in self.members or one == other:
+                        if one in self.members or other in self.members or (one, other, a, b) in self.tried:
                             continue
-                        found = self._aligned(one, other, a, b)
+                        self.tried.add((one, other, a, b))
+                        found = self._aligned(one, other, a, b) if one != other else None
                         for e, member in (found or {}).items():
                             if e not in self.members:
                                 self._adopt(e, member)
@@ -290,12 +292,14 @@ class _Family:
             return None
         found: dict[int, Crossing] = {}
         cells: set[int] = set()
-        for cell, candidates in [(total, {total2}), *((part, set(parts2)) for part in parts)]:
-            match = self._split_of(cell, candidates - cells, a, b)
-            if match is None or cells & set(match[1]):
+        others = set(parts2)
+        for cell in (total, *parts):
+            match = self._split_of(cell, {total2} if cell == total else others, a, b)
+            if match is None or not cells.isdisjoint(match[1]):
                 return None
             found[match[0]] = match[1]
             cells.update(match[1])
+            others.discard(match[1][b])
         return found
 
     def _split_of(self, cell: int, candidates: set[int], a: int, b: int) -> tuple[int, Crossing] | None:

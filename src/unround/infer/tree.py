@@ -17,6 +17,7 @@ import numpy as np
 from unround.infer.answer import Answer, Marginal
 from unround.infer.arrays import (
     Convolve,
+    Span,
     along_diagonals,
     convolve,
     convolve_max,
@@ -32,17 +33,18 @@ from unround.infer.count import count_solutions
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL, End, Link, Plan
 from unround.mechanisms.base import FloatArray
 
-MOST_WORK = 3_000_000_000
-"""Multiplications in one pass above which the tree engine declines: about ten seconds."""
+MOST_WORK = 1_000_000_000
+"""Multiplications in one pass above which the tree engine declines: seconds."""
 
 CERTAIN = np.ones(1)
-
-SCALE_EVERY = 32
-"""Children of one link after which their partial sums are scaled back towards 1."""
 
 
 class TooWide(Exception):  # noqa: N818 - a reason to choose another engine, not a fault
     """The windows are too wide for exact messages."""
+
+
+MOST_COUNTING = 5_000_000_000
+"""Multiplications above which solutions are not counted."""
 
 
 class Impossible(Exception):  # noqa: N818 - a finding about the data, not a fault
@@ -51,15 +53,26 @@ class Impossible(Exception):  # noqa: N818 - a finding about the data, not a fau
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """How messages combine: by sums of products, or by the largest of them."""
+    """How messages combine: by sums of products, by the largest of them, or by whether there are any."""
 
     convolve: Convolve
+    correlate: Convolve
     reduce: Callable[..., FloatArray]
     diagonals: Callable[[FloatArray], FloatArray]
 
 
-SUM = Algebra(convolve, np.add.reduce, sum_diagonals)
-MAX = Algebra(convolve_max, np.maximum.reduce, max_diagonals)
+def _any_convolve(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
+    return (convolve(a, b, span) > 0.5).astype(np.float64)
+
+
+def _any_correlate(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
+    return (correlate(a, b, span) > 0.5).astype(np.float64)
+
+
+SUM = Algebra(convolve, correlate, np.add.reduce, sum_diagonals)
+MAX = Algebra(convolve_max, correlate, np.maximum.reduce, max_diagonals)
+ANY = Algebra(_any_convolve, _any_correlate, np.maximum.reduce, max_diagonals)
+"""What is possible at all, as zeros and ones: nothing can underflow."""
 
 
 @dataclass(slots=True)
@@ -103,18 +116,31 @@ class Tree:
         self.chains: list[Chain] = [self._chain(link) for link in plan.links]
         if sum([one.work for one in self.chains]) > MOST_WORK:
             raise TooWide
-        # No product of this many weights can leave the range of doubles: then nothing needs to be scaled.
-        smallest = np.minimum.reduce(np.concatenate(weights))
-        self.tame = bool(smallest > 0) and math.log2(smallest) * len(weights) > -900 and len(weights) < 200
+        # Every number on the way is a sum of products of weights, one a cell: not below the product of the smallest, and,
+        # if none exceeds 1, not above the product of the windows' sizes. Mostly nothing needs to be scaled.
+        everything = np.concatenate(weights)
+        smallest, largest = np.minimum.reduce(everything), np.maximum.reduce(everything)
+        self.sizes = math.prod([one.size for one in weights])
+        self.tame = bool(smallest > 0 and largest <= 1) and (
+            math.log2(smallest) * len(weights) > -900 and self.sizes.bit_length() < 900
+        )
 
     def solve(self, top: int) -> Answer:
         """Return the number of solutions, every cell's distribution, and the `top` best solutions."""
         local = [self._local(n) for n in range(len(self.plan.nodes))]
         up = self.upward(local, SUM)
         self.evidence = self._evidence(up)
+        if self.evidence[0] == 0:
+            raise Impossible if not self._is_possible(local) else TooWide
         marginals = self._marginals(local, up)
         best = best_solutions(self, self.upward(local, MAX), self.evidence, top) if top else ()
-        return Answer(count_solutions(self, local), marginals, best)
+        return Answer(self._count(local), marginals, best)
+
+    def _count(self, local: list[FloatArray]) -> int | None:
+        """Return how many solutions there are; None where counting them would take too long."""
+        work = sum([one.work for one in self.chains])
+        # Every 20 bits or so of the count are one more pass.
+        return None if work * (1 + self.sizes.bit_length() // 20) > MOST_COUNTING else count_solutions(self, local)
 
     def _evidence(self, up: Pass) -> tuple[float, int]:
         """Return the weight of all solutions together, as a mantissa and a power of two."""
@@ -122,9 +148,23 @@ class Tree:
         for root in self.plan.roots:
             mantissa, shift = math.frexp(mantissa * np.add.reduce(up.belief[root], axis=None))
             exponent += shift
-        if mantissa == 0:
-            raise Impossible
         return mantissa, exponent
+
+    def _is_possible(self, local: list[FloatArray]) -> bool:
+        """Say whether there is a solution at all, however small its weight."""
+        belief = self.upward([np.sign(array) for array in local], ANY).belief
+        return all(belief[root].any() for root in self.plan.roots)
+
+    def support(self) -> list[tuple[int, int]]:
+        """Return the least and the greatest value that each cell has in any solution, holes and all."""
+        local = [np.sign(self._local(n)) for n in range(len(self.plan.nodes))]
+        beliefs = self._beliefs(local, self.upward(local, ANY), ANY)
+        ends = []
+        for cell, low in enumerate(self.lows):
+            n, layer = self.plan.home[cell]
+            there = np.flatnonzero(self.layer(beliefs[n], End(n, layer, 1), ANY))
+            ends.append((low + int(there[0]), low + int(there[-1])))
+        return ends
 
     # -- one pass up -------------------------------------------------------------------------------------------------
 
@@ -133,6 +173,8 @@ class Tree:
         belief = list(local)
         links = self.plan.links
         result = Pass([[]] * len(links), [[]] * len(links), [local[0]] * len(links), belief, 0)
+        if not self.tame:
+            belief[:] = [_scaled(array, result) for array in local]
         combine, tame = algebra.convolve, self.tame
         for i in range(len(links) - 1, -1, -1):
             spans = self.chains[i]
@@ -141,61 +183,57 @@ class Tree:
             partial = [current]
             for j in range(1, len(arrays)):
                 current = combine(current, arrays[j], spans.forward[j])
-                if not (tame or j % SCALE_EVERY):
-                    current = self._scaled(current, result)
+                if not tame:
+                    current = _scaled(current, result)
                 partial.append(current)
-            message = current if tame else self._scaled(current, result)
-            result.arrays[i], result.partial[i], result.messages[i] = arrays, partial, message
+            result.arrays[i], result.partial[i], result.messages[i] = arrays, partial, current
             parent = links[i].parent
-            belief[parent.node] = belief[parent.node] * (message if parent.plain else self.onto(message, parent))
+            known = belief[parent.node] * (current if parent.plain else self.onto(current, parent))
+            belief[parent.node] = known if tame else _scaled(known, result)
         return result
-
-    @staticmethod
-    def _scaled(array: FloatArray, result: Pass) -> FloatArray:
-        """Keep numbers near 1, by a power of two so that no digit is lost."""
-        largest = array.max()
-        if largest == 0:
-            raise Impossible
-        exponent = math.frexp(largest)[1]
-        if -64 < exponent < 64:
-            return array
-        result.exponent += exponent
-        scaled: FloatArray = np.ldexp(array, -exponent)
-        return scaled
 
     # -- one pass down -----------------------------------------------------------------------------------------------
 
     def _marginals(self, local: list[FloatArray], up: Pass) -> tuple[Marginal, ...]:
-        """Send messages from the roots to the leaves, and normalise every cell's belief."""
-        plan, tame = self.plan, self.tame
+        """Return every cell's distribution."""
+        beliefs = self._beliefs(local, up, SUM)
+        return tuple([self._marginal(cell, beliefs) for cell in range(len(self.lows))])
+
+    def _beliefs(self, local: list[FloatArray], up: Pass, algebra: Algebra) -> list[FloatArray]:
+        """Send messages from the roots to the leaves, and return what is then known of every node."""
+        plan, tame, combine = self.plan, self.tame, algebra.correlate
         above: list[FloatArray | None] = [None] * len(plan.nodes)
         for i, link in enumerate(plan.links):
-            known = self._without(i, link.parent, local, up, above)
+            known = self._without(i, link.parent, local, up, above, algebra)
             arrays, partial, spans, order = up.arrays[i], up.partial[i], self.chains[i], self.order[i]
             for j in range(len(arrays) - 1, -1, -1):
                 if not tame:
-                    known = known / known.max()
+                    known = _scaled(known)
                 end = order[j]
                 if j:
-                    message = correlate(known, partial[j - 1], spans.child[j])
-                    known = correlate(known, arrays[j], spans.backward[j])
+                    message = combine(known, partial[j - 1], spans.child[j])
+                    known = combine(known, arrays[j], spans.backward[j])
                 else:
                     message = fit(known, spans.child[0])
+                if not tame:
+                    message = _scaled(message)
                 above[end.node] = message if end.plain else self.onto(flip(message) if end.sign < 0 else message, end)
-        beliefs = [b if a is None else b * a for b, a in zip(up.belief, above, strict=True)]
-        return tuple([self._marginal(cell, beliefs) for cell in range(len(self.lows))])
+        return [b if a is None else b * a for b, a in zip(up.belief, above, strict=True)]
 
-    def _without(self, i: int, parent: End, local: list[FloatArray], up: Pass, above: list[FloatArray | None]) -> FloatArray:
+    def _without(
+        self, i: int, parent: End, local: list[FloatArray], up: Pass, above: list[FloatArray | None], algebra: Algebra
+    ) -> FloatArray:
         """Return what is known of a link's parent from everywhere but the link itself."""
         n = parent.node
-        known = local[n]
+        known = local[n] if self.tame else _scaled(local[n])
         from_above = above[n]
         if from_above is not None:
             known = known * from_above
         for other in self.plan.below[n]:
             if other != i:
                 known = known * self.onto(up.messages[other], self.plan.links[other].parent)
-        return known if parent.plain else self.layer(known, parent, SUM)
+                known = known if self.tame else _scaled(known)
+        return known if parent.plain else self.layer(known, parent, algebra)
 
     def _marginal(self, cell: int, beliefs: list[FloatArray]) -> Marginal:
         if self.weights[cell].size == 1:
@@ -289,3 +327,14 @@ class Tree:
     def _box(self, n: int) -> tuple[tuple[int, int], tuple[int, int]]:
         _, first, second = self.plan.nodes[n].cells
         return (self.lows[first], self.lows[second]), (self.highs[first], self.highs[second])
+
+
+def _scaled(array: FloatArray, result: Pass | None = None) -> FloatArray:
+    """Bring the largest number to between 1 and 2, by a power of two so that no digit is lost; the pass keeps account."""
+    largest = array.max()
+    exponent = math.frexp(largest)[1] - 1
+    if exponent == 0 or largest == 0:
+        return array
+    if result is not None:
+        result.exponent += exponent
+    return np.asarray(np.ldexp(array, -exponent))

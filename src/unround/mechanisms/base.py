@@ -20,6 +20,9 @@ BoolArray = NDArray[np.bool_]
 HIDDEN = int(np.iinfo(np.int64).min)
 """In arrays of published counts: this one was not published. For a single count, `None` says the same."""
 
+WIDEST = 10_000_000
+"""True counts that a published one may leave possible; more would not fit into memory, and say nothing."""
+
 TAIL = 1e-12
 """Unbounded noise is cut where less than this probability is left outside."""
 
@@ -139,6 +142,8 @@ def window_from(
         raise impossible(published, how)
     published = int(published)
     low = max(0, published - below)
+    if published + above - low > WIDEST:
+        raise InputError(f"{how} leaves more than {WIDEST:,} possible true counts for {published}; that is too many.")
     weights = likelihood(published, np.arange(low, published + above + 1))
     possible = np.flatnonzero(weights)
     if not possible.size:

@@ -10,6 +10,7 @@ import numpy as np
 from unround.errors import InputError
 from unround.mechanisms.base import (
     HIDDEN,
+    WIDEST,
     BoolArray,
     FloatArray,
     IntArray,
@@ -182,6 +183,8 @@ class Suppressed:
     def window(self, published: int | None) -> Window:
         """Return the hidden range, or what the other mechanism leaves outside it."""
         if published is None or published == HIDDEN:
+            if self.high - self.low > WIDEST:
+                raise InputError(f"a hidden count has more than {WIDEST:,} possible values here; that is too many.")
             return Window(self.low, self.high, np.ones(self.high - self.low + 1))
         window = self.then.window(published)
         assert window.high is not None  # only Unpublished leaves it open, and that cannot follow

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from unround.solution import Solution
 
+MOST_PANELS = 60
+"""Cells that are drawn; more would make a picture that nobody can look at."""
+
 FORMATS = (".svg", ".png", ".html")
 
 KINDS = {"given": "#8c8c8c", "proved": "#1b7837", "likely": "#b35806", "open": "#4575b4"}
@@ -22,7 +25,7 @@ def histograms(solution: Solution) -> altair.VConcatChart:
     import altair as alt
 
     panels = []
-    for cell in solution.cells:
+    for cell in solution.cells[:MOST_PANELS]:
         if cell.kind == "given" or not cell.distribution:
             continue
         bars = [{"value": value, "probability": probability} for value, probability in cell.distribution]
@@ -43,7 +46,7 @@ def histograms(solution: Solution) -> altair.VConcatChart:
                 y=alt.Y(
                     "probability:Q",
                     title="probability",
-                    axis=alt.Axis(format=".0%", tickCount=4),
+                    axis=alt.Axis(format=".2~%", tickCount=4),
                     scale=alt.Scale(zero=True, nice=True),
                 ),
                 tooltip=[alt.Tooltip("value:Q", format=","), alt.Tooltip("probability:Q", format=".4f")],
@@ -53,20 +56,27 @@ def histograms(solution: Solution) -> altair.VConcatChart:
     if not panels:
         raise InputError("there is nothing to draw: no cell has a distribution.")
     rows = [alt.hconcat(*panels[i : i + 3], spacing=30) for i in range(0, len(panels), 3)]
+    title = alt.TitleParams(
+        "What the true counts can have been",
+        subtitle="Inferred from published values; not official counts.",
+        anchor="start",
+        offset=16,
+        fontSize=16,
+    )
     chart: altair.VConcatChart = (
-        alt.vconcat(*rows, spacing=25, padding=12)
+        alt.vconcat(*rows, spacing=25, padding=12, title=title)
         .configure_view(strokeOpacity=0)
         .configure_title(fontSize=13, subtitleColor="#666666")
     )
     return chart
 
 
-def check_format(path: Path) -> None:
-    """Raise InputError unless the file's ending names a format that can be drawn."""
+def check_plot(path: Path) -> None:
+    """Raise InputError unless the file's ending names a format that can be drawn, and its folder exists."""
     if path.suffix.lower() not in FORMATS:
-        raise InputError(
-            f"{path} does not end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: choose one of these for the plot."
-        )
+        raise InputError(f"a plot is written as .svg, .png or .html: give the file such a name, not {path.name!r}.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
 def save(chart: altair.VConcatChart, path: Path) -> None:
@@ -77,7 +87,7 @@ def save(chart: altair.VConcatChart, path: Path) -> None:
     InputError
         If the ending is another one, or the file cannot be written.
     """
-    check_format(path)
+    check_plot(path)
     import vl_convert
 
     spec = chart.to_dict()

@@ -1,0 +1,5 @@
+"""`python -m unround` is `unround`."""
+
+from unround.cli import main
+
+main()
