@@ -67,8 +67,8 @@ def reference() -> str:
 
 def pages() -> dict[Path, str]:
     """Return every generated page with the text that it should have."""
-    readme = ROOT / "README.md"
-    return {readme: filled(readme.read_text(encoding="utf-8")), ROOT / "docs" / "cli.md": reference()}
+    shown = [ROOT / "README.md", ROOT / "docs" / "solve.md"]
+    return {page: filled(page.read_text(encoding="utf-8")) for page in shown} | {ROOT / "docs" / "cli.md": reference()}
 
 
 def main() -> None:

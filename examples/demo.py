@@ -25,7 +25,7 @@ def main() -> None:
     show("solve", "48! = 20 + 20 + 20")
     show("solve", "examples/compound.txt", "--top", "3")
     show("solve", "examples/small-town.txt", "--plot", str(page.relative_to(HERE.parent)))
-    print(f"\nOpen {page} to see every cell's histogram.")
+    print(f"\nOpen {page.as_uri()} to see every cell's histogram.")
     print('Try your own numbers: .venv/bin/unround solve "87! = 35 + 45"')
 
 

@@ -318,6 +318,10 @@ def _as_written(
     return (cells[name] for name in order)
 
 
+Typed = tuple[int | None, Mechanism | None]
+"""A bare value as it was typed, marks included: 10 and 10! cannot be the same cell."""
+
+
 class _Unnamed:
     """Names the cells that have none: total, total2 and so on; part1, part2 and so on."""
 
@@ -325,10 +329,10 @@ class _Unnamed:
         self.reader = reader
         self.cells = cells
         self.default = default
-        self.anywhere: set[int | None] = set()
-        self.as_total: set[int | None] = set()
-        self.current: set[int | None] = set()
-        self.current_total: int | None = None
+        self.anywhere: set[Typed] = set()
+        self.as_total: set[Typed] = set()
+        self.current: list[Typed] = []
+        self.has_total = False
         self.totals = 0
         self.parts = 0
 
@@ -344,7 +348,8 @@ class _Unnamed:
         if bare and operand.token.text in self.cells:
             return operand.token.text  # a cell whose name is a number
         published = value.published
-        if published in (self.anywhere if is_total else self.as_total):
+        typed = (published, value.mechanism)
+        if typed in (self.anywhere if is_total else self.as_total):
             raise self.reader.error(
                 f"{published} stands in two sums, and it is not clear whether it is the same cell. Give it a name where it "
                 f"comes first, as in `a: {published}`, and write the name here.",
@@ -352,17 +357,16 @@ class _Unnamed:
             )
         name = self._next(is_total)
         self.cells[name] = _cell(self.reader, name, value, self.default)
-        self.current.add(published)
-        if is_total:
-            self.current_total = published
+        if published is not None:
+            self.current.append(typed)
+            self.has_total |= is_total  # a total is resolved before its parts
         return name
 
     def end_sum(self) -> None:
         """Remember the bare values of the sum that was just read: one that comes again could be the same cell."""
-        self.anywhere |= self.current - {None}
-        if self.current_total is not None:
-            self.as_total.add(self.current_total)
-        self.current, self.current_total = set(), None
+        self.anywhere.update(self.current)
+        self.as_total.update(self.current[: self.has_total])
+        self.current, self.has_total = [], False
 
     def _next(self, is_total: bool) -> str:
         while True:

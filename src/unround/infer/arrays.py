@@ -60,15 +60,21 @@ def flip(array: FloatArray) -> FloatArray:
 
 def convolve(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
     """Return a span of Σ_k a[k] × b[i − k], counted from i = 0."""
-    if a.ndim == 1 and (a.size <= span[1] or a.size * b.size < SMALL):
-        return fit(np.correlate(a, b[::-1], "full"), span)
+    if a.ndim == 1:
+        size, (start, length) = a.size, span
+        if size * b.size < SMALL or size <= length:
+            whole = np.correlate(a, b[::-1], "full")
+            return whole[start : start + length] if 0 <= start <= whole.size - length else fit(whole, span)
     return _valid(fit(a, _padded(span, b)), flip(b))
 
 
 def correlate(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
     """Return a span of Σ_k a[i + k] × b[k], counted from the first i where it is not zero: 1 − len(b)."""
-    if a.ndim == 1 and (a.size <= span[1] or a.size * b.size < SMALL):
-        return fit(np.correlate(a, b, "full"), span)
+    if a.ndim == 1:
+        size, (start, length) = a.size, span
+        if size * b.size < SMALL or size <= length:
+            whole = np.correlate(a, b, "full")
+            return whole[start : start + length] if 0 <= start <= whole.size - length else fit(whole, span)
     return _valid(fit(a, _padded(span, b)), b)
 
 

@@ -46,35 +46,38 @@ class Chain:
 def chain(lows: list[int], highs: list[int], parent_low: int, parent_high: int) -> Chain:
     """Lay out a link of single counts, its children in the order given."""
     last = len(lows) - 1
-    after_low, after_high = sum(lows) - lows[0], sum(highs) - highs[0]
-    least, most = part_low, part_high = lows[0], highs[0]
-    low, high = 0, 0  # the sum of no children
-    result = Chain((0, 0), [(0, 0)], [(0, 0)], [], [], 0)
-    for j in range(last + 1):
-        if j:
-            part_low, part_high = lows[j], highs[j]
-            after_low -= part_low
-            after_high -= part_high
-            least += part_low
-            most += part_high
+    least, most = lows[0], highs[0]
+    after_low, after_high = sum(lows) - least, sum(highs) - most
+    if last:
+        low = max(least, parent_low - after_high)
+        high = min(most, parent_high - after_low)
+    else:
+        low, high = parent_low, parent_high
+    first: Span = (low - least, high - low + 1)
+    forward: list[Span] = [(0, 0)]
+    backward: list[Span] = [(0, 0)]
+    child: list[Span] = [(least - low, most - least + 1)]
+    starts = [low]
+    work = 0
+    for j in range(1, last + 1):
+        part_low, part_high = lows[j], highs[j]
+        after_low -= part_low
+        after_high -= part_high
+        least += part_low
+        most += part_high
         if j < last:
             next_low = least if least > parent_low - after_high else parent_low - after_high
             next_high = most if most < parent_high - after_low else parent_high - after_low
         else:
             next_low, next_high = parent_low, parent_high
-        length = next_high - next_low + 1
-        width = part_high - part_low + 1
-        if j:
-            result.forward.append((next_low - low - part_low, length))
-            result.backward.append((low - next_low + part_high, high - low + 1))
-            result.child.append((part_low - next_low + high, width))
-            result.work += length * width
-        else:
-            result.first = (next_low - part_low, length)
-            result.child.append((part_low - next_low, width))
+        length, width = next_high - next_low + 1, part_high - part_low + 1
+        forward.append((next_low - low - part_low, length))
+        backward.append((low - next_low + part_high, high - low + 1))
+        child.append((part_low - next_low + high, width))
+        starts.append(next_low)
+        work += length * width
         low, high = next_low, next_high
-        result.lows.append(low)
-    return result
+    return Chain(first, forward, backward, child, starts, work)
 
 
 def pair_chain(

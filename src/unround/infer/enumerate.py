@@ -75,13 +75,15 @@ def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int)
     return _sorted(np.array(collect.flat, dtype=np.int64).reshape(collect.count, len(domains)))
 
 
-def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int) -> IntArray | None:
+def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, logic: str | None = None) -> IntArray | None:
     """List all solutions as the paper did: ask Z3 for one, forbid it, and ask again.
 
     Parameters
     ----------
     equations, domains, limit
         As for `cpsat_solutions`.
+    logic : str, optional
+        A logic to confine Z3 to; the paper does not, and neither does the engine. "QF_LIA" is somewhat faster.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int) ->
         import z3
     except ImportError:
         raise InputError('the Z3 engine needs an extra: pip install "unround[z3]".') from None
-    solver = z3.SolverFor("QF_LIA")  # linear arithmetic over whole numbers; faster here than the general solver
+    solver = z3.Solver() if logic is None else z3.SolverFor(logic)
     cells = [z3.Int(f"x{i}") for i in range(len(domains))]
     for cell, window in zip(cells, domains, strict=True):
         solver.add(cell >= window.low)
