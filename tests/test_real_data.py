@@ -51,14 +51,13 @@ def test_canadian_ages_by_sex_are_multiples_of_five_that_can_add_up(areas: pl.Da
     assert impossible == [("48062625", "30 to 34 years"), ("48062625", "35 to 39 years")]
 
 
-def test_an_exact_population_and_its_sexes(areas: pl.DataFrame) -> None:
-    """Ages of one real area under its population: solved, and every proof checks."""
+def test_ages_that_cannot_sum_to_their_population_are_a_clash(areas: pl.DataFrame) -> None:
+    """An area of which the data's own notes say so."""
     row = int(np.flatnonzero(areas["GeoUID"].to_numpy() == "35204599")[0])
     population = int(float(areas["Population"][row]))
     counts = [int(triple(areas, age)[row, 0]) for age in AGES]
     cells = [Cell("population", population, Exact()), *(Cell(a, c, Rounding(5)) for a, c in zip(AGES, counts, strict=True))]
     solution = solve(System(cells, [Sum("population", tuple(AGES))]))
-    # The data's notes say of this area that its ages cannot sum to its population.
     assert not solution.feasible
     assert solution.argument is not None
     assert str(population) in solution.argument

@@ -304,6 +304,17 @@ def test_the_order_of_the_best_survives_probabilities_below_any_double() -> None
     assert set(found.answer.best[0][0]) == {20, 40}
 
 
+def test_bounds_do_not_rest_on_probabilities_too_small_for_doubles() -> None:
+    """A loop, and 31 priors of which one value each is 10^-12 times as likely as the other: both stay possible."""
+    parts = "; ".join(f"p{i}: 20" for i in range(31))
+    loop = "t: 620 = " + " + ".join(f"p{i}" for i in range(31)) + "; u: 40; u = p0 + p1"
+    prior = {f"p{i}": {20: 1.0, 21: 1e-12} for i in range(31)}
+    found = infer(parse(f"{parts}; {loop}"), prior=prior, top=0)
+    assert found.engine == "cutset"
+    assert (set(found.lows[:31]), set(found.highs[:31])) == ({20}, {21})
+    assert (found.lows[31], found.highs[31]) == (620, 624)
+
+
 def test_cells_without_any_sum() -> None:
     found = infer(parse("; ".join(f"a{i}: 20" for i in range(40))), top=0)
     assert found.answer is not None

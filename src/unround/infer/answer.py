@@ -19,6 +19,12 @@ Marginal = tuple[int, FloatArray]
 """A cell's lowest possible value, and the probabilities of that value and those that follow it."""
 
 
+def support_of(marginal: Marginal) -> tuple[int, int]:
+    """Return the least and the greatest value that is not impossible."""
+    there = np.flatnonzero(marginal[1])
+    return marginal[0] + int(there[0]), marginal[0] + int(there[-1])
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What an engine found out about a system that has at least one solution.

@@ -79,10 +79,6 @@ class Bounds:
         """Return bounds that can be tightened without touching these."""
         return Bounds(self.lows.copy(), self.highs.copy(), self.holes)
 
-    def fix(self, cell: int, value: int) -> None:
-        """Suppose that a cell has this value."""
-        self.lows[cell] = self.highs[cell] = value
-
 
 def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) -> bool:
     """Tighten bounds by the sums until nothing changes.

@@ -14,6 +14,7 @@ from itertools import accumulate, combinations
 from unround.errors import InputError, InternalError
 from unround.infer.bounds import Bounds, Equations, propagate
 from unround.infer.enumerate import cpsat_feasible, single_worker
+from unround.infer.plan import is_acyclic
 from unround.mechanisms import Window
 from unround.system import Sum, System
 
@@ -175,8 +176,9 @@ class _Oracle:
         self.spend(cost)
         if not propagate(equations, Bounds.of(domains)):
             return False
-        if not any(window.holes for window in domains) and _is_forest(equations, domains):
-            return True
+        single = frozenset(i for i, window in enumerate(domains) if window.low == window.high)
+        if not any(window.holes for window in domains) and is_acyclic(len(domains), equations, single):
+            return True  # without loops and holes, bounds that propagation leaves are attained
         self.spend(SEARCH_COST * cost)
         return cpsat_feasible(equations, domains)
 
@@ -210,30 +212,6 @@ class _Oracle:
                     return frozenset({total, *largest[:k], self.cells + e})
         whole = self.members([e])
         return None if self.holds(whole) else whole
-
-
-def _is_forest(equations: Equations, domains: Sequence[Window]) -> bool:
-    """Say whether the sums close no loop; then bounds that propagation leaves are attained, unless windows have holes.
-
-    A cell with one value carries nothing from one sum to another, so that no loop goes through it.
-    """
-    root = list(range(len(domains) + len(equations)))
-
-    def find(node: int) -> int:
-        while root[node] != node:
-            root[node] = root[root[node]]
-            node = root[node]
-        return node
-
-    for e, (total, parts) in enumerate(equations):
-        for cell in (total, *parts):
-            if domains[cell].low == domains[cell].high:
-                continue
-            a, b = find(cell), find(len(domains) + e)
-            if a == b:
-                return False
-            root[a] = b
-    return True
 
 
 def _irreducible(oracle: _Oracle, members: Members) -> Members:

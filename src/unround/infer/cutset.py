@@ -52,8 +52,8 @@ def cut_cells(equations: Equations, lows: list[int], highs: list[int]) -> tuple[
 
 def solve_by_cutset(
     equations: Equations, bounds: Bounds, weights: list[FloatArray], cut: list[int], plan: Plan, top: int
-) -> Answer:
-    """Add up the answers of all cases.
+) -> tuple[Answer, list[tuple[int, int]]]:
+    """Add up the answers of all cases; return them with the least and the greatest value of every cell.
 
     Raises
     ------
@@ -64,6 +64,7 @@ def solve_by_cutset(
     solutions: int | None = 0
     mass, exponent = 0.0, 0
     best: list[tuple[tuple[int, ...], float, int]] = []
+    ends: list[tuple[int, int]] = []
     for case in _cases(equations, bounds, cut):
         starts = [low - first for low, first in zip(case.lows, bounds.lows, strict=True)]
         inside = [
@@ -76,6 +77,8 @@ def solve_by_cutset(
         except Impossible:
             continue
         assert answer.marginals is not None
+        there = tree.ends(answer)
+        ends = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(ends, there, strict=True)] if ends else there
         solutions = None if solutions is None or answer.solutions is None else solutions + answer.solutions
         mantissa, shift = tree.evidence
         if mass == 0 or shift > exponent:  # keep the largest case near 1
@@ -91,7 +94,7 @@ def solve_by_cutset(
         raise Impossible
     ranked = tuple((values, math.ldexp(weight / mass, shift - exponent)) for values, weight, shift in best)
     marginals = tuple((low, total / mass) for low, total in zip(bounds.lows, sums, strict=True))
-    return Answer(solutions, marginals, ranked)
+    return Answer(solutions, marginals, ranked), ends
 
 
 def _cases(equations: Equations, bounds: Bounds, cut: list[int]) -> Iterator[Bounds]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unround.errors import InputError
-from unround.infer.answer import Answer, Prior, domains
+from unround.infer.answer import Answer, Prior, domains, support_of
 from unround.infer.bounds import UNBOUNDED, Bounds, propagate
 from unround.infer.cutset import cut_cells, solve_by_cutset
 from unround.infer.plan import is_acyclic, plan_for
@@ -140,7 +140,7 @@ def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: i
     why = "the sums have no loops" if not plan.has_pairs else "one two-way split runs through all sums: pairs have no loops"
     if bounds.holes or plan.has_pairs:
         # Where windows have holes, or sums are implied, a bound may be out of reach although every single sum allows it.
-        ends = _ends(answer) if tree.tame else tree.support()
+        ends = tree.ends(answer)
         lows, highs = [low for low, _ in ends], [high for _, high in ends]
     if unbounded:
         return _open_ended(system, bounds, unbounded, lows, highs, answer, why), ""
@@ -157,13 +157,13 @@ def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top:
     cut, plan = found
     weights = [_cut(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
     try:
-        answer = solve_by_cutset(system.equations, bounds, weights, cut, plan, top)
+        answer, ends = solve_by_cutset(system.equations, bounds, weights, cut, plan, top)
     except TooWide:
         return None
     except Impossible:
         return Inference(False, "cutset", "no combination of the possible values adds up")
     names = ", ".join(system.cells[i].name for i in cut)
-    return _from_answer(answer, "cutset", f"the sums form loops, cut open at {names}")
+    return _answered(answer, ends, "cutset", f"the sums form loops, cut open at {names}")
 
 
 def _open_ended(
@@ -172,32 +172,21 @@ def _open_ended(
     """Put the cells that nothing bounds back in: they have a least value, and no distribution."""
     assert answer.marginals is not None
     marginals = [None if i in unbounded else marginal for i, marginal in enumerate(answer.marginals)]
-    least, most = bounds.copy(), Bounds(lows, highs, {})
-    for i in range(len(lows)):
-        if i not in unbounded:
-            least.lows[i], least.highs[i] = most.lows[i], most.highs[i]
-    propagate(system.equations, least)
+    tight = bounds.copy()
+    for i in set(range(len(lows))) - set(unbounded):
+        tight.lows[i], tight.highs[i] = lows[i], highs[i]
+    propagate(system.equations, tight)
     if not is_acyclic(len(lows), system.equations, frozenset()):
         # Around loops single sums may not say how small such a cell can be.
         from unround.infer.enumerate import cpsat_bounds
 
-        tight = cpsat_bounds(system.equations, system.windows)
-        assert tight is not None
+        searched = cpsat_bounds(system.equations, system.windows)
+        if searched is None:
+            return Inference(False, "cp-sat", "no assignment fits")
         for i in unbounded:
-            least.lows[i] = tight[0][i]
-    ends = tuple(None if i in unbounded else high for i, high in enumerate(least.highs))
-    return Inference(True, "tree", why, tuple(least.lows), ends, Answer(None, tuple(marginals), ()))
-
-
-def _ends(answer: Answer) -> list[tuple[int, int]]:
-    """Return the least and the greatest possible value of every cell, from its distribution."""
-    assert answer.marginals is not None
-    ends = []
-    for marginal in answer.marginals:
-        assert marginal is not None
-        there = np.flatnonzero(marginal[1])
-        ends.append((marginal[0] + int(there[0]), marginal[0] + int(there[-1])))
-    return ends
+            tight.lows[i] = searched[0][i]
+    ends = tuple(None if i in unbounded else high for i, high in enumerate(tight.highs))
+    return Inference(True, "tree", why, tuple(tight.lows), ends, Answer(None, tuple(marginals), ()))
 
 
 def _cut(window: Window, low: int, high: int) -> FloatArray:
@@ -213,7 +202,9 @@ def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
     found = answer(system, prior, top)
     if found is None:
         return Inference(False, "brute", "no assignment fits")
-    return _from_answer(found, "brute", "every assignment was tried, in exact fractions")
+    assert found.marginals is not None
+    ends = [support_of(marginal) for marginal in found.marginals if marginal is not None]
+    return _answered(found, ends, "brute", "every assignment was tried, in exact fractions")
 
 
 def _by_listing(
@@ -235,7 +226,8 @@ def _by_listing(
         if listed is not None:
             if not len(listed):
                 return Inference(False, name, "no assignment fits")
-            return _from_answer(weigh(listed, tight, top), name, f"{reason}; all solutions could be listed")
+            ends = list(zip(listed.min(axis=0).tolist(), listed.max(axis=0).tolist(), strict=True))
+            return _answered(weigh(listed, tight, top), ends, name, f"{reason}; all solutions could be listed")
     if engine == "z3":
         raise InputError(f"there are more than {MOST_LISTED:,} solutions, too many for z3. Use --engine auto.")
     found = cpsat_bounds(equations, tight)
@@ -245,6 +237,5 @@ def _by_listing(
     return Inference(True, name, why, tuple(found[0]), tuple(found[1]))
 
 
-def _from_answer(answer: Answer, engine: str, why: str) -> Inference:
-    ends = _ends(answer)
+def _answered(answer: Answer, ends: list[tuple[int, int]], engine: str, why: str) -> Inference:
     return Inference(True, engine, why, tuple([low for low, _ in ends]), tuple([high for _, high in ends]), answer)

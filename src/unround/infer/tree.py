@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.infer.answer import Answer, Marginal
+from unround.infer.answer import Answer, Marginal, support_of
 from unround.infer.arrays import (
     Convolve,
     Span,
@@ -155,15 +155,23 @@ class Tree:
         belief = self.upward([np.sign(array) for array in local], ANY).belief
         return all(belief[root].any() for root in self.plan.roots)
 
-    def support(self) -> list[tuple[int, int]]:
-        """Return the least and the greatest value that each cell has in any solution, holes and all."""
+    def ends(self, answer: Answer) -> list[tuple[int, int]]:
+        """Return the least and the greatest value that each cell has in any solution, holes and all.
+
+        Where nothing can underflow, a probability is zero only for what is impossible.
+        """
+        if not self.tame or answer.marginals is None:
+            return self._support()
+        return [support_of(marginal) for marginal in answer.marginals if marginal is not None]
+
+    def _support(self) -> list[tuple[int, int]]:
+        """Work the same out in zeros and ones."""
         local = [np.sign(self._local(n)) for n in range(len(self.plan.nodes))]
         beliefs = self._beliefs(local, self.upward(local, ANY), ANY)
         ends = []
         for cell, low in enumerate(self.lows):
             n, layer = self.plan.home[cell]
-            there = np.flatnonzero(self.layer(beliefs[n], End(n, layer, 1), ANY))
-            ends.append((low + int(there[0]), low + int(there[-1])))
+            ends.append(support_of((low, self.layer(beliefs[n], End(n, layer, 1), ANY))))
         return ends
 
     # -- one pass up -------------------------------------------------------------------------------------------------
