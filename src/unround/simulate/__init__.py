@@ -20,7 +20,7 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.simulate.companions import note
 from unround.simulate.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
-from unround.simulate.folder import NOTE, move_out, workshop
+from unround.simulate.folder import NOTE, census_workshop, move_out
 from unround.simulate.geography import plan
 from unround.simulate.profile import ROWS
 from unround.simulate.schema import SEXES, Row, RowSum, Schema, schema
@@ -151,7 +151,7 @@ def simulate(
     table = schema(rows)
     plan(areas, seed)  # complain about the number of areas before anything is written
     layout = f"{format}, zipped" if zip else format
-    with workshop(out, layout) as folder:
+    with census_workshop(out, layout) as folder:
         release, truth = _writer(folder, layout, table, seed), Truth(folder, table)
         done = 0
         try:

@@ -7,10 +7,6 @@ everything else, so that where it stands, all files belong together.
 
 from __future__ import annotations
 
-import os
-import platform
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,38 +14,16 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.simulate.companions import NOTE_TITLE
 from unround.simulate.write import RELEASES, TRUTH
+from unround.workshop import workshop
 
 NOTE = "SIMULATED.txt"
 
 
 @contextmanager
-def workshop(out: Path, layout: str) -> Iterator[Path]:
-    """Lend a hidden folder inside `out`; nothing of it, nor a new `out`, survives a failure.
-
-    Raises
-    ------
-    InputError
-        Where `out` cannot be written, or holds what must not be replaced.
-    """
-    prefix = f".simulate-{platform.node()}-"
-    try:
-        _check(out, layout)
-        made = [folder for folder in (out, *out.parents) if not folder.exists()]
-        out.mkdir(parents=True, exist_ok=True)
-        _sweep(out, prefix)
-        folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=out))
-    except OSError as error:
-        raise InputError(f"cannot write into {out}: {error.strerror or error}. Choose another folder with -o.") from error
-    done = False
-    try:
+def census_workshop(out: Path, layout: str) -> Iterator[Path]:
+    """Lend a hidden folder inside `out`, unless that holds what must not be replaced."""
+    with workshop(out, "simulate", lambda there: _check(there, layout)) as folder:
         yield folder
-        done = True
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if not done:
-            for empty in made:
-                if empty.is_dir() and not any(empty.iterdir()):
-                    empty.rmdir()
 
 
 def move_out(out: Path, note: Path, release: list[Path], truth: Path) -> tuple[Path, tuple[Path, ...], Path]:
@@ -86,24 +60,3 @@ def _simulated(out: Path) -> bool:
 
 def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _sweep(out: Path, prefix: str) -> None:
-    """Remove what runs on this machine left behind when they were killed."""
-    for left in out.iterdir():
-        number = left.name.removeprefix(prefix).split("-")[0]
-        if left.name.startswith(prefix) and number.isdecimal() and not _runs(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    """Whether a process may still run; where there is no harmless way to ask, it may."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True

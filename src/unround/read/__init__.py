@@ -1,0 +1,162 @@
+"""Readers: a file as it was downloaded becomes a Release. One module a format; nothing else in unround parses tables.
+
+Formats, in the order in which a file is tried on them:
+
+- `statcan` (bulk.py): Statistics Canada's bulk files, a line a characteristic and area;
+- `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
+- `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, a line an area;
+- `indicators` (indicators.py): a line an area, columns called `indicator_<ID>`;
+- `first-names` (first_names.py): names with total, men+ and women+;
+- `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
+- `tidy` (tidy.py): any CSV or Parquet, described in a TOML file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from unround.read.source import Source
+    from unround.release import Release
+
+LOOKS: Mapping[str, str] = {
+    "statcan": "a line a characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
+    "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
+    "censusmapper": "a line an area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
+    "indicators": "a line an area, and columns such as indicator_10",
+    "first-names": "a line a first name, with counts of total, men+ and women+",
+    "statsnz": "a line a count: code,name,variable,variable_group,count",
+    "tidy": "any CSV or Parquet with a release.toml that describes it",
+}
+"""What each format looks like, in one line."""
+
+FORMATS: tuple[str, ...] = tuple(LOOKS)
+"""The names of the formats, in the order in which a file is tried on them."""
+
+SIMULATED = "a census that `unround simulate` invented"
+"""The product of every file that such a census came in."""
+
+_MODULES = {"statcan": "bulk"}
+_BESIDE = "release.toml"
+_PARQUET = (".parquet", ".pq")
+
+
+def read(path: str | Path, layout: str = "auto", toml: str | Path | None = None, areas: str | Path | None = None) -> Release:
+    """Open a published table.
+
+    The counts come when `Release.blocks` is gone through: files that may be larger than memory are not read before.
+
+    Parameters
+    ----------
+    path : path
+        The file as downloaded: plain, gzipped or zipped. For a tidy table, the data or the TOML that describes it.
+    layout : str
+        One of `FORMATS`, or "auto" to find out.
+    toml : path, optional
+        The description of a tidy table. One that lies beside the data is found by itself if it is called release.toml
+        and names the data, or is called like the data, whose columns fit no other format.
+    areas : path, optional
+        For Stats NZ's tables, the file that tells which district and region an area lies in.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or fits no format.
+    """
+    release = _read(Path(path), layout, toml, areas)
+    return replace(release, product=SIMULATED) if _is_simulated(Path(path)) else release
+
+
+def _is_simulated(path: Path) -> bool:
+    """Whether a note beside the file says that `unround simulate` wrote it: such counts are nobody's."""
+    try:
+        note = (path.parent / "SIMULATED.txt").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return note.startswith("Simulated:")
+
+
+def _read(path: Path, layout: str, toml: str | Path | None, areas: str | Path | None) -> Release:
+    if layout not in ("auto", *FORMATS):
+        raise InputError(f"There is no format {layout!r}; choose auto, {', '.join(FORMATS)}.")
+    if layout not in ("auto", "tidy") and toml is not None:
+        raise InputError(f"A TOML describes a tidy table, not the format {layout}; leave one of the two away.")
+    if layout == "auto":
+        if toml is not None or path.suffix.lower() == ".toml":
+            layout = "tidy"
+        elif (beside := _described(path)) is not None:
+            layout, toml = "tidy", beside
+        elif path.suffix.lower() in _PARQUET:
+            layout = "tidy"
+    if layout == "tidy":
+        return _tidy(path, None if toml is None else Path(toml))
+
+    from unround.read.source import Source
+
+    source = Source(path)
+    if layout == "auto":
+        layout = _detect(source)
+        if layout == "tidy":
+            return _tidy(path, None)
+    elif not _module(layout).matches(source.head(), source.name):
+        raise InputError(f"{path} is not in the format {layout}, which is {LOOKS[layout]}; {_seen(source)}")
+    if areas is not None and layout != "statsnz":
+        raise InputError(
+            f"A file of areas goes with Stats NZ's tables, but {path} is in the format {layout}; leave it away."
+        )
+    more = {} if areas is None else {"areas": Path(areas)}
+    release: Release = _module(layout).load(source, **more)
+    return release
+
+
+def _module(layout: str) -> ModuleType:
+    return import_module(f"unround.read.{_MODULES.get(layout, layout.replace('-', '_'))}")
+
+
+def _tidy(path: Path, toml: Path | None) -> Release:
+    release: Release = _module("tidy").load(path, toml)
+    return release
+
+
+def _described(path: Path) -> Path | None:
+    """Return the release.toml beside a file, if it is there and names this file as its data."""
+    beside = path.with_name(_BESIDE)
+    if not beside.is_file():
+        return None
+    text = beside.read_text(encoding="utf-8", errors="replace")
+    try:
+        data = tomllib.loads(text).get("data")
+    except tomllib.TOMLDecodeError:
+        # It may be about something else; if it seems to be about this file, its faults are to be told.
+        return beside if path.name in text else None
+    return beside if isinstance(data, str) and (beside.parent / data).resolve() == path.resolve() else None
+
+
+def _detect(source: Source) -> str:
+    """Find the format by the head of the file."""
+    head, name = source.head(), source.name
+    for layout in FORMATS:
+        if _module(layout).matches(head, name):
+            return layout
+    if _module("tidy").companion(source.path) is not None:
+        return "tidy"
+    known = "\n".join(f"  {layout:13} {looks}" for layout, looks in LOOKS.items())
+    raise InputError(f"{source.path} fits no format that unround knows; {_seen(source)}\nThe formats are:\n{known}")
+
+
+def _seen(source: Source) -> str:
+    """Say what the head looks like, and what may be wrong with it."""
+    from unround.read.source import called
+
+    lines = [line for line in source.head().splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    shown = first if len(first) <= 120 else first[:119] + "…"
+    return f"its first line, parted by {called(source.delimiter)}s, is\n    {shown}"

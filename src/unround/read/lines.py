@@ -1,0 +1,92 @@
+"""Lines: the characteristics of a Canadian profile, their indentation, the tables that they stand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unround.release import Column, Proposal
+
+FIRST = "Population and dwellings"
+"""What Statistics Canada calls the lines above the first "Total - …"."""
+
+_HEAD = re.compile(r"total\b", re.IGNORECASE)
+_PEOPLE = re.compile(r"total - age groups? of the population\b.*|total - age\b.*", re.IGNORECASE)
+# One private household lives in every occupied private dwelling. Estimates from the 25 % sample differ from the full count.
+_HOUSEHOLDS = re.compile(
+    r"total - (?:occupied private dwellings by\b|private households by\b|household type\b"
+    r"|household (?:total|after-tax) income groups\b.* for private households\b)(?!.*25% sample).*",
+    re.IGNORECASE,
+)
+_OCCUPIED = "private dwellings occupied by usual residents"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One characteristic: its number, its label without blanks around it, and how far that is indented, in levels."""
+
+    id: int
+    label: str
+    depth: int
+
+    @classmethod
+    def of(cls, number: int, text: str) -> Line:
+        """Read a label that is indented by two blanks a level.
+
+        Examples
+        --------
+        >>> Line.of(10, "    0 to 4 years")
+        Line(id=10, label='0 to 4 years', depth=2)
+        """
+        label = text.strip()
+        return cls(number, label, (len(text) - len(text.lstrip())) // 2)
+
+
+def blocks_of(lines: Sequence[Line]) -> list[str]:
+    """Return, for every line, the table that it stands in: the label of the nearest "Total …" with lines below it.
+
+    A line that is not indented and heads nothing stands in no table, except those at the very beginning.
+
+    Examples
+    --------
+    >>> texts = ["Population, 2021", "Total - Age groups", "  0 to 14 years", "Number of persons in private households"]
+    >>> blocks_of([Line.of(at, text) for at, text in enumerate(texts)])
+    ['Population and dwellings', 'Total - Age groups', 'Total - Age groups', '']
+    """
+    blocks, now, begun = [], FIRST, False
+    for at, line in enumerate(lines):
+        if line.depth == 0:
+            heads = at + 1 < len(lines) and lines[at + 1].depth > 0
+            if heads and _HEAD.match(line.label):
+                now, begun = line.label, True
+            elif begun:
+                now = ""
+        blocks.append(now)
+    return blocks
+
+
+def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
+    """Propose that tables count the same people or households as the lines that are published as they are.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        Of the whole profile.
+    year : str
+        Of the census, for profiles give the population of the one before too.
+
+    Examples
+    --------
+    >>> labels = ["Population, 2021", "Total - Age groups of the population - 100% data"]
+    >>> universes([Column(str(at), (str(at), "total"), label) for at, label in enumerate(labels)], "2021")
+    [Proposal(total=0, parts=(1,), origin='universe')]
+    """
+    whole = [(at, column) for at, column in enumerate(columns) if column.codes[-1] == "total" and column.depth == 0]
+    found = []
+    for label, pattern in ((f"population, {year}", _PEOPLE), (_OCCUPIED, _HOUSEHOLDS)):
+        known = next((at for at, column in whole if column.label.lower() == label), None)
+        if known is not None:
+            alike = (at for at, column in whole if at != known and pattern.fullmatch(column.label))
+            found += [Proposal(known, (at,), "universe") for at in alike]
+    return found

@@ -1,0 +1,215 @@
+"""Scanning: one pass over the bytes of a bulk file that finds areas, IDs and counts, at the speed of memory.
+
+It reads what nearly every cell is: a plain whole number, or nothing beside a well-known sign. Everything else (decimals,
+padding, `1e+06`, signs inside cells) is handed back by its place, for `symbols` to read: what a cell means is decided in
+one module only.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
+
+NO_ID = -1
+"""In place of an ID that is no plain number."""
+SHORT = -2
+"""In place of the ID of a line that lacks fields."""
+PLAIN_DIGITS = 9
+"""Numbers of so many digits fit a count."""
+
+_QUOTE, _LINE_END, _RETURN, _NOUGHT, _NINE, _MINUS = (ord(character) for character in '"\n\r09-')
+_POINT, _X = ord("."), ord("x")
+
+
+class Where(NamedTuple):
+    """Where the fields are, counted from 0. Lines begin with what describes the area, up to the ID."""
+
+    delimiter: int
+    region: int
+    id: int
+    cells: Places
+    symbols: Places
+    """The sign of each cell; -1 for none."""
+    last: int
+    """The last of all these."""
+
+
+class Found(NamedTuple):
+    """Arrays to fill, with room for every line."""
+
+    ids: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    begins: Places
+    """The lines with which areas begin."""
+    starts: Places
+    """Where in the text those lines start."""
+    odd: Places
+    """Cells left to be read closely: line, sex, from and to of the cell, from and to of its sign."""
+
+
+@njit(nogil=True, cache=True)
+def _until(text: Bytes, at: int, delimiter: int) -> int:
+    """Return where the next delimiter or line end is."""
+    rest = text[at:]  # whose places cannot be negative, which the compiler knows and saves a check a byte
+    for offset in range(len(rest)):
+        if rest[offset] == delimiter or rest[offset] == _LINE_END:
+            return at + offset
+    return len(text) - 1
+
+
+@njit(nogil=True, cache=True)
+def _quote(text: Bytes, at: int) -> int:
+    """Return where the next quote is."""
+    rest = text[at:]
+    for offset in range(len(rest)):
+        if rest[offset] == _QUOTE:
+            return at + offset
+    return len(text) - 1
+
+
+@njit(nogil=True, cache=True)
+def _field(text: Bytes, at: int, delimiter: int) -> tuple[int, int, int]:
+    """Return from and to of the field at a place, without quotes around it, and where its delimiter or line end is."""
+    if text[at] != _QUOTE:
+        begin = at
+        at = _until(text, at, delimiter)
+        end = at
+        if end > begin and text[end - 1] == _RETURN and text[at] == _LINE_END:
+            end -= 1
+        return begin, end, at
+    begin = at + 1
+    at = begin
+    last = len(text) - 1  # which is a line end
+    while True:
+        at = min(_quote(text, at), last)
+        if at == last or text[at + 1] != _QUOTE:
+            break
+        at += 2  # a doubled quote stands for one
+    return begin, at, _until(text, at, delimiter)
+
+
+@njit(nogil=True, cache=True)
+def _digits(text: Bytes, begin: int, end: int) -> int:
+    """Return the plain number between two places, or -1 where there is none."""
+    if not 0 < end - begin <= PLAIN_DIGITS:
+        return -1
+    number = 0
+    for at in range(begin, end):
+        digit = int(text[at]) - _NOUGHT
+        if digit < 0 or digit > _NINE - _NOUGHT:
+            return -1
+        number = number * 10 + digit
+    return number
+
+
+@njit(nogil=True, cache=True)
+def _alike(text: Bytes, one: int, other: int, length: int) -> bool:
+    """Say whether two stretches of text are the same."""
+    first, second = text[one : one + length], text[other : other + length]
+    differ = np.uint8(0)
+    for offset in range(len(first)):  # to the end, whatever comes: so the compiler takes many bytes at once
+        differ |= first[offset] ^ second[offset]
+    return bool(differ == 0)
+
+
+@njit(nogil=True, cache=True)
+def _cell(text: Bytes, begin: int, end: int, sign: int, sign_end: int) -> tuple[int, bool]:
+    """Read a cell and the sign beside it; False where that takes a closer look."""
+    signs = sign_end - sign
+    if begin < end:
+        if signs:
+            return 0, False
+        negative = text[begin] == _MINUS
+        number = _digits(text, begin + 1 if negative else begin, end)
+        return (-number if negative else number), number >= 0
+    if signs == 0:
+        return NOT_AVAILABLE, True
+    if signs == 1:
+        return SUPPRESSED, text[sign] == _X
+    for at in range(sign, sign_end):
+        if text[at] != _POINT:
+            return 0, False
+    return (NOT_APPLICABLE if signs == 3 else NOT_AVAILABLE), signs <= 3
+
+
+@njit(nogil=True, cache=True)
+def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: Found) -> tuple[int, int, int]:
+    """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
+
+    Parameters
+    ----------
+    text : array of bytes
+        In any encoding that keeps ASCII as it is.
+    where : Where
+        The fields to read.
+    counted : array of bool
+        By ID: whether to read the cells of such lines at all. Those of IDs beyond it are read.
+    found : Found
+        Filled.
+
+    Returns
+    -------
+    lines, areas, odd cells : int
+        How many were found.
+    """
+    size = len(text)
+    place = np.zeros((where.last + 1, 2), dtype=np.int64)
+    lines, areas, odds = 0, 0, 0
+    before, length = 0, 0  # where the line before starts, and how long what describes its area is
+    region, region_end = 0, -1
+    at = 0
+    while at < size:
+        start = at
+        if text[at] == _LINE_END or (text[at] == _RETURN and text[at + 1] == _LINE_END):
+            at += 1 if text[at] == _LINE_END else 2
+            continue
+        field = 0
+        # Nearly every line describes the same area as the line before, in the very same bytes: no need to read them.
+        if length and start + length < size and _alike(text, before, start, length):
+            field, at = where.id, start + length
+        read_head = field == 0
+        while field <= where.last:
+            begin, end, at = _field(text, at, where.delimiter)
+            place[field, 0] = begin
+            place[field, 1] = end
+            field += 1
+            if text[at] == _LINE_END:
+                break
+            at += 1
+            if field == where.id:
+                before, length = start, at - start
+        short = field <= where.last
+        at = _until(text, at, _LINE_END) + 1
+
+        if read_head:
+            begin, end = place[where.region, 0], place[where.region, 1]
+            if end - begin != region_end - region or not _alike(text, begin, region, end - begin):
+                found.begins[areas] = lines
+                found.starts[areas] = start
+                areas += 1
+            region, region_end = begin, end
+        number = SHORT if short else _digits(text, place[where.id, 0], place[where.id, 1])
+        found.ids[lines] = number
+        if number >= 0 and (number >= len(counted) or counted[number]):
+            for sex in range(len(where.cells)):
+                begin, end = place[where.cells[sex], 0], place[where.cells[sex], 1]
+                sign, sign_end = 0, 0
+                if where.symbols[sex] >= 0:
+                    sign, sign_end = place[where.symbols[sex], 0], place[where.symbols[sex], 1]
+                count, plain = _cell(text, begin, end, sign, sign_end)
+                if plain:
+                    found.counts[lines, sex] = count
+                else:
+                    row = found.odd[odds]
+                    row[0], row[1], row[2], row[3], row[4], row[5] = lines, sex, begin, end, sign, sign_end
+                    odds += 1
+        lines += 1
+    return lines, areas, odds

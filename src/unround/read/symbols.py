@@ -1,0 +1,176 @@
+"""Symbols: cells as they stand in a file, numbers and signs such as `x` and `..`, become counts and codes.
+
+Suppressed, not applicable, not available and zero are four different things, and stay so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.release import ABSENT, LARGEST, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, UNRELIABLE
+
+SIGNS: Mapping[str, int] = {
+    "x": SUPPRESSED,
+    "c": SUPPRESSED,
+    "..c": SUPPRESSED,
+    "[c]": SUPPRESSED,
+    "s": SUPPRESSED,
+    "*": SUPPRESSED,
+    "suppressed": SUPPRESSED,
+    "confidential": SUPPRESSED,
+    "...": NOT_APPLICABLE,
+    "…": NOT_APPLICABLE,
+    "[z]": NOT_APPLICABLE,
+    "not applicable": NOT_APPLICABLE,
+    "..": NOT_AVAILABLE,
+    "na": NOT_AVAILABLE,
+    "n/a": NOT_AVAILABLE,
+    "nan": NOT_AVAILABLE,
+    "null": NOT_AVAILABLE,
+    "none": NOT_AVAILABLE,
+    "[x]": NOT_AVAILABLE,
+    "not available": NOT_AVAILABLE,
+    # Some agencies write a dash for nought, others for nothing known: it is not taken for a count.
+    "-": NOT_AVAILABLE,
+    "–": NOT_AVAILABLE,
+    "f": UNRELIABLE,
+}
+"""What stands in place of a count, in lower case, and what it means."""
+
+_PADDING = " \t\r\n\u00a0\u202f\"'"
+_GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f][0-9]{3})+)(?:\\.[0-9]*)?$"
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+
+
+def as_counts(
+    text: pl.Series, symbol: pl.Series | None = None, blank: int = NOT_AVAILABLE
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Turn cells into counts, with the codes of `release` for what is no count.
+
+    Numbers may be padded, quoted, signed, grouped in threes (`1,234` or `1 234`) or written as `1e+06`; `12.0` is a whole
+    number. Negative ones stay: noise makes them. Text that is neither number nor sign, a number with a fraction and one
+    beyond `LARGEST` are `UNREADABLE`.
+
+    Signs such as `E` (use with caution) and `r` (revised) in `symbol` leave a count as it is. One that says there is no
+    count decides where the cell is empty or 0, which some files put there to fill the place. Any other number beside it
+    is a contradiction, hence `UNREADABLE`: neither is to be trusted.
+
+    Parameters
+    ----------
+    text : Series
+        The cells: strings, or numbers where the file has been parsed already.
+    symbol : Series of strings, optional
+        The column of signs beside them.
+    blank : int
+        What an empty cell without a sign means.
+
+    Returns
+    -------
+    counts : array of int32
+    decimals : array of bool
+        Which cells show a decimal point or have a fraction: a column with many is no column of counts. Numbers that
+        come parsed show only their fraction.
+
+    Examples
+    --------
+    >>> counts, decimals = as_counts(pl.Series([" 1,235", "4.5", "7.0", "1e+06"]))
+    >>> counts.tolist()[0], counts.tolist()[2:], decimals.tolist()
+    (1235, [7, 1000000], [False, True, True, False])
+    """
+    if text.dtype == pl.String:
+        counts, decimals = _from_text(text, blank)
+    else:
+        counts, decimals = _from_numbers(text, blank)
+    if symbol is not None:
+        _apply(symbol, counts, text)
+    return counts, decimals
+
+
+def _from_text(text: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    plain = text.cast(pl.Int32, strict=False)
+    # Nearly every cell is a plain number or empty; only what is left over is looked at closely.
+    left = (plain.is_null() & (text != "").fill_null(False)) | _beyond(plain)
+    counts = plain.fill_null(blank).to_numpy(writable=True)
+    decimals = np.zeros(len(text), dtype=bool)
+    if left.any():
+        at = left.arg_true()
+        cells = text.gather(at)
+        distinct = cells.unique()
+        known, shown = _closely(distinct, blank)
+        place = cells.to_frame("cell").join(
+            pl.DataFrame({"cell": distinct, "count": known, "shown": shown}), on="cell", how="left", maintain_order="left"
+        )
+        counts[at.to_numpy()] = place["count"].to_numpy()
+        decimals[at.to_numpy()] = place["shown"].to_numpy()
+    return counts, decimals
+
+
+def _beyond(numbers: pl.Series) -> pl.Series:
+    """Say which whole numbers are too large for a count. The lowest ones have no absolute value."""
+    return ((numbers > LARGEST) | (numbers < -LARGEST)).fill_null(False)
+
+
+def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Read cells that are no plain numbers."""
+    bare = cells.str.replace_all("−", "-", literal=True).str.strip_chars(_PADDING)
+    sign = bare.str.to_lowercase().replace_strict(dict(SIGNS), default=None, return_dtype=pl.Int32)
+    grouped = bare.str.contains(_GROUPED)
+    joined = bare.str.replace_all("[, \u00a0\u202f]", "").zip_with(grouped, bare)
+    # A cast alone would take "inf" for a number.
+    number = joined.str.contains(_NUMBER)
+    value = joined.cast(pl.Float64, strict=False).set(~number, None)
+    whole, fraction = _whole(value)
+    counts = whole.copy()
+    counts[value.is_null().to_numpy()] = UNREADABLE
+    signs = sign.is_not_null().to_numpy()
+    counts[signs] = sign.drop_nulls().to_numpy()
+    counts[(bare == "").to_numpy()] = blank
+    point = (bare.str.contains(".", literal=True) & ~bare.str.contains("(?i)e")).to_numpy()
+    return counts, number.to_numpy() & (point | fraction)
+
+
+def _whole(value: pl.Series) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Return floating numbers as counts, UNREADABLE where they are none, and which have a fraction."""
+    numbers = value.fill_null(0.0).fill_nan(0.0).to_numpy()
+    fraction = numbers != np.trunc(numbers)
+    bad = fraction | (np.abs(numbers) > LARGEST)
+    return np.where(bad, UNREADABLE, np.where(bad, 0, numbers).astype(np.int32)).astype(np.int32), fraction
+
+
+def _from_numbers(numbers: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    if numbers.dtype == pl.Null:
+        return np.full(len(numbers), blank, dtype=np.int32), np.zeros(len(numbers), dtype=bool)
+    if numbers.dtype.is_integer():
+        whole = numbers.cast(pl.Int64, strict=False)
+        beyond = (whole.is_null() & numbers.is_not_null()) | _beyond(whole)
+        counts = whole.fill_null(blank).set(beyond, UNREADABLE).cast(pl.Int32).to_numpy(writable=True)
+        return counts, np.zeros(len(numbers), dtype=bool)
+    value = numbers.cast(pl.Float64).fill_nan(None)
+    counts, fraction = _whole(value)
+    counts[value.is_null().to_numpy()] = blank
+    return counts, fraction
+
+
+def _apply(symbol: pl.Series, counts: NDArray[np.int32], text: pl.Series) -> None:
+    """Let the column of signs have its say on `counts`, in place."""
+    signed = symbol.is_not_null() & (symbol != "")
+    if not signed.any():
+        return
+    at = signed.fill_null(False).arg_true()
+    signs = symbol.gather(at)
+    distinct = signs.unique()
+    bare = distinct.str.strip_chars(_PADDING).str.to_lowercase()
+    # A sign that nobody knows says nothing about the count beside it, and does not stand for one that is not there.
+    meaning = bare.replace_strict(dict(SIGNS), default=0, return_dtype=pl.Int32)
+    said = signs.replace_strict(distinct, meaning, return_dtype=pl.Int32).to_numpy()
+    where = at.to_numpy()
+    cells = text.gather(at)
+    empty = (cells.is_null() | (cells.str.strip_chars(_PADDING) == "")) if cells.dtype == pl.String else cells.is_null()
+    was = counts[where]
+    placeholder = empty.fill_null(True).to_numpy() | (was == 0)
+    now = np.where(placeholder, said, np.where(was > ABSENT, UNREADABLE, was))
+    counts[where] = np.where(said == 0, was, now)

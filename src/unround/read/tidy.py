@@ -1,0 +1,180 @@
+"""Tidy tables: any CSV or Parquet with one row a cell, and a short TOML that says what its columns mean (see `layout`)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from unround.errors import InputError
+from unround.read.cells import assemble
+from unround.read.layout import read_layout
+from unround.read.proposals import by_sex
+from unround.read.rules import AREAS, CHARACTERISTIC, SEX, AxisRule, Layout
+from unround.read.source import Source
+from unround.release import AREA, Release
+
+VALUES = ("published", "true", "count", "value")
+"""What the column of counts is called in a table that needs no TOML."""
+
+_PARQUET = (".parquet", ".pq")
+
+
+def matches(head: str, name: str) -> bool:
+    """Say whether a file is a tidy table, or the TOML of one: by its name, or by the columns that need no TOML.
+
+    Examples
+    --------
+    >>> matches("region,characteristic_id,sex,true", "truth.csv"), matches("GEO,Population", "x.csv"), matches("", "x.toml")
+    (True, False, True)
+    """
+    if name.lower().endswith((".toml", *_PARQUET)):
+        return True
+    first = head.lstrip("\ufeff").partition("\n")[0]
+    delimiter = max(",;\t|", key=first.count)
+    header = next(csv.reader(io.StringIO(first), delimiter=delimiter), [])
+    return guess([column.strip() for column in header]) is not None
+
+
+def companion(path: Path) -> Path | None:
+    """Return the TOML beside a table that describes it, if there is one.
+
+    It is called like the table (survey.toml beside survey.csv.gz), or is a release.toml that names the table as its `data`.
+    A TOML that describes no table, having neither `value` nor `axes`, is about something else. One that cannot be read is
+    returned, for its faults are to be told.
+    """
+    stem = path.name.removesuffix(".gz").removesuffix(".zip")
+    called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
+    for beside in dict.fromkeys((called, release)):
+        if beside == path or not beside.is_file():
+            continue
+        try:
+            about = tomllib.loads(beside.read_text(encoding="utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+            if beside == called:
+                return beside
+            continue
+        named = about.get("data")
+        same = isinstance(named, str) and path.with_name(named) == path
+        if (same or (beside == called and named is None)) and ("value" in about or "axes" in about):
+            return beside
+    return None
+
+
+def load(path: Path, toml: Path | None = None) -> Release:
+    """Read a tidy table.
+
+    Parameters
+    ----------
+    path : Path
+        The table, or a TOML whose `data` names it.
+    toml : Path, optional
+        What describes the table; by default the TOML that is called like it, and beside it. A table with the columns
+        region, characteristic_id, sex and one of published, true, count or value needs none.
+
+    Raises
+    ------
+    InputError
+        Where a file cannot be read, or the TOML does not go with the table.
+    """
+    notes: list[str] = []
+    layout: Layout | None
+    if toml is None and path.suffix.lower() == ".toml":
+        layout = read_layout(path)
+        if layout.data is None:
+            raise InputError(f'{path} does not say which file it describes: add data = "…", or give the table too.')
+        path = layout.data
+    else:
+        if toml is None and (toml := companion(path)) is not None:
+            notes.append(f"What the columns mean is taken from {toml.name}, beside the table.")
+        layout = read_layout(toml) if toml is not None else None
+    table, size, told = _table(path)
+    if layout is None:
+        layout = guess(table.columns)
+        if layout is None:
+            raise InputError(_advice(path, table.columns))
+        release = assemble(table, layout, source=str(path), size=size, notes=told)
+        return replace(release, proposals=tuple(by_sex(release.columns)))
+    return assemble(table, layout, source=str(path), size=size, notes=[*notes, *told])
+
+
+def guess(columns: Sequence[str]) -> Layout | None:
+    """Return the layout of a table whose columns are the conventional ones, or None.
+
+    Examples
+    --------
+    >>> [axis.column for axis in guess(["region", "characteristic_id", "sex", "true"]).axes]
+    ['region', 'characteristic_id', 'sex']
+    """
+    value = [column for column in columns if column in VALUES]
+    characteristic = [column for column in reversed(CHARACTERISTIC) if column in columns]
+    if AREA not in columns or not characteristic or SEX not in columns or len(value) != 1:
+        return None
+    label = characteristic[1] if len(characteristic) > 1 else None
+
+    def there(column: str) -> str | None:
+        return column if column in columns else None
+
+    return Layout(
+        value=value[0],
+        axes=(
+            AxisRule(AREA, AREA, there("region_name"), there("level"), there("parent")),
+            AxisRule(CHARACTERISTIC[0], characteristic[0], label),
+            AxisRule(SEX, SEX),
+        ),
+        where="the columns",
+    )
+
+
+def _table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
+    """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
+    if path.suffix.lower() in _PARQUET or _begins(path) == b"PAR1":
+        try:
+            return pl.read_parquet(path), path.stat().st_size, []
+        except FileNotFoundError:
+            raise InputError(f"There is no file {path}; check its name and folder.") from None
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}); write it again.") from None
+    source = Source(path)
+    text = b"".join(source.chunks())
+    try:
+        table = pl.read_csv(io.BytesIO(text), separator=source.delimiter, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"{path} is no table that can be read ({said}); check its delimiters and quotes.") from None
+    return table.rename({column: column.strip() for column in table.columns}), source.size, source.notes
+
+
+def _begins(path: Path) -> bytes:
+    """Return the first four bytes of a file, if it is one; what is wrong with others, `Source` tells."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def _advice(path: Path, columns: Sequence[str]) -> str:
+    """Say which TOML to write for a table that nothing is known of, by what its columns are called."""
+    value = next((name for name in reversed(columns) if name.lower() in VALUES), columns[-1])
+    axes = [name for name in columns if name != value][:4]
+    area = [name for name in axes if name.lower() in AREAS]
+    lines = [f'value = "{value}"', 'default = "rounding:5"']
+    lines += [line for name in axes for line in (f"[axes.{_bare(name)}]", f'column = "{name}"')]
+    other = next((name for name in reversed(axes) if name not in area), None)
+    if other is not None:
+        lines.append('sums = [{ total = "…", parts = ["…", "…"] }]')
+    shown = "\n".join(f"    {line}" for line in lines)
+    return (
+        f"{path} is a table whose columns ({', '.join(columns)}) are not known here. Describe them in "
+        f"{Path(path.name.removesuffix('.gz')).stem}.toml beside it, such as\n{shown}"
+    )
+
+
+def _bare(name: str) -> str:
+    """Return a key as TOML wants it: bare where that is possible."""
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else f'"{name}"'

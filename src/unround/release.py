@@ -1,0 +1,158 @@
+"""Release: what was published. Counts over areas × columns, which of them are missing and why, and what is known of each.
+
+A file of any layout becomes one integer table: a row for every area (or whatever the counts are counts of), and a column
+for every count that an area can have, such as "0 to 4 years, men". Files may be larger than memory, so that the table
+comes in blocks of areas, and can be gone through more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Counts = NDArray[np.int32]
+Progress = Callable[[int], None]
+"""Is told how many bytes of the file have been read so far."""
+
+LARGEST = 1_000_000_000
+"""The largest count that a release can hold."""
+
+_FIRST = int(np.iinfo(np.int32).min)
+SUPPRESSED = _FIRST
+"""The agency hid this count: it exists, and sums may give it back."""
+NOT_APPLICABLE = _FIRST + 1
+"""There is no such count: sums that would need it do not hold for this area."""
+NOT_AVAILABLE = _FIRST + 2
+"""Nothing is there, for a reason that the file does not give."""
+UNRELIABLE = _FIRST + 3
+"""The agency held it back as too unreliable."""
+UNREADABLE = _FIRST + 4
+"""Something is there that is no count: text, or a number with decimals, in a column of counts."""
+ABSENT = _FIRST + 15
+"""A number up to this one in a table of counts is one of the codes above, not a count."""
+
+WHY_ABSENT: Mapping[int, str] = {
+    SUPPRESSED: "suppressed",
+    NOT_APPLICABLE: "not applicable",
+    NOT_AVAILABLE: "not available",
+    UNRELIABLE: "too unreliable to be published",
+    UNREADABLE: "not a count",
+}
+
+AREA = "region"
+"""What the axis of areas is called in every census layout, and in findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One count that every area can have.
+
+    Parameters
+    ----------
+    key : str
+        Its name in systems, proofs and files, unique within the release: "10", "10/men".
+    codes : tuple of str
+        Its place on every axis but the areas', as in `Release.axes`: ("10", "men").
+    label : str
+        What it counts, without its sex: "0 to 4 years".
+    block : str
+        The table that it stands in: for a profile, the nearest "Total - …" line above; "" where there is none.
+    depth : int
+        How far its label is indented, in levels.
+    mechanism : Mechanism or None
+        How it was published, where the format or the user says so; None where that is to be found out from the data.
+    adjusted : int
+        Published as it is, but by the agency's own words changed by up to so many in areas marked `adjustable`.
+    """
+
+    key: str
+    codes: tuple[str, ...]
+    label: str
+    block: str = ""
+    depth: int = 0
+    mechanism: Mechanism | None = None
+    adjusted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A sum that may hold: a total and its parts, as positions of columns, and who says so.
+
+    `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts) or
+    "file" (the user's word, which is taken unless the counts make it impossible).
+    """
+
+    total: int
+    parts: tuple[int, ...]
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some areas, whole: a frame with a row an area, and their counts.
+
+    The frame's first columns are the axes of `Release.areas`; for a census `region`, `region_name`, `level` (as the file
+    calls it, or ""), `parent` (or null) and `adjustable` (whether exact counts may have been changed a little) follow.
+    """
+
+    areas: pl.DataFrame
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """What was published.
+
+    Parameters
+    ----------
+    source, layout : str
+        The file, and the name of its format.
+    columns : tuple of Column
+        Every column of counts; columns of anything else are not here, but in `left_out`.
+    axes : tuple of str
+        What the codes of a column stand for: ("characteristic_id", "sex") in every census layout.
+    areas : tuple of str
+        The axes of the rows: ("region",), or others in a tidy table.
+    proposals : tuple of Proposal
+        Sums that the layout or the user's file suggests; nothing is believed before it is verified.
+    read : function
+        Goes through the file, and yields blocks; may be called again and again.
+    size : int
+        Of the file, in bytes, for progress bars.
+    product : str or None
+        What to cite, where the format tells: "Statistics Canada, 2021 Census of Population".
+    left_out : mapping
+        What is not counts: by reason (percentages, medians …) the labels.
+    notes : list of str
+        What a user should know about how the file was read. Reading may add to it.
+    """
+
+    source: str
+    layout: str
+    columns: tuple[Column, ...]
+    axes: tuple[str, ...]
+    areas: tuple[str, ...]
+    read: Callable[[Progress], Iterable[Block]]
+    proposals: tuple[Proposal, ...] = ()
+    size: int = 0
+    product: str | None = None
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def blocks(self, progress: Progress = lambda _: None) -> Iterator[Block]:
+        """Go through the areas, block by block."""
+        return iter(self.read(progress))
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Where each column is, by its key."""
+        return {column.key: at for at, column in enumerate(self.columns)}
