@@ -1,0 +1,99 @@
+"""Sums with counts too small to be judged on their own, judged by what is known of others.
+
+If "15 to 64 years" is the sum of its five-year groups for all people, it is so for the men among them: a partition of
+people is one of any of them. And if men and women make the total wherever that can be seen, they do so in rare categories
+too. Small counts are those that matter most to the people in them; leaving them out would look safer than it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from unround.release import Column
+from unround.structure.tally import Result
+from unround.structure.types import Checked
+
+_WITNESSES = 3
+"""A split along an axis needs so many judged examples before it is believed of others."""
+_HOLDING = 0.98
+"""And this share of them must hold."""
+_SURPLUS = 0.02
+"""Parts that exceed their total by this share on average overlap."""
+_LAYOUT = ("indentation", "names", "data")
+
+
+def by_analogy(checked: Sequence[Checked], columns: Sequence[Column]) -> list[Checked]:
+    """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up.
+
+    Parameters
+    ----------
+    checked : sequence of Checked
+        All verdicts.
+    columns : sequence of Column
+        The release's.
+    """
+    keys = [_pattern(one, columns) for one in checked]
+    witnesses = Counter(key for one, key in zip(checked, keys, strict=True) if not one.unjudged)
+    holding = Counter(key for one, key in zip(checked, keys, strict=True) if one.kept)
+    found = []
+    for one, key in zip(checked, keys, strict=True):
+        if one.unjudged and one.areas and key is not None:
+            seen, fine = witnesses[key], holding[key]
+            enough = fine == seen > 0 if key[0] == 0 else fine >= max(_WITNESSES, _HOLDING * seen)
+            if enough:
+                words = f"kept because the same holds in {fine:,} of {seen:,} cases that can be judged"
+                found.append(replace(one, kept=True, why=f"{one.why}; {words}"))
+                continue
+        found.append(one)
+    return found
+
+
+def overlapping(checked: Sequence[Checked], results: Sequence[Result], names: Sequence[str]) -> list[Checked]:
+    """Reject the sums below a total whose parts come to more than it: where people gave several answers, groups overlap.
+
+    In such a table small groups may add up by good luck in nearly every area, and still not be partitions.
+
+    Parameters
+    ----------
+    checked, results : sequence
+        All verdicts, and what they rest on.
+    names : sequence of str
+        The columns' keys.
+    """
+    inside: dict[int, set[int]] = {}
+    holds = {one.total for one in checked if one.kept and len(one.parts) > 1 and one.origin in _LAYOUT}
+    doubtful: dict[int, int] = {}
+    for one, result in zip(checked, results, strict=True):
+        if one.origin in _LAYOUT and len(one.parts) > 1:
+            inside.setdefault(one.total, set()).update(one.parts)
+            if result.fails and one.total not in holds and result.all_mean < -_SURPLUS * result.mean_total:
+                doubtful[one.total] = one.total
+    ahead = list(doubtful)
+    while ahead:
+        above = ahead.pop()
+        for part in inside.get(above, ()):
+            if part in inside and part not in doubtful:
+                doubtful[part] = doubtful[above]
+                ahead.append(part)
+    return [
+        replace(one, kept=False, unjudged=False, why=_overlap(one, names[doubtful[one.total]]))
+        if one.kept and one.origin in _LAYOUT and len(one.parts) > 1 and one.total in doubtful
+        else one
+        for one in checked
+    ]
+
+
+def _overlap(one: Checked, above: str) -> str:
+    return f"lies below {above}, whose parts come to more than it, so that people are counted in several; here: {one.why}"
+
+
+def _pattern(one: Checked, columns: Sequence[Column]) -> tuple[int, str, tuple[str, ...]] | None:
+    """Return the axis along which a sum adds up, and its codes there; None where several codes change at once."""
+    cells = [columns[at].codes for at in (one.total, *one.parts)]
+    changing = [axis for axis in range(len(cells[0])) if len({codes[axis] for codes in cells}) > 1]
+    if len(changing) != 1 or len(cells[0]) < 2 or len(one.parts) < 2:
+        return None
+    (axis,) = changing
+    return axis, cells[0][axis], tuple(sorted(codes[axis] for codes in cells[1:]))

@@ -1,0 +1,277 @@
+"""The structure as a file that a person can read, edit and give back.
+
+Whatever was decided stands in it, with its reason as a comment: mechanisms, sums that are used, sums that are not, repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from unround.errors import InputError
+from unround.mechanisms import Mechanism, mechanism
+from unround.release import Column, Release
+from unround.structure.types import Checked, Name, Overrides, Ruling, Structure
+
+CENSUS_AXES = ("characteristic_id", "sex")
+ORIGINS = ("indentation", "sex", "names", "universe", "data", "file")
+_WIDTH = 120
+
+_HEADER = """\
+# What unround found out about the structure of {source},
+# from {areas:,} areas. Edit it, and give it back with --plan: what stands here is then taken instead of what the
+# counts say. What does not stand here is decided by the counts, so to leave something out, write use = false.
+#
+# mechanisms: how columns were published ({examples} …)
+# sums:       a total and the parts that make it up; use = false for those that are not to be believed.
+#             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
+# repeats:    columns that show the same count; alike = true if also the same published numbers, so that the first
+#             one stands for all, alike = false if the count was rounded anew for each.
+"""
+
+
+def write_plan(structure: Structure, release: Release) -> str:
+    """Return a structure as the text of a TOML file.
+
+    Parameters
+    ----------
+    structure : Structure
+        What was found out.
+    release : Release
+        What it is about.
+    """
+    head = _HEADER.format(source=release.source, areas=structure.areas, examples="exact, rounding:5, sample:5, nearest:3")
+    keys = [column.key for column in structure.columns]
+    pieces = [head, "[structure]\n"]
+    for evidence in structure.how:
+        names = [keys[at] for at in evidence.columns]
+        comment = _comment(f"{evidence.block}: {evidence.why}" if evidence.block else evidence.why)
+        if evidence.mechanism is None:
+            pieces.append(f"{comment}# not audited: {_comment(', '.join(names))[2:]}")
+        else:
+            written = f"mechanism = {_text(evidence.mechanism.name)}\ncolumns = {_list(names)}\n"
+            pieces.append(f"{comment}[[structure.mechanisms]]\n{written}")
+    census = release.axes == CENSUS_AXES
+    for checked in (structure.sums, structure.rejected):
+        pieces += [_sum_entry(group, structure.columns, census) for group in _groups(checked, structure.columns, census)]
+    for repeat in structure.repeats:
+        names = [keys[at] for at in repeat.columns]
+        written = f"use = true\nalike = {_text(repeat.alike)}\ncolumns = {_list(names)}\n"
+        pieces.append(f"{_comment(repeat.why)}[[structure.repeats]]\n{written}")
+    return "\n".join(pieces)
+
+
+def _groups(checked: Sequence[Checked], columns: Sequence[Column], census: bool) -> list[list[Checked]]:
+    """Put sums together that differ in their sex only, or in their characteristic only."""
+    groups: dict[object, list[Checked]] = {}
+    for at, one in enumerate(checked):
+        key: object = at
+        if census:
+            codes = [columns[cell].codes for cell in (one.total, *one.parts)]
+            for axis in (0, 1):
+                if len({code[1 - axis] for code in codes}) == 1:
+                    # Sums by sex are many and alike; each of the others has a reason of its own to be shown.
+                    reason = one.why.split(":")[0] if axis == 1 and not one.kept else ""
+                    key = (axis, tuple(code[axis] for code in codes), one.origin, reason)
+                    break
+        groups.setdefault(key, []).append(one)
+    return list(groups.values())
+
+
+def _sum_entry(group: list[Checked], columns: Sequence[Column], census: bool) -> str:
+    """Write one sum, or several that differ in one code only."""
+    first = group[0]
+    codes = [columns[cell].codes for cell in (first.total, *first.parts)]
+    names = [columns[cell].key for cell in (first.total, *first.parts)]
+    more = ""
+    if census and len(first.parts) > 0:
+        for axis, word in ((0, "sexes"), (1, "characteristics")):
+            if len({code[1 - axis] for code in codes}) == 1 and len({code[axis] for code in codes}) > 1:
+                names = [code[axis] for code in codes]
+                more = f"{word} = {_list([columns[one.total].codes[1 - axis] for one in group])}\n"
+                break
+    labels = f"{columns[first.total].label} ({columns[first.total].block})" if len(group) < 4 else f"{len(group)} sums"
+    lines = [labels, *dict.fromkeys(one.why for one in group[:3])]
+    if len(group) > 3:
+        lines = [f"{len(group)} sums; the first: {first.why}", _summary(group)]
+    comment = "".join(_comment(line) for line in lines)
+    return (
+        f"{comment}[[structure.sums]]\nuse = {_text(first.kept)}\ntotal = {_text(names[0])}\nparts = {_list(names[1:])}\n"
+        f"{more}origin = {_text(first.origin)}\n"
+    )
+
+
+def _summary(group: Sequence[Checked]) -> str:
+    means = [one.mean for one in group]
+    return (
+        f"over all of these the residual averages {min(means):.2f} to {max(means):.2f}, "
+        f"and is impossible in at most {max(one.impossible for one in group):,} areas"
+    )
+
+
+def _text(value: str | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _list(values: Sequence[str]) -> str:
+    line = "[" + ", ".join(map(_text, values)) + "]"
+    if len(line) <= _WIDTH:
+        return line
+    lines, current = list[str](), ""
+    for value in map(_text, values):
+        if len(current) + len(value) > _WIDTH - 6:
+            lines.append(current.rstrip())
+            current = ""
+        current += f"{value}, "
+    return "[\n" + "".join(f"  {line}\n" for line in [*lines, current.rstrip()]) + "]"
+
+
+def _comment(text: str) -> str:
+    # A line end or another control character in a label would end the comment, or the file's being TOML.
+    plain = re.sub(r"[\x00-\x1f\x7f]+", " ", text)
+    return f"# {plain}\n"
+
+
+def read_plan(text: str, where: str = "<plan>") -> Overrides:
+    r"""Read a plan file, as `write_plan` writes it.
+
+    Parameters
+    ----------
+    text : str
+        The file's text.
+    where : str
+        Its name, for errors.
+
+    Raises
+    ------
+    InputError
+        Where it is no TOML, has keys that mean nothing, or values that cannot be.
+
+    Examples
+    --------
+    >>> plan = read_plan('[[structure.sums]]\nuse = false\ntotal = "8"\nparts = ["9", "13", "24"]')
+    >>> plan.sums[0].use, plan.sums[0].parts
+    (False, ('9', '13', '24'))
+    """
+    return _Reader(text, where).read()
+
+
+class _Reader:
+    """Reads one plan file; knows where each of its tables stands."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self._text, self._where = text, where
+        self._lines = text.splitlines()
+
+    def _fail(self, message: str, line: int, key: str = "") -> NoReturn:
+        """Raise an error at a line, or at the line of a key below it."""
+        for at in range(line - 1, len(self._lines)):
+            if at >= line and self._lines[at].lstrip().startswith("[["):
+                break
+            if key and re.match(rf'\s*"?{re.escape(key)}"?\s*=', self._lines[at]):
+                line = at + 1
+                break
+        raise InputError(message, source=self._text, line=line, column=1, where=self._where)
+
+    def _line(self, section: str, number: int) -> int:
+        """Return the line of the heading of a section's entry, counted from 0."""
+        heading = re.compile(rf"\s*\[\[\s*structure\s*\.\s*{section}\s*\]\]")
+        found = [at + 1 for at, line in enumerate(self._lines) if heading.match(line)]
+        return found[number] if number < len(found) else 1
+
+    def read(self) -> Overrides:
+        try:
+            plan = tomllib.loads(self._text)
+        except tomllib.TOMLDecodeError as error:
+            place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+            line, column = (int(place[1]), int(place[2])) if place else (max(1, len(self._lines)), 1)
+            words = re.sub(r"\s*\(at .*\)$", "", str(error))
+            raise InputError(
+                f"this is no TOML: {words}.", source=self._text, line=line, column=column, where=self._where
+            ) from None
+        self._only(plan, ("structure",), 1, "a plan")
+        structure = plan.get("structure")
+        if not isinstance(structure, dict):
+            self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
+        self._only(structure, ("mechanisms", "sums", "repeats"), 1, "[structure]")
+        return Overrides(
+            mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
+            sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
+            repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
+            text=self._text,
+            where=self._where,
+        )
+
+    def _entries(self, structure: Mapping[str, Any], section: str) -> Iterable[tuple[dict[str, Any], int]]:
+        entries = structure.get(section, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            self._fail(f"{section} must be a list of tables: write [[structure.{section}]] over each.", 1, section)
+        return [(entry, self._line(section, number)) for number, entry in enumerate(entries)]
+
+    def _only(self, table: Mapping[str, Any], known: Sequence[str], line: int, what: str) -> None:
+        for key in table:
+            if key not in known:
+                self._fail(f"{key!r} means nothing in {what}: known are {', '.join(known)}.", line, key)
+
+    def _word(self, table: Mapping[str, Any], key: str, line: int, default: str | None = None) -> str:
+        value = table.get(key, default)
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)  # codes are often numbers; people leave the quotes out
+        if not isinstance(value, str):
+            self._fail(f"{key} is needed here, as text in quotes.", line, key)
+        return value
+
+    def _words(self, table: Mapping[str, Any], key: str, line: int, least: int = 1) -> tuple[str, ...]:
+        values = table.get(key)
+        if not isinstance(values, list) or len(values) < least or not all(isinstance(v, str | int) for v in values):
+            self._fail(f'{key} must be a list of at least {least} in quotes, such as ["9", "13"].', line, key)
+        words = tuple(map(str, values))
+        if len(set(words)) < len(words):
+            twice = next(word for word in words if words.count(word) > 1)
+            self._fail(f"{key} lists {twice!r} twice.", line, key)
+        return words
+
+    def _yes(self, table: Mapping[str, Any], key: str, line: int, default: bool | None) -> bool:
+        value = table.get(key, default)
+        if not isinstance(value, bool):
+            self._fail(f"{key} must be true or false.", line, key)
+        return value
+
+    def _mechanism(self, entry: dict[str, Any], line: int) -> tuple[Mechanism, tuple[str, ...], int]:
+        self._only(entry, ("mechanism", "columns"), line, "[[structure.mechanisms]]")
+        try:
+            kind = mechanism(self._word(entry, "mechanism", line))
+        except InputError as error:
+            self._fail(error.message, line, "mechanism")
+        return kind, self._words(entry, "columns", line), line
+
+    def _sums(self, entry: dict[str, Any], line: int) -> list[Ruling]:
+        known = ("use", "total", "parts", "sexes", "characteristics", "origin")
+        self._only(entry, known, line, "[[structure.sums]]")
+        use = self._yes(entry, "use", line, True)
+        total, parts = self._word(entry, "total", line), self._words(entry, "parts", line)
+        origin = self._word(entry, "origin", line, "file")
+        if origin not in ORIGINS:
+            self._fail(f"there is no origin {origin!r}: known are {', '.join(ORIGINS)}.", line, "origin")
+        if total in parts:
+            self._fail(f"the total {total!r} is among its own parts.", line, "parts")
+        if "sexes" in entry and "characteristics" in entry:
+            self._fail(
+                "a sum is along the characteristics (give sexes) or the sexes (give characteristics), not both.", line
+            )
+        names: list[list[Name]] = [[total, *parts]]
+        if "sexes" in entry:
+            names = [[(code, sex) for code in (total, *parts)] for sex in self._words(entry, "sexes", line)]
+        elif "characteristics" in entry:
+            names = [[(code, sex) for sex in (total, *parts)] for code in self._words(entry, "characteristics", line)]
+        return [Ruling(first, tuple(others), use, origin, line) for first, *others in names]
+
+    def _repeat(self, entry: dict[str, Any], line: int) -> tuple[tuple[str, ...], bool, bool, int]:
+        self._only(entry, ("use", "alike", "columns"), line, "[[structure.repeats]]")
+        columns = self._words(entry, "columns", line, least=2)
+        return columns, self._yes(entry, "alike", line, None), self._yes(entry, "use", line, True), line

@@ -1,0 +1,326 @@
+"""START HERE: find out the structure of a release while going through its areas once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace as changed
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.mechanisms import Exact, Mechanism
+from unround.release import Block, Column, Counts, Proposal, Release
+from unround.structure.analogy import by_analogy, overlapping
+from unround.structure.apply import Rules
+from unround.structure.geography import Nesting, columns_to_compare
+from unround.structure.mechanism import Divisibility, detect
+from unround.structure.propose import Search, mirrored
+from unround.structure.repeats import gather, is_alike, pairs_to_try, related, replace, stars
+from unround.structure.tally import Result, Tally
+from unround.structure.types import Checked, Equation, Evidence, Overrides, Repeat, Structure
+from unround.structure.verify import judge, lean_of
+from unround.structure.windows import Windows, scatter
+
+LOOK = 2_000
+"""The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
+_ROUNDS = 4
+"""How deep sums inside sums are looked for."""
+_CELLS = 2_000_000
+"""Counts that are worked on at once."""
+
+
+def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: Overrides | None = None) -> Structure:
+    """Find out the sums, repeats and mechanisms of a release.
+
+    Parameters
+    ----------
+    release : Release
+        What was published.
+    blocks : iterable of Block, optional
+        Its areas, if they are at hand; else the file is read.
+    rules : Overrides, optional
+        The user's word, from `read_plan`.
+
+    Raises
+    ------
+    InputError
+        Where the user's word names columns that are not there, or sums that the counts make impossible.
+    """
+    survey = Survey(release, rules)
+    for block in release.blocks() if blocks is None else blocks:
+        survey.add(block)
+    return survey.structure()
+
+
+class Survey:
+    """Collects what tells the structure, block by block, so that a file is read only once.
+
+    The first areas (`LOOK`) are kept: mechanisms are told from them, and sums searched for in them. From then on every sum
+    is tallied over all areas, those first ones included.
+
+    Parameters
+    ----------
+    release : Release
+        What was published.
+    rules : Overrides, optional
+        The user's word.
+    """
+
+    def __init__(self, release: Release, rules: Overrides | None = None) -> None:
+        self._release = release
+        self._rules = Rules(rules or Overrides(), release)
+        self._columns: tuple[Column, ...] = tuple(
+            changed(column, mechanism=self._rules.mechanisms.get(at, column.mechanism))
+            for at, column in enumerate(release.columns)
+        )
+        self._names = [column.key for column in self._columns]
+        self._adjusted = [column.adjusted for column in self._columns]
+        self._divisibility = Divisibility.none(len(self._columns))
+        self._waiting: list[tuple[Counts, NDArray[np.bool_]]] = []
+        self._first: list[Block] = []
+        self._areas = 0
+        self._lean: dict[Mechanism, float] = {}
+        self._tally: Tally | None = None
+        self._nesting: Nesting | None = None
+        self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
+        self._adjustable = np.zeros(0, dtype=np.bool_)
+
+    def add(self, block: Block) -> None:
+        """Take in some areas."""
+        self._areas += len(block.counts)
+        self._divisibility.add(block.counts)
+        if self._tally is None:
+            self._first.append(block)
+            if sum(len(b.counts) for b in self._first) >= LOOK:
+                self._look()
+            return
+        assert self._nesting is not None
+        self._nesting.add(block)
+        self._waiting.append((block.counts, _adjustable(block)))
+        if sum(len(counts) for counts, _ in self._waiting) >= self._at_once:
+            self._tally_up()
+
+    @property
+    def _at_once(self) -> int:
+        return max(64, min(4096, _CELLS // max(1, len(self._columns))))
+
+    def _tally_up(self) -> None:
+        """Tally what is waiting, many areas at once."""
+        assert self._tally is not None
+        if self._waiting:
+            counts, adjustable = self._all_waiting()
+            self._waiting.clear()
+            for start in range(0, len(counts), self._at_once):
+                here = slice(start, start + self._at_once)
+                self._tally.add(counts[here], adjustable[here])
+
+    def _all_waiting(self) -> tuple[Counts, NDArray[np.bool_]]:
+        if len(self._waiting) == 1:
+            return self._waiting[0]
+        counts, flags = zip(*self._waiting, strict=True)
+        return np.concatenate(counts), np.concatenate(flags)
+
+    def _look(self) -> None:
+        """Decide from the first areas what is to be verified on all."""
+        for block in self._first:
+            self._waiting.append((block.counts, _adjustable(block)))
+        if self._waiting:
+            counts, adjustable = self._all_waiting()
+            spread = np.unique(np.linspace(0, len(counts) - 1, min(LOOK, len(counts))).astype(np.int64))
+            self._sample, self._adjustable = counts[spread], adjustable[spread]
+        self._mechanisms, _ = detect(self._divisibility, self._columns)
+        self._windows = Windows(self._mechanisms, self._adjusted)
+        candidates = _candidates(self)
+        self._tally = Tally(candidates, self._mechanisms, self._windows, self._adjusted)
+        self._nesting = Nesting(self._release.areas, columns_to_compare(self._sample, self._mechanisms))
+        for block in self._first:
+            self._nesting.add(block)
+        self._first.clear()
+        self._tally_up()
+
+    def on_sample(self, proposals: Sequence[Proposal]) -> list[Checked]:
+        """Judge sums by the first areas alone."""
+        results = self._results(proposals, self._mechanisms)
+        self._lean = {**lean_of(results), **self._lean}
+        return [judge(result, self._names, self._lean) for result in results]
+
+    def _results(self, proposals: Sequence[Proposal], mechanisms: Sequence[Mechanism | None]) -> list[Result]:
+        """Tally sums over the first areas, with no more columns than they need."""
+        if not proposals:
+            return []
+        used = sorted({column for p in proposals for column in (p.total, *p.parts)})
+        place = {column: at for at, column in enumerate(used)}
+        kinds, adjusted = [mechanisms[column] for column in used], [self._adjusted[column] for column in used]
+        moved = [Proposal(place[p.total], tuple(place[part] for part in p.parts), p.origin) for p in proposals]
+        tally = Tally(moved, kinds, Windows(kinds, adjusted), adjusted)
+        for start in range(0, len(self._sample), self._at_once):
+            here = slice(start, start + self._at_once)
+            tally.add(self._sample[here, used], self._adjustable[here])
+        return [changed(result, proposal=p) for result, p in zip(tally.results(), proposals, strict=True)]
+
+    def structure(self) -> Structure:
+        """Return what was found.
+
+        Raises
+        ------
+        InputError
+            Where the user's word on a sum is impossible.
+        """
+        if self._tally is None:
+            self._look()
+        self._tally_up()
+        assert self._tally is not None
+        assert self._nesting is not None
+        mechanisms, how = detect(self._divisibility, self._columns)
+        results = self._tally.results()
+        moved = {at for at, (old, new) in enumerate(zip(self._mechanisms, mechanisms, strict=True)) if old != new}
+        if moved:
+            results = self._again(results, moved, mechanisms)
+        lean = lean_of(results)
+        verdicts = overlapping([judge(result, self._names, lean) for result in results], results, self._names)
+        verdicts = by_analogy(verdicts, self._columns)
+        ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
+        kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
+        equations, sources = _equations(kept, alias)
+        return Structure(
+            columns=self._release.columns,
+            areas=self._areas,
+            mechanisms=tuple(mechanisms),
+            how=tuple(how),
+            sums=tuple(kept),
+            rejected=tuple(rejected),
+            repeats=tuple(repeats),
+            alias=alias,
+            equations=equations,
+            equation_sums=sources,
+            geography=self._nesting.results(mechanisms),
+            notes=tuple(self._notes(how)),
+        )
+
+    def _again(self, results: list[Result], moved: set[int], mechanisms: list[Mechanism | None]) -> list[Result]:
+        """Judge anew, by the first areas, the sums with columns that later turned out to be published otherwise."""
+        stale = [r.proposal for r in results if moved & {r.proposal.total, *r.proposal.parts}]
+        anew = {(r.proposal.total, r.proposal.parts): r for r in self._results(stale, mechanisms)}
+        return [anew.get((r.proposal.total, r.proposal.parts), r) for r in results]
+
+    def _notes(self, how: Sequence[Evidence]) -> list[str]:
+        """Say which declared mechanisms do not fit, and which columns nothing is known of."""
+        assert self._tally is not None
+        notes = []
+        for evidence in how:
+            if evidence.mechanism is None:
+                keys = ", ".join(self._names[at] for at in evidence.columns[:5])
+                keys += " …" if len(evidence.columns) > 5 else ""
+                number = f"{len(evidence.columns):,} columns" if len(evidence.columns) > 1 else "1 column"
+                notes.append(f"not audited: {number} of {evidence.block!r} ({keys}): {evidence.why}.")
+                continue
+            published = int(self._divisibility.published[list(evidence.columns)].sum())
+            misfits = published - int(self._tally.seen[list(evidence.columns)].sum())
+            if misfits > 0:
+                notes.append(
+                    f"{misfits:,} of {published:,} counts ({misfits / published:.2%}) in {evidence.block!r} "
+                    f"cannot come from {evidence.mechanism.name}."
+                )
+        return notes
+
+
+def _adjustable(block: Block) -> NDArray[np.bool_]:
+    if "adjustable" in block.areas.columns:
+        return np.asarray(block.areas["adjustable"].fill_null(False).to_numpy(), dtype=np.bool_)
+    return np.zeros(len(block.counts), dtype=np.bool_)
+
+
+def _candidates(survey: Survey) -> list[Proposal]:
+    """Return the sums to verify on all areas: those proposed, and those found in the sample."""
+    release, rules = survey._release, survey._rules
+    asked = _unique([*rules.proposals, *release.proposals])
+    pairs = [p for p in asked if len(p.parts) == 1]
+    sums = [p for p in asked if len(p.parts) > 1]
+    checked = survey.on_sample(sums)
+    reach = _reach(survey._mechanisms)
+    search = Search(survey._columns, survey._sample, reach)
+    failed = [s for s, c in zip(sums, checked, strict=True) if not c.kept and s.origin in ("indentation", "names")]
+    # A sum that cannot be judged may well be true: nothing is looked for that would contradict it.
+    known = [c.equation for c in checked if c.kept or c.unjudged]
+    found = _best(survey.on_sample(search.repairs(failed)))
+    for _ in range(_ROUNDS):  # a sum that was found may be a part of the next
+        further = _best(survey.on_sample(search.runs([*known, *(c.equation for c in found)])))
+        found += further
+        if not further:
+            break
+    more = [Proposal(c.total, c.parts, c.origin) for c in found]
+    more += mirrored(more, survey._columns)
+    known += [(p.total, p.parts) for p in more]
+    inside = related(known)
+    tried = survey.on_sample([*pairs, *pairs_to_try(survey._columns, survey._sample, reach, inside)])
+    same, refused = list[Proposal](), list[Proposal]()
+    for one in tried:
+        pair = Proposal(one.total, one.parts, one.origin)
+        if one.kept or is_alike(one, survey._mechanisms):
+            same.append(pair)
+        elif one.origin != "data":  # what nobody proposed need not be listed as rejected
+            refused.append(pair)
+    return _unique(
+        [
+            *sums,
+            *more,
+            *stars(same, survey.on_sample, survey._mechanisms, inside),
+            *refused,
+            *(p for p in pairs if p.origin == "file"),
+        ]
+    )
+
+
+def _unique(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """Return every sum once, under the first of its origins, and no column twice in one."""
+    first: dict[tuple[int, frozenset[int]], Proposal] = {}
+    for proposal in proposals:
+        parts = frozenset(proposal.parts)
+        if parts and proposal.total not in parts and len(parts) == len(proposal.parts):
+            first.setdefault((proposal.total, parts), proposal)
+    return list(first.values())
+
+
+def _best(checked: Sequence[Checked]) -> list[Checked]:
+    """Return of the sums found for each total the one with the most parts that holds; of equals the one closest to it."""
+    best: dict[int, Checked] = {}
+    for candidate in checked:
+        if candidate.kept:
+            rival = best.get(candidate.total)
+            if rival is None or (-len(candidate.parts), abs(candidate.mean)) < (-len(rival.parts), abs(rival.mean)):
+                best[candidate.total] = candidate
+    return list(best.values())
+
+
+def _reach(mechanisms: Sequence[Mechanism | None]) -> NDArray[np.int32]:
+    """Return how far from the true count a published one can be, roughly."""
+    steps = {kind: 0 if kind is None or kind == Exact() else max(1, scatter(kind).step - 1) for kind in set(mechanisms)}
+    return np.array([steps[kind] for kind in mechanisms], dtype=np.int32)
+
+
+def _sort(
+    checked: Sequence[Checked], rules: Rules, names: Sequence[str], mechanisms: Sequence[Mechanism | None]
+) -> tuple[list[Checked], list[Checked], list[Repeat], dict[int, int]]:
+    """Tell sums that hold from those that do not, and repeats from sums."""
+    alike, kept, rejected = list[Checked](), list[Checked](), list[Checked]()
+    for one in checked:
+        pair = (one.total, one.parts[0])
+        single = len(one.parts) == 1
+        if single and pair in rules.apart:
+            rejected.append(changed(one, kept=False, why=f"left out by the plan; the counts say: {one.why}"))
+        elif single and (pair in rules.alike or (is_alike(one, mechanisms) and pair not in rules.anew)):
+            alike.append(one)
+        else:
+            (kept if one.kept else rejected).append(one)
+    repeats, alias = gather(alike, [one for one in kept if len(one.parts) == 1], names)
+    return kept, rejected, repeats, alias
+
+
+def _equations(kept: Sequence[Checked], alias: dict[int, int]) -> tuple[tuple[Equation, ...], tuple[int, ...]]:
+    """Return the kept sums with aliases replaced, each once."""
+    found: dict[tuple[int, frozenset[int]], tuple[Equation, int]] = {}
+    for at, checked in enumerate(kept):
+        total, parts = replace(checked.equation, alias)
+        if total not in parts:
+            found.setdefault((total, frozenset(parts)), ((total, parts), at))
+    return tuple(equation for equation, _ in found.values()), tuple(at for _, at in found.values())

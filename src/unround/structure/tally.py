@@ -1,0 +1,268 @@
+"""The residuals of many sums, total − parts, added up over all areas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.mechanisms import Exact, Mechanism
+from unround.release import Counts, Proposal
+from unround.structure.windows import Scatter, Windows, scatter
+
+FARTHEST = 100
+"""Residuals further from zero than this are counted as this."""
+TOLERATED = 0.005
+"""A sum may be impossible in this share of the areas: slips of the agency, which the audit reports."""
+MUCH_LARGER = 20
+"""A total of so many times what rounding can do is evidence on its own."""
+_LARGE_DIGITS = slice(7, 21)
+"""The binary digits of counts from 64 to a million, as large areas have."""
+_ABLE = 2
+"""From a total of so many times what rounding can do, a sum could turn out impossible."""
+TELLING = 20
+"""From so many areas with counts that rounding changes, the scatter of residuals can be judged."""
+
+
+class Tally:
+    """The residuals of many sums, added up over all areas.
+
+    Parameters
+    ----------
+    sums : sequence of Proposal
+        The sums; those with a column of unknown mechanism are never judged.
+    mechanisms : sequence
+        One a column.
+    windows : Windows
+        The same, ready to look up.
+    adjusted : sequence of int
+        By how much an exact count may have been changed, a column.
+    """
+
+    def __init__(
+        self,
+        sums: Sequence[Proposal],
+        mechanisms: Sequence[Mechanism | None],
+        windows: Windows,
+        adjusted: Sequence[int],
+    ) -> None:
+        from scipy.sparse import csr_array  # only here: it takes a while to import
+
+        self.sums = tuple(sums)
+        self._windows, self._adjusted = windows, np.asarray(adjusted, dtype=np.float64)
+        width = len(mechanisms)
+        ends = np.cumsum([0, *(len(s.parts) for s in self.sums)])
+        parts = np.array([part for s in self.sums for part in s.parts], dtype=np.int64)
+        ones = np.ones(len(parts), dtype=np.int64)
+        self._parts = csr_array((ones, parts, ends), shape=(len(self.sums), width))
+        self._total = np.array([s.total for s in self.sums], dtype=np.int64)
+        self.mechanisms = tuple(mechanisms)
+        kinds: dict[Mechanism | None, Scatter] = {kind: scatter(kind or Exact()) for kind in dict.fromkeys(mechanisms)}
+        self._scatter = [kinds[kind] for kind in mechanisms]
+        self._step = np.array([found.step for found in self._scatter])
+        self._by_digits = np.array([found.variance for found in kinds.values()])
+        self._kind = np.array([list(kinds).index(kind) for kind in mechanisms])
+        k = len(self.sums)
+        self.areas, self.too_low, self.too_high, self.nonzero = (np.zeros(k, dtype=np.int64) for _ in range(4))
+        self.large, self.able = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+        self.heavy, self.heavy_total, self.weight, self.weight_square = (np.zeros(k) for _ in range(4))
+        self.all_sum, self.all_square, self.sum, self.square, self.totals = (np.zeros(k) for _ in range(5))
+        self.histogram = np.zeros((k, 2 * FARTHEST + 1), dtype=np.int64)
+        # by column: published and possible, zeros, small, and the variance of the large ones
+        self.seen, self.zeros, self.small, self.changed = (np.zeros(width, dtype=np.int64) for _ in range(4))
+        self.variance = np.zeros(width)
+
+    def add(self, counts: Counts, adjustable: NDArray[np.bool_]) -> None:
+        """Add some areas (areas × columns)."""
+        down, up, seen = self._windows.of(counts, adjustable)
+        shown = np.where(seen, counts, 0)
+        self._add_columns(shown, seen)
+        if not self.sums:
+            return
+        published = np.ascontiguousarray(shown.T, dtype=np.int64)
+        hidden = np.ascontiguousarray(~seen.T, dtype=np.int64)
+        down_, up_ = (np.ascontiguousarray(far.T, dtype=np.int64) for far in (down, up))
+        parts, total = self._parts, self._total
+        complete = (parts @ hidden + hidden[total]) == 0
+        whole = published[total]
+        residual = np.where(complete, whole - parts @ published, 0)
+        lowest, highest = -(parts @ down_ + up_[total]), parts @ up_ + down_[total]
+        too_low, too_high = residual < lowest, residual > highest
+        fine = complete & ~too_low & ~too_high
+        self.areas += complete.sum(1)
+        self.too_low += too_low.sum(1)
+        self.too_high += too_high.sum(1)
+        reach = (highest - lowest + 1) / 2
+        self.large += (complete & (whole >= MUCH_LARGER * reach)).sum(1)
+        self.able += (complete & ((whole >= _ABLE * reach) | ~fine)).sum(1)
+        self.nonzero += (parts @ (published > 0).astype(np.int64) >= 2).sum(1)
+        self.all_sum += residual.sum(1)
+        self.all_square += (residual.astype(np.float64) ** 2).sum(1)
+        possible = np.where(fine, residual, 0)
+        # An impossible residual may be a slip of the pen, or the only sign that something is missing: it counts, but for no
+        # more than twice what is possible.
+        bounded = np.clip(residual, 2 * lowest, 2 * highest)
+        self.sum += possible.sum(1)
+        self.square += (possible * possible).sum(1)
+        # Large areas tell most: what is missing grows with an area, what rounding does stays the same.
+        weight = shown.sum(1, dtype=np.float64)
+        self.heavy += np.where(complete, bounded, 0) @ weight
+        self.heavy_total += np.where(complete, whole, 0) @ weight
+        self.weight += complete @ weight
+        self.weight_square += complete @ weight**2
+        self.totals += np.where(complete, whole, 0).sum(1)
+        width = self.histogram.shape[1]
+        place = np.clip(residual, -FARTHEST, FARTHEST) + FARTHEST + width * np.arange(len(self.sums))[:, None]
+        self.histogram += np.bincount(place[complete], minlength=self.histogram.size).reshape(self.histogram.shape)
+
+    def _add_columns(self, shown: Counts, seen: NDArray[np.bool_]) -> None:
+        """Add up, column by column, what the variance of the residuals follows from."""
+        zero, small = seen & (shown == 0), seen & (shown > 0) & (shown < 2 * self._step)
+        large = seen & ~zero & ~small
+        self.seen += seen.sum(0)
+        self.zeros += zero.sum(0)
+        self.small += small.sum(0)
+        digits = np.where(large, np.frexp(shown.astype(np.float32))[1], 0)
+        variance = self._by_digits[self._kind, digits]  # without digits there is none
+        self.variance += variance.sum(0)
+        self.changed += (variance > 0).sum(0)
+
+    def _variances(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return for each column the variance of published − true that is certain, the most there may be, and the bias."""
+        count = np.maximum(self.seen, 1)
+        at_zero, small, drift, small_drift = (
+            np.array([float(getattr(found, name)) for found in self._scatter])
+            for name in ("at_zero", "small", "drift", "small_drift")
+        )
+        least = (self.variance + self.zeros * at_zero) / count
+        most = least + self.small * small / count + self._adjusted * (self._adjusted + 1) / 3
+        little = (self.small + self.zeros) / count
+        return least, most, little * small_drift + (1 - little) * drift + self._adjusted / 10
+
+    def results(self) -> list[Result]:
+        """Return what was added up, sum by sum."""
+        least, most, bias = self._variances()
+        worst, full = self._by_digits[self._kind].max(1), self._by_digits[self._kind][:, _LARGE_DIGITS].max(1)
+        found = []
+        for at, s in enumerate(self.sums):
+            cells = [s.total, *s.parts]
+            # Small counts scatter more where they become 0 or twice the base; a rare category is small even in large areas.
+            rare = _mean(self.heavy_total[at], self.weight[at]) < MUCH_LARGER * self._step[cells].sum()
+            variance = (worst if rare else full)[cells].sum()
+            found.append(
+                Result(
+                    proposal=s,
+                    known=all(self.mechanisms[cell] is not None for cell in cells),
+                    areas=int(self.areas[at]),
+                    too_low=int(self.too_low[at]),
+                    too_high=int(self.too_high[at]),
+                    large=int(self.large[at]),
+                    able=int(self.able[at]),
+                    heavy_mean=_mean(self.heavy[at], self.weight[at]),
+                    heavy_error=_mean((self.weight_square[at] * variance) ** 0.5, self.weight[at]),
+                    nonzero=int(self.nonzero[at]),
+                    all_mean=_mean(self.all_sum[at], self.areas[at]),
+                    all_spread=_spread(self.all_sum[at], self.all_square[at], self.areas[at]),
+                    sum=float(self.sum[at]),
+                    square=float(self.square[at]),
+                    mean_total=_mean(self.totals[at], self.areas[at]),
+                    changed=float((self.changed[cells] / np.maximum(self.seen[cells], 1)).mean()),
+                    uneven=float(((self.changed + self.small)[cells] / np.maximum(self.seen[cells], 1)).mean()),
+                    least=float(least[cells].sum()),
+                    most=float(most[cells].sum()),
+                    bias=float(bias[cells].sum()),
+                    small=self._small(cells),
+                    zeros=int(self.histogram[at, FARTHEST]),
+                    residuals={
+                        int(place) - FARTHEST: int(self.histogram[at, place]) for place in np.flatnonzero(self.histogram[at])
+                    },
+                )
+            )
+        return found
+
+    def _small(self, cells: Sequence[int]) -> dict[Mechanism, float]:
+        """Return how many small counts an area has in some columns, times the step between counts, for each mechanism."""
+        found: dict[Mechanism, float] = {}
+        for cell in cells:
+            kind = self.mechanisms[cell]
+            if kind is not None and self._step[cell] > 1:
+                share = self.small[cell] / max(1, self.seen[cell])
+                found[kind] = found.get(kind, 0.0) + float(share * self._step[cell])
+        return found
+
+
+def _mean(total: float, number: float) -> float:
+    return float(total / number) if number else 0.0
+
+
+def _spread(total: float, square: float, number: float) -> float:
+    return float(max(square / number - (total / number) ** 2, 0.0) ** 0.5) if number else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was added up for one sum; see `Tally` and `judge`."""
+
+    proposal: Proposal
+    known: bool
+    areas: int
+    too_low: int
+    too_high: int
+    large: int
+    able: int
+    heavy_mean: float
+    heavy_error: float
+    nonzero: int
+    all_mean: float
+    all_spread: float
+    sum: float
+    square: float
+    mean_total: float
+    changed: float
+    uneven: float
+    least: float
+    most: float
+    bias: float
+    small: dict[Mechanism, float]
+    zeros: int
+    residuals: dict[int, int]
+
+    @property
+    def impossible(self) -> int:
+        """In how many areas no true counts fit."""
+        return self.too_low + self.too_high
+
+    @property
+    def allowed(self) -> int:
+        """In how many areas that may be so."""
+        return max(int(TOLERATED * self.able), min(2, self.able // 50))
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is impossible too often among the areas where it could be: those with counts beyond rounding."""
+        return self.impossible > self.allowed
+
+    @property
+    def mean(self) -> float:
+        """Of the possible residuals; of all, if too many are impossible."""
+        return _mean(self.sum, self.areas - self.impossible) if not self.fails else self.all_mean
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the same."""
+        if self.fails:
+            return self.all_spread
+        return _spread(self.sum, self.square, self.areas - self.impossible)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean, from the spread that is there or is to be expected, whichever is larger."""
+        return float(max(self.spread, self.least**0.5) / max(self.areas, 1) ** 0.5)
+
+    @property
+    def exactly(self) -> bool:
+        """Whether it adds up everywhere although independent rounding would long have made a difference."""
+        needed = TELLING * (2 if len(self.proposal.parts) == 1 else 1)
+        return self.zeros == self.areas and self.areas * self.changed >= needed

@@ -1,0 +1,198 @@
+"""What is found out about the structure of a release: sums, repeats, mechanisms, and the evidence for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from unround.mechanisms import Mechanism
+from unround.release import Column
+
+Equation = tuple[int, tuple[int, ...]]
+"""A total and its parts, as positions of columns."""
+Name = str | tuple[str, ...]
+"""How a plan file calls a column: by its key, or by its codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A proposed sum and what the counts say about it.
+
+    Parameters
+    ----------
+    total, parts, origin
+        As in `Proposal`.
+    areas : int
+        How many areas publish all of its counts; only these can be judged.
+    impossible : int
+        In how many of them no true counts could give the published ones.
+    mean, spread : float
+        Of the residuals, total − parts, where they are possible (everywhere, if many are not).
+    expected : float
+        The spread that the mechanisms imply.
+    kept : bool
+        Whether it is used.
+    unjudged : bool
+        Whether its counts are too small or too few to say anything for or against it. It may still be kept, by analogy.
+    exactly : bool
+        Whether it adds up everywhere although its counts were rounded: the total was added up after rounding.
+    why : str
+        The verdict in one sentence, with its numbers, for people.
+    residuals : mapping
+        How many areas have each residual; those further out than `tally.FARTHEST` count at the edge.
+    """
+
+    total: int
+    parts: tuple[int, ...]
+    origin: str
+    areas: int
+    impossible: int
+    mean: float
+    spread: float
+    expected: float
+    kept: bool
+    why: str
+    exactly: bool = False
+    unjudged: bool = False
+    residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def equation(self) -> Equation:
+        """The sum itself."""
+        return self.total, self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Columns that show the same count.
+
+    `alike` says that their published numbers are the same, so that all but the first tell nothing new; if not, the
+    count was rounded anew for each of them, and every one is evidence.
+    """
+
+    columns: tuple[int, ...]
+    alike: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How the counts of some columns of one table were published, and what tells so; `mechanism` is None if nothing does."""
+
+    block: str
+    columns: tuple[int, ...]
+    mechanism: Mechanism | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Geography:
+    """Whether areas are the sums of the areas that name them as their parent.
+
+    Parameters
+    ----------
+    by : str
+        The column of codes that links them: "parent".
+    parents, children : int
+        How many areas are named as parents and are in the release, and how many areas name them.
+    exact, rounded : tuple of int
+        Of the compared counts (published as they are; rounded): how many were compared, how many agree, that is, can be
+        the sum of the children's.
+    why : str
+        The same for people.
+    """
+
+    by: str
+    parents: int
+    children: int
+    exact: tuple[int, int]
+    rounded: tuple[int, int]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """What is known of a release before anything is inferred from it.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The release's.
+    areas : int
+        How many areas were seen.
+    mechanisms : tuple
+        How each column was published; None where that could not be told. Such columns are in no sum.
+    how : tuple of Evidence
+        What the mechanisms rest on.
+    sums, rejected : tuple of Checked
+        The sums that hold, one-part sums for counts that were rounded anew among them; and those that do not.
+    repeats : tuple of Repeat
+        Columns that show the same count.
+    alias : mapping
+        Columns that repeat another one number by number, with that column.
+    equations : tuple
+        What to infer from: the kept sums with aliases replaced, each once.
+    equation_sums : tuple of int
+        For each equation the kept sum that it comes from, as a position in `sums`.
+    geography : tuple of Geography
+        What adds up across areas.
+    notes : tuple of str
+        What a user should know: declared mechanisms that do not fit, mostly.
+    """
+
+    columns: tuple[Column, ...]
+    areas: int
+    mechanisms: tuple[Mechanism | None, ...]
+    how: tuple[Evidence, ...]
+    sums: tuple[Checked, ...]
+    rejected: tuple[Checked, ...]
+    repeats: tuple[Repeat, ...]
+    alias: Mapping[int, int]
+    equations: tuple[Equation, ...]
+    equation_sums: tuple[int, ...]
+    geography: tuple[Geography, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def suspects(self) -> Mapping[int, int]:
+        """The areas that contradict a kept sum: how many, by position in `sums`; only where there are any."""
+        return {at: checked.impossible for at, checked in enumerate(self.sums) if checked.impossible}
+
+    @property
+    def untold(self) -> tuple[int, ...]:
+        """The columns whose mechanism could not be told: they are not audited."""
+        return tuple(at for at, mechanism in enumerate(self.mechanisms) if mechanism is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The user's word on one sum: its columns, whether to use it, who proposed it, and on which line it stands."""
+
+    total: Name
+    parts: tuple[Name, ...]
+    use: bool
+    origin: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """The user's word, from a plan file: it is taken instead of what the counts say.
+
+    Parameters
+    ----------
+    mechanisms : tuple
+        Mechanism, keys of columns, and line.
+    sums : tuple of Ruling
+        Which sums to use or not.
+    repeats : tuple
+        Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
+    text, where : str
+        The file's text and name, for errors.
+    """
+
+    mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()
+    sums: tuple[Ruling, ...] = ()
+    repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
+    text: str = ""
+    where: str = "<plan>"

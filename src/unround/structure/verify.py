@@ -1,0 +1,198 @@
+"""Does a sum hold? Its residuals, total − parts, must be possible almost everywhere, and scatter as the mechanisms say.
+
+Random rounding without bias leaves residuals that average zero, over all areas and whatever the size of the counts; only if
+areas were chosen by their published parts would they not. So nothing is chosen: a sum that misses a part of its total shows
+in the average long before it shows as an impossible residual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from unround.mechanisms import Mechanism
+from unround.structure.tally import TELLING, Result
+from unround.structure.types import Checked
+
+MANY_ERRORS, FOUND_ERRORS = 5.0, 3.5
+"""A mean residual of more standard errors than this is no chance; what was only found in the data must fit better."""
+SLIGHT, SLIGHT_SHARE, AT_MOST_SLIGHT = 0.1, 0.001, 0.5
+"""A mean residual under this, or under this share of the total if that is no more than the last, is never held against a
+sum: agencies edit their tables a little."""
+WIDER, NARROWER = 1.6, 0.5
+"""By which factor the variance of residuals may differ from what the mechanisms say."""
+SHARE, FOUND_SHARE = 0.03, 0.004
+"""How well the parts' sum must be known, as a share of the total, to believe a proposal; and one found in the data."""
+USUAL_LEAN, _LARGEST_LEAN = 0.05, 0.25
+"""How far small counts may lean, in steps between counts, even if a release shows less; and at most."""
+_TYPICAL = 5
+"""The sums from which that can be measured."""
+
+SEVERAL, FOUND_SEVERAL, FOUND_PAIRS = 10, 30, 200
+"""Areas from which an average says something (with fewer, the total must be far larger than what rounding can do); for sums
+found in the data; and for pairs found so: two counts that differ by a few people in a few areas look the same in few."""
+
+Lean = Mapping[Mechanism, float]
+
+
+def lean_of(results: Sequence[Result]) -> dict[Mechanism, float]:
+    """Measure by how much small counts lean downwards in a release.
+
+    Rounding is unbiased on paper. In the Canadian census of 2021, small counts of the 25 % sample are published as 0 more
+    often than they should, so that men and women come to less than their total by up to 1.5. That is no reason not to
+    believe these sums. It shows in all of them alike, in proportion to the small counts that they have; a missing part
+    shows in one.
+
+    Returns
+    -------
+    dict
+        For each mechanism the typical mean residual per small count, in steps between counts.
+    """
+    ratios: dict[Mechanism, list[float]] = {}
+    for result in results:
+        if (
+            result.known
+            and not result.fails
+            and not result.exactly
+            and len(result.small) == 1
+            and len(result.proposal.parts) > 1
+        ):
+            ((kind, amount),) = result.small.items()
+            if amount > 0 and result.error <= 0.02 * amount:
+                ratios.setdefault(kind, []).append(result.mean / amount)
+    return {
+        kind: float(np.clip(np.median(found), USUAL_LEAN, _LARGEST_LEAN))
+        for kind, found in ratios.items()
+        if len(found) >= _TYPICAL
+    }
+
+
+def judge(result: Result, names: Sequence[str], lean: Lean) -> Checked:
+    """Decide whether a sum holds, and say why.
+
+    Parameters
+    ----------
+    result : Result
+        What was added up over all areas.
+    names : sequence of str
+        What to call the columns: their keys.
+    lean : mapping
+        What `lean_of` measured.
+    """
+    refused = _refusal(result, names, lean)
+    unjudged = None if refused else _too_little(result)
+    refused = refused or unjudged
+    expected = float(((result.least + result.most) / 2) ** 0.5)
+    return Checked(
+        total=result.proposal.total,
+        parts=result.proposal.parts,
+        origin=result.proposal.origin,
+        areas=result.areas,
+        impossible=result.impossible,
+        mean=result.mean,
+        spread=result.spread,
+        expected=expected,
+        kept=refused is None,
+        why=_kept(result, expected) if refused is None else refused,
+        exactly=result.exactly and refused is not None and unjudged is None,
+        unjudged=unjudged is not None,
+        residuals=result.residuals,
+    )
+
+
+def areas_(number: int) -> str:
+    """Return a number of areas in words."""
+    return f"{number:,} area" if number == 1 else f"{number:,} areas"
+
+
+def _kept(result: Result, expected: float) -> str:
+    if result.areas == 1:
+        (residual,) = result.residuals
+        return (
+            f"one area, weak evidence: a residual of {residual} is possible, and the total far larger than rounding reaches"
+        )
+    words = f"in {areas_(result.areas)} the residual averages {result.mean:.2f}, spread {result.spread:.2f}"
+    words += f" (expected {expected:.2f})"
+    return words + (f"; impossible in {areas_(result.impossible)}" if result.impossible else "; impossible nowhere")
+
+
+def _refusal(result: Result, names: Sequence[str], lean: Lean) -> str | None:
+    """Return the reason not to believe a sum, the plainest first; None if there is none."""
+    proposal, areas = result.proposal, result.areas
+    if not result.known:
+        return "it cannot be told how some of its counts were published"
+    if not areas:
+        return "its counts are never all published for the same area"
+    if result.fails:
+        side = "too small" if result.too_high > result.too_low else "too large"
+        able = f" with counts large enough to tell, of {areas:,}" if result.able < areas else ""
+        return (
+            f"impossible in {result.impossible:,} of {areas_(result.able)}{able} ({result.impossible / result.able:.1%}): "
+            f"the parts are mostly {side} (the residual averages {result.all_mean:.2f})"
+        )
+    if len(proposal.parts) > 1 and areas > 1 and not result.nonzero:
+        return None  # there is nothing to judge by, as `_too_little` will say
+    if result.exactly:
+        return (
+            f"adds up exactly in all {areas_(areas)}, which independent rounding would not: "
+            f"{names[proposal.total]} was added up after rounding, and tells nothing new"
+        )
+    mean, errors = _off(result, lean)
+    if areas > 1 and errors:
+        side = "leave something out" if mean > 0 else "hold something twice or too much"
+        weighed = "" if mean == result.mean else ", large areas weighing more"
+        far = (
+            f"{errors:.0f} standard errors beyond what rounding explains"
+            if errors < 1e6
+            else "where rounding explains nothing"
+        )
+        return f"the residual averages {mean:.2f} in {areas_(areas)}{weighed} ({far}): the parts {side}"
+    return _wrong_spread(result)
+
+
+def _off(result: Result, lean: Lean) -> tuple[float, float]:
+    """Return a mean residual too far from zero to be chance, and by how many standard errors; else two zeros.
+
+    Two means are looked at: over all areas alike, and with the large ones weighing more. Bias is allowed for: what
+    the mechanisms have of their own, and how small counts lean in this release.
+    """
+    leaning = result.bias + sum(2 * lean.get(kind, USUAL_LEAN) * amount for kind, amount in result.small.items())
+    many = FOUND_ERRORS if result.proposal.origin == "data" else MANY_ERRORS
+    slight = max(SLIGHT, min(AT_MOST_SLIGHT, SLIGHT_SHARE * result.mean_total))
+    for mean, error in ((result.mean, result.error), (result.heavy_mean, result.heavy_error)):
+        off = abs(mean) - leaning
+        if off > slight and off > many * error:
+            return mean, off / error if error else float("inf")
+    return 0.0, 0.0
+
+
+def _wrong_spread(result: Result) -> str | None:
+    """Compare the variance of the residuals with what the mechanisms say; small counts leave that open to some extent."""
+    # Where most counts are 0, only the few areas with others tell anything.
+    telling, some = result.areas * result.changed, result.areas * result.uneven
+    variance = result.spread**2
+    numbers = f"the residual's spread is {result.spread:.2f} where "
+    if some >= TELLING and variance > WIDER * (1 + 5 * (2 / some) ** 0.5) * result.most:
+        return f"{numbers}at most {result.most**0.5:.2f} is expected: these counts do not only differ by rounding"
+    if telling >= TELLING and variance * (1 + 5 * (2 / telling) ** 0.5) < NARROWER * result.least:
+        return f"{numbers}at least {result.least**0.5:.2f} is expected: total and parts were not rounded independently"
+    return None
+
+
+def _too_little(result: Result) -> str | None:
+    """Return why there is too little evidence, if so: nothing but small counts fits any sum."""
+    found = result.proposal.origin == "data"
+    if result.mean_total == 0:
+        return f"nothing to judge by: the total is 0 everywhere ({areas_(result.areas)})"
+    known = max(result.error, 1e-9) / result.mean_total
+    if len(result.proposal.parts) > 1 and result.areas > 1 and not result.nonzero:
+        return "nothing to judge by: no area has two parts above 0"
+    known_to = FOUND_SHARE if found else SHARE
+    several = SEVERAL if not found else FOUND_SEVERAL if len(result.proposal.parts) > 1 else FOUND_PAIRS
+    if (known <= known_to and result.areas >= several) or (result.large and not found):
+        return None
+    return (
+        f"too little to judge by: the total averages {result.mean_total:.1f} in {areas_(result.areas)}, "
+        f"and the residual is known to {result.error:.2f}"
+    )
