@@ -103,7 +103,7 @@ def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) 
     every other end in one sweep: time is linear in the size of an acyclic system.
     """
     lows, highs, holes = bounds.lows, bounds.highs, bounds.holes
-    order, touching = _neighbours(equations)
+    order, touching = neighbours(equations)
     for cell in holes:
         _snap(cell, lows, highs, holes[cell], trace)
         if lows[cell] > highs[cell]:
@@ -128,7 +128,7 @@ def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) 
 
 
 @lru_cache(maxsize=256)
-def _neighbours(equations: Equations) -> tuple[list[int], dict[int, list[int]]]:
+def neighbours(equations: Equations) -> tuple[list[int], dict[int, list[int]]]:
     """Return the equations in an order from neighbour to neighbour, and those that each cell is in."""
     touching: dict[int, list[int]] = {}
     for e, (total, parts) in enumerate(equations):

@@ -8,7 +8,7 @@ link gets its own copy of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -118,8 +118,33 @@ def is_acyclic(cells: int, equations: Equations, fixed: frozenset[int]) -> bool:
     return _forest(cells, equations, fixed, ()) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A link before it is known which of its ends is the parent: Σ sign × end = 0; and the equations it stands for."""
+
+    ends: list[End]
+    equations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Nodes and links before they hang on roots. Sums that only repeat another have no link: `repeats` lists them."""
+
+    nodes: list[Node]
+    links: list[Draft]
+    home: tuple[tuple[int, int], ...]
+    repeats: tuple[int, ...]
+
+
 def _forest(cells: int, equations: Equations, fixed: frozenset[int], crossings: tuple[Crossing, ...]) -> Plan | None:
     """Build nodes and links, and root them; None if they form a loop."""
+    drawing = draw(cells, equations, fixed, crossings)
+    found = rooted(drawing.nodes, drawing.links, drawing.home)
+    return None if found is None else found[0]
+
+
+def draw(cells: int, equations: Equations, fixed: frozenset[int], crossings: tuple[Crossing, ...]) -> Drawing:
+    """Turn cells into nodes and sums into links, whether or not they form a loop."""
     crossed = {cell for crossing in crossings for cell in crossing}
     nodes = [Node(crossing) for crossing in crossings]
     nodes += [Node((cell,)) for cell in range(cells) if cell not in crossed]
@@ -127,64 +152,73 @@ def _forest(cells: int, equations: Equations, fixed: frozenset[int], crossings: 
     for n, node in enumerate(nodes):
         for layer, cell in enumerate(node.cells):
             home[cell] = (n, layer)
-    links: list[list[End]] = []
+    first = _unlike(equations)
     splits = {(total, frozenset(parts)) for total, *parts in crossings}
-    for total, parts in _unlike(equation for equation in equations if (equation[0], frozenset(equation[1])) not in splits):
-        links.append([End(*home[total], 1), *(End(*home[part], -1) for part in parts)])
+    links: list[Draft] = []
+    for key, e in first.items():
+        if key not in splits:
+            total, parts = equations[e]
+            links.append(Draft([End(*home[total], 1), *(End(*home[part], -1) for part in parts)], (e,)))
     if crossings:
         links = list(_merged(links, nodes))
     for link in links:
-        for k, end in enumerate(link):
+        for k, end in enumerate(link.ends):
             own = nodes[end.node].cells
             met = own[1:] if end.layer == PAIR else (own[end.layer],)
             if fixed.issuperset(met):
                 nodes.append(Node(own if end.layer == PAIR else met, copy=True))
-                link[k] = End(len(nodes) - 1, PAIR if end.layer == PAIR else 0, end.sign)
-    return _rooted(nodes, links, tuple(home))
+                link.ends[k] = End(len(nodes) - 1, PAIR if end.layer == PAIR else 0, end.sign)
+    kept = set(first.values())
+    return Drawing(nodes, links, tuple(home), tuple(e for e in range(len(equations)) if e not in kept))
 
 
-def _unlike(equations: Iterable[tuple[int, tuple[int, ...]]]) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Leave out sums that only repeat another with its parts in a different order."""
-    seen = set()
-    for total, parts in equations:
-        key = (total, frozenset(parts))
-        if key not in seen:
-            seen.add(key)
-            yield total, parts
+def _unlike(equations: Equations) -> dict[tuple[int, frozenset[int]], int]:
+    """Return the sums that do not only repeat another with its parts in a different order: each by its first place."""
+    first: dict[tuple[int, frozenset[int]], int] = {}
+    for e, (total, parts) in enumerate(equations):
+        first.setdefault((total, frozenset(parts)), e)
+    return first
 
 
-def _merged(links: list[list[End]], nodes: list[Node]) -> Iterator[list[End]]:
+def _merged(links: list[Draft], nodes: list[Node]) -> Iterator[Draft]:
     """Join parallel sums: the same pair nodes in the same roles, in at least two of the three layers.
 
     Any two of total, first and second imply the third, so that one link between pairs stands for all of them.
     """
-    groups: dict[tuple[int, frozenset[int]], list[list[End]]] = {}
+    groups: dict[tuple[int, frozenset[int]], list[Draft]] = {}
     for link in links:
-        layers = {end.layer for end in link}
-        if len(layers) == 1 and all(nodes[end.node].is_pair for end in link):
-            groups.setdefault((link[0].node, frozenset(end.node for end in link[1:])), []).append(link)
+        layers = {end.layer for end in link.ends}
+        if len(layers) == 1 and all(nodes[end.node].is_pair for end in link.ends):
+            groups.setdefault((link.ends[0].node, frozenset(end.node for end in link.ends[1:])), []).append(link)
         else:
             yield link
     for group in groups.values():
         if len(group) > 1:
-            yield [End(end.node, PAIR, end.sign) for end in group[0]]
+            ends = [End(end.node, PAIR, end.sign) for end in group[0].ends]
+            yield Draft(ends, tuple(e for link in group for e in link.equations))
         else:
             yield group[0]
 
 
-def _rooted(nodes: list[Node], links: list[list[End]], home: tuple[tuple[int, int], ...]) -> Plan | None:
-    """Hang every connected piece on one node; None if there is a loop."""
+def rooted(
+    nodes: list[Node], links: Sequence[Draft], home: tuple[tuple[int, int], ...]
+) -> tuple[Plan, tuple[tuple[int, ...], ...]] | None:
+    """Hang every connected piece on one node; None if there is a loop.
+
+    Returns the plan, and for every link of the plan the equations that it stands for.
+    """
     meeting: list[list[int]] = [[] for _ in nodes]
     parts = [0] * len(nodes)
     for i, link in enumerate(links):
-        for end in link:
+        for end in link.ends:
             meeting[end.node].append(i)
             parts[end.node] += end.sign < 0
     # A total that is no part of anything makes the best root: the messages to it then only add.
     by_preference = sorted(range(len(nodes)), key=lambda n: (parts[n], -len(meeting[n]), n))
     reached = [False] * len(nodes)
     used = [False] * len(links)
-    rooted: list[Link] = []
+    hung: list[Link] = []
+    standing_for: list[tuple[int, ...]] = []
     roots = []
     below: list[list[int]] = [[] for _ in nodes]
     for root in by_preference:
@@ -199,19 +233,21 @@ def _rooted(nodes: list[Node], links: list[list[End]], home: tuple[tuple[int, in
                 if used[i]:
                     continue
                 used[i] = True
-                parent = next(end for end in links[i] if end.node == n)
-                others = [end for end in links[i] if end is not parent]
+                ends = links[i].ends
+                parent = next(end for end in ends if end.node == n)
+                others = [end for end in ends if end is not parent]
                 if any(reached[end.node] for end in others) or len({end.node for end in others}) < len(others):
                     return None
                 # Σ sign × value = 0 over the link, so parent = −(its sign) × Σ of the rest.
                 children = tuple(_seen_from_above(end, -parent.sign * end.sign, nodes) for end in others)
-                below[n].append(len(rooted))
-                rooted.append(Link(_seen_from_above(parent, 1, nodes), children))
+                below[n].append(len(hung))
+                hung.append(Link(_seen_from_above(parent, 1, nodes), children))
+                standing_for.append(links[i].equations)
                 for end in others:
                     reached[end.node] = True
                     queue.append(end.node)
     has_pairs = any(node.is_pair for node in nodes)
-    return Plan(tuple(nodes), tuple(rooted), tuple(roots), tuple(map(tuple, below)), home, has_pairs)
+    return Plan(tuple(nodes), tuple(hung), tuple(roots), tuple(map(tuple, below)), home, has_pairs), tuple(standing_for)
 
 
 def _seen_from_above(end: End, sign: int, nodes: list[Node]) -> End:
@@ -227,12 +263,15 @@ def crossings_of(equations: Equations) -> tuple[Crossing, ...]:
     and the other cells of those sums are matched one to one by splits too, these belong to the family. Of families that
     share cells the largest is kept.
     """
-    splits = [e for e, (_, parts) in enumerate(equations) if len(parts) == 2]
+    containing: dict[int, list[int]] = {}
+    for e, (total, parts) in enumerate(equations):
+        for cell in (total, *parts):
+            containing.setdefault(cell, []).append(e)
     families: list[dict[int, Crossing]] = []
     assigned: set[int] = set()
-    for seed in splits:
-        if seed not in assigned:
-            family = _Family(equations, splits).grow(seed)
+    for seed, (_, parts) in enumerate(equations):
+        if len(parts) == 2 and seed not in assigned:
+            family = _Family(equations, containing).grow(seed)
             assigned.update(family)
             if len(family) > 1:
                 families.append(family)
@@ -249,13 +288,9 @@ def crossings_of(equations: Equations) -> tuple[Crossing, ...]:
 class _Family:
     """One growing family of parallel splits."""
 
-    def __init__(self, equations: Equations, splits: list[int]) -> None:
+    def __init__(self, equations: Equations, containing: dict[int, list[int]]) -> None:
         self.equations = equations
-        self.containing: dict[int, list[int]] = {}
-        for e, (total, parts) in enumerate(equations):
-            for cell in (total, *parts):
-                self.containing.setdefault(cell, []).append(e)
-        self.splits = set(splits)
+        self.containing = containing
         self.members: dict[int, Crossing] = {}
         self.owner: dict[int, tuple[int, int]] = {}
         self.tried: set[tuple[int, int, int, int]] = set()
@@ -308,9 +343,10 @@ class _Family:
             e, layer = self.owner[cell]
             return (e, self.members[e]) if layer == a and self.members[e][b] in candidates else None
         for e in self.containing[cell]:
-            if e not in self.splits:
+            total, parts = self.equations[e]
+            if len(parts) != 2:
                 continue
-            total, (p, q) = self.equations[e]
+            p, q = parts
             for crossing in ((total, p, q), (total, q, p)):
                 if crossing[a] == cell and crossing[b] in candidates and not any(c in self.owner for c in crossing):
                     return e, crossing

@@ -1,0 +1,62 @@
+"""How functions are compiled: those that the interpreter calls, and those that only compiled code calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_INNER: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Inner functions make no arrays, and so need not count references to those they are given, which would take longer than
+all the rest; without entries for the interpreter they compile in half the time."""
+
+
+ZERO, MINUS_ONE = cast(int, np.int64(0)), cast(int, np.int64(-1))
+"""Numbers to call inner functions with: for a plain 0, the compiler would make a function of its own."""
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function that the interpreter calls, and keep the result on disk; threads run it side by side.
+
+    What is kept is thrown away when the file of the function changes, or that of an inner function that it calls; numba by
+    itself would look at the first only.
+    """
+    compiled = njit(cache=True, nogil=True)(function)
+    kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if kept is not None:
+        kept._source_stamp = tuple(sorted(_stamps(function, set())))
+    return cast(Function, compiled)
+
+
+def _stamps(function: Callable[..., Any], seen: set[str]) -> set[str]:
+    """Return what a compiled function depends on: files of functions that it calls, as of now, and named numbers."""
+    code = function.__code__
+    file = os.stat(code.co_filename)
+    stamps = {f"{code.co_filename} {file.st_mtime_ns} {file.st_size}"}
+    for name in code.co_names:
+        used = function.__globals__.get(name)
+        called = getattr(used, "py_func", None)
+        if isinstance(used, int | float):
+            stamps.add(f"{function.__module__} {name} {used}")
+        elif called is not None and f"{called.__module__} {name}" not in seen:
+            seen.add(f"{called.__module__} {name}")
+            stamps |= _stamps(called, seen)
+    return stamps
+
+
+def inner(function: Function) -> Function:
+    """Compile a function that only compiled functions call. It may not make arrays, only views of those it is given."""
+    return cast(Function, njit(**_INNER)(function))
+
+
+def adding(function: Function) -> Function:
+    """Compile an inner function whose sums may be added up in any order, several terms at a time.
+
+    Unlike with full `fastmath`, numbers need not be finite.
+    """
+    return cast(Function, njit(fastmath={"reassoc", "contract", "nsz"}, **_INNER)(function))

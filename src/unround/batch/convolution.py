@@ -1,0 +1,180 @@
+"""Convolutions of arrays over pairs of counts, compiled: the inner loops of messages for whole releases.
+
+An array lies in a long vector (the arena), row by row; its box (first row, first column, rows, columns) says which pair of
+counts its first entry stands for. A single count is a box of one row. If the rows of both factors are laid out equally far
+apart, with zeros between them, a convolution of two axes becomes one of a single, long axis: long loops are fast loops.
+
+All terms are non-negative, so nothing cancels. Results are scaled by powers of two, which loses no digit.
+"""
+
+from __future__ import annotations
+
+import math
+
+from unround.batch.compiled import ZERO, adding, inner
+from unround.mechanisms.base import FloatArray
+
+Box = tuple[int, int, int, int]
+
+GUARD = 4
+"""Entries behind a scratch vector that may be read, and count for nothing: coefficients are taken four at a time."""
+
+
+@inner
+def fill(vector: FloatArray, at: int, size: int, value: float) -> None:
+    """Set a stretch of a vector to one value."""
+    for k in range(at, at + size):
+        vector[k] = value
+
+
+@inner
+def copy(vector: FloatArray, at: int, to: int, size: int) -> None:
+    """Copy a stretch of a vector to another place in it."""
+    for k in range(size):
+        vector[to + k] = vector[at + k]
+
+
+@inner
+def scale(arena: FloatArray, at: int, size: int) -> float:
+    """Bring the largest number to between 1/2 and 1; return 0 if there is none but zero."""
+    largest = 0.0
+    for k in range(at, at + size):
+        largest = max(largest, arena[k])
+    if largest > 0.0 and (largest > 1.0 or largest < 0.5):
+        factor = math.ldexp(1.0, -math.frexp(largest)[1])
+        for k in range(at, at + size):
+            arena[k] *= factor
+    return largest
+
+
+@inner
+def crop(
+    vector: FloatArray, at: int, box: Box, row: int, column: int, out: FloatArray, to: int, stride: int, goal: Box
+) -> None:
+    """Copy the part of an array from (row, column) on, in rows and columns of its own, into a box at some stride.
+
+    Where nothing lies, nothing is written.
+    """
+    for r in range(max(0, -row), min(goal[2], box[2] - row)):
+        start, end = at + (row + r) * box[3] + column, to + r * stride
+        for c in range(max(0, -column), min(goal[3], box[3] - column)):
+            out[end + c] = vector[start + c]
+
+
+@adding
+def _spread(x: FloatArray, at: int, out: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float) -> None:
+    """Add b × x, shifted by four steps in turn."""
+    target, x0, x1, x2, x3 = out[:n], x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
+    for k in range(n):
+        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k]
+
+
+@adding
+def _gather(
+    x: FloatArray, at: int, out: FloatArray, other: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float
+) -> tuple[float, float, float, float]:
+    """Do the same, and return the sums of x × the other factor for the same shifts."""
+    target, x0, x1, x2, x3 = out[:n], x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
+    factor = other[:n]
+    d0 = d1 = d2 = d3 = 0.0
+    for k in range(n):
+        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k]
+        d0 += factor[k] * x0[k]
+        d1 += factor[k] * x1[k]
+        d2 += factor[k] * x2[k]
+        d3 += factor[k] * x3[k]
+    return d0, d1, d2, d3
+
+
+@inner
+def _pack(x: FloatArray, arena: FloatArray, at: int, box: Box, row: int, column: int, rows: int, columns: int) -> int:
+    """Copy the rows and columns from (row, column) on into a scratch vector, zeros where there are none; return the stride.
+
+    The zeros right of one row serve as those left of the next.
+    """
+    stride = columns - min(max(0, -column), max(0, column + columns - box[3]))
+    fill(x, ZERO, (rows - 1) * stride + columns + GUARD, 0.0)
+    crop(arena, at, box, row, column, x, ZERO, stride, (ZERO, ZERO, rows, columns))
+    return stride
+
+
+@inner
+def _range(arena: FloatArray, at: int, width: int) -> tuple[int, int]:
+    """Return the first and the last column of a row that is not zero; the last is before the first where all are."""
+    first, last = 0, width - 1
+    while first <= last and arena[at + first] == 0.0:
+        first += 1
+    while last >= first and arena[at + last] == 0.0:
+        last -= 1
+    return first, last
+
+
+@inner
+def convolve(
+    arena: FloatArray, one: int, one_box: Box, two: int, two_box: Box, to: int, to_box: Box, scratch: FloatArray
+) -> float:
+    """Put the distribution of the sum of two independent pairs into a box; return 0 if nothing falls into it."""
+    if one_box[2] * one_box[3] < two_box[2] * two_box[3]:
+        one, two, one_box, two_box = two, one, two_box, one_box
+    x, out = scratch[0], scratch[1]
+    height, width = two_box[2], two_box[3]
+    row = to_box[0] - one_box[0] - two_box[0] - height + 1
+    column = to_box[1] - one_box[1] - two_box[1] - width + 1
+    stride = _pack(x, arena, one, one_box, row, column, to_box[2] + height - 1, to_box[3] + width - 1)
+    n = (to_box[2] - 1) * stride + to_box[3]
+    fill(out, ZERO, n, 0.0)
+    for r in range(height):
+        start = two + (height - 1 - r) * width
+        first, last = _range(arena, start, width)
+        # The smaller factor is read backwards.
+        for c in range(last, first - 1, -4):
+            b1 = arena[start + c - 1] if c - 1 >= first else 0.0
+            b2 = arena[start + c - 2] if c - 2 >= first else 0.0
+            b3 = arena[start + c - 3] if c - 3 >= first else 0.0
+            _spread(x, r * stride + width - 1 - c, out, n, arena[start + c], b1, b2, b3)
+    crop(out, ZERO, (ZERO, ZERO, to_box[2], stride), ZERO, ZERO, arena, to, to_box[3], to_box)
+    return scale(arena, to, to_box[2] * to_box[3])
+
+
+@inner
+def correlate(
+    arena: FloatArray,
+    known: int,
+    known_box: Box,
+    one: int,
+    one_box: Box,
+    to_one: int,
+    two: int,
+    two_box: Box,
+    to_two: int,
+    scratch: FloatArray,
+) -> None:
+    """Put into `to_one` what is known of one pair if something is known of its sum with another, and the reverse.
+
+    Where a factor is zero, nothing is worked out for it: that pair is impossible anyway.
+    """
+    if one_box[2] * one_box[3] < two_box[2] * two_box[3]:
+        one, two, one_box, two_box, to_one, to_two = two, one, two_box, one_box, to_two, to_one
+    x, out, other = scratch[0], scratch[1], scratch[2]
+    height, width = two_box[2], two_box[3]
+    row = one_box[0] + two_box[0] - known_box[0]
+    column = one_box[1] + two_box[1] - known_box[1]
+    stride = _pack(x, arena, known, known_box, row, column, one_box[2] + height - 1, one_box[3] + width - 1)
+    n = (one_box[2] - 1) * stride + one_box[3]
+    fill(out, ZERO, n, 0.0)
+    fill(other, ZERO, n, 0.0)
+    crop(arena, one, one_box, ZERO, ZERO, other, ZERO, stride, one_box)
+    fill(arena, to_two, height * width, 0.0)
+    for r in range(height):
+        start, goal = two + r * width, to_two + r * width
+        first, last = _range(arena, start, width)
+        for c in range(first, last + 1, 4):
+            b1 = arena[start + c + 1] if c + 1 <= last else 0.0
+            b2 = arena[start + c + 2] if c + 2 <= last else 0.0
+            b3 = arena[start + c + 3] if c + 3 <= last else 0.0
+            found = _gather(x, r * stride + c, out, other, n, arena[start + c], b1, b2, b3)
+            for k in range(min(4, last + 1 - c)):
+                arena[goal + c + k] = found[k]
+    crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), ZERO, ZERO, arena, to_one, one_box[3], one_box)
+    scale(arena, to_one, one_box[2] * one_box[3])
+    scale(arena, to_two, height * width)

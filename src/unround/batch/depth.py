@@ -1,0 +1,157 @@
+"""How deep a likely claim is: messages that travel in rounds, compiled.
+
+After k rounds a node has heard from everything within k links, and from nothing else. A message of a round is only worked
+out if it can still reach a cell in question.
+"""
+
+from __future__ import annotations
+
+from unround.batch.compiled import MINUS_ONE, inner
+from unround.batch.forest import BELOW, BELOW_END, CHILD, END, HOME, PARENT, Forest
+from unround.batch.room import (
+    BELIEF,
+    DISTANCE,
+    DONE,
+    MODE,
+    NODE_DISTANCE,
+    SINGLE,
+    USED,
+    Room,
+)
+from unround.batch.summary import is_linked, marginal
+from unround.batch.sweeps import Evidence, backward, believe, forward, hear_from_above, weight
+from unround.batch.types import Ints
+from unround.mechanisms.base import FloatArray
+
+DEEPEST = 6
+"""Stands for this depth and any greater one."""
+
+OPEN_YET = -2
+"""Stands for the depth of a cell in question until it is known."""
+
+_FAR = 1 << 30
+
+
+@inner
+def _measure(forest: Forest, room: Room, depth: Ints) -> None:
+    """Work out how far nodes and links are from the cells in question."""
+    nodes, links = room.nodes, room.links
+    for n in range(len(nodes)):
+        nodes[n, NODE_DISTANCE] = _FAR
+    for column in range(len(depth)):
+        if depth[column] == OPEN_YET:
+            nodes[forest.homes[column, HOME], NODE_DISTANCE] = 0
+    for i in range(len(forest.links) - 1):
+        links[i, DISTANCE] = _FAR
+    for distance in range(1, DEEPEST):
+        for i in range(len(forest.links) - 1):
+            if not links[i, USED] or links[i, DISTANCE] < distance:
+                continue
+            nearest = nodes[forest.links[i, PARENT], NODE_DISTANCE]
+            for e in range(forest.links[i, END], forest.links[i + 1, END]):
+                nearest = min(nearest, nodes[forest.ends[e, CHILD], NODE_DISTANCE])
+            if nearest == distance - 1:
+                links[i, DISTANCE] = distance
+                _approach(forest, room, i, distance)
+
+
+@inner
+def _approach(forest: Forest, room: Room, i: int, distance: int) -> None:
+    """Bring the nodes of a link to at most this distance."""
+    n = forest.links[i, PARENT]
+    room.nodes[n, NODE_DISTANCE] = min(room.nodes[n, NODE_DISTANCE], distance)
+    for e in range(forest.links[i, END], forest.links[i + 1, END]):
+        n = forest.ends[e, CHILD]
+        room.nodes[n, NODE_DISTANCE] = min(room.nodes[n, NODE_DISTANCE], distance)
+
+
+@inner
+def _send(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints, radius: int) -> None:
+    """Send all messages that the cells in question need to hear from this far."""
+    for sent in range(radius):
+        for i in range(len(forest.links) - 1):
+            if not room.links[i, USED] or room.links[i, DONE] > sent or room.links[i, DISTANCE] > radius - sent:
+                continue
+            for e in range(forest.links[i, END], forest.links[i + 1, END]):
+                n = forest.ends[e, CHILD]
+                if forest.nodes[n, BELOW] < forest.nodes[n, BELOW_END]:
+                    believe(forest, room, arena, n, room.nodes[n, BELIEF], sent - 1, MINUS_ONE)
+            forward(forest, room, arena, scratch, i, sent)
+            backward(forest, room, arena, scratch, i, low, high, sent - 1, sent)
+            room.links[i, DONE] = sent + 1
+
+
+@inner
+def _alone(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
+    """Return the probability of a count of a cell by itself."""
+    if not low <= value <= high:
+        return 0.0
+    everything = 0.0
+    for count in range(low, high + 1):
+        everything += weight(evidence, area, column, count)
+    return weight(evidence, area, column, value) / everything if everything > 0.0 else 0.0
+
+
+@inner
+def find_depths(
+    forest: Forest,
+    room: Room,
+    arena: FloatArray,
+    scratch: FloatArray,
+    evidence: Evidence,
+    area: int,
+    low: Ints,
+    high: Ints,
+    value: Ints,
+    threshold: float,
+    depth: Ints,
+) -> None:
+    """Fill in the depths of one area, where they are `OPEN_YET`.
+
+    Parameters
+    ----------
+    forest, room, arena, scratch, evidence, area
+        As for all sweeps, with weights in place and room for `DEEPEST` rounds.
+    low, high : array
+        The windows' own bounds: those that sums have tightened would already know too much.
+    value, threshold
+        The claimed counts, and the probability that makes a claim.
+    depth : array
+        By cell.
+    """
+    columns = len(depth)
+    for column in range(columns):
+        if (
+            depth[column] == OPEN_YET
+            and _alone(evidence, area, column, low[column], high[column], value[column]) >= threshold
+        ):
+            depth[column] = 0
+    for i in range(len(forest.links) - 1):
+        room.links[i, DONE] = 0
+    for radius in range(DEEPEST):
+        waiting = False
+        for column in range(columns):
+            if depth[column] == OPEN_YET:
+                pair = is_linked(forest, room, column) and room.nodes[forest.homes[column, HOME], MODE] != SINGLE
+                waiting |= radius + pair < DEEPEST
+        if not waiting:
+            break
+        if radius:
+            _measure(forest, room, depth)
+            _send(forest, room, arena, scratch, low, high, radius)
+        for column in range(columns):
+            if depth[column] != OPEN_YET or not is_linked(forest, room, column):
+                continue
+            n, at = forest.homes[column, HOME], room.spare[0, 2]
+            believe(forest, room, arena, n, at, radius - 1, MINUS_ONE)
+            hear_from_above(forest, room, arena, n, at, radius - 1)
+            start, size = marginal(forest, room, arena, at, column, low, high, scratch[0])
+            if start <= value[column] < start + size:
+                everything = 0.0
+                for k in range(size):
+                    everything += scratch[0, k]
+                if scratch[0, value[column] - start] >= threshold * everything:
+                    depth[column] = min(radius + (room.nodes[n, MODE] != SINGLE), DEEPEST)
+    for column in range(columns):
+        if depth[column] == OPEN_YET:
+            depth[column] = DEEPEST

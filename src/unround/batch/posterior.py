@@ -1,0 +1,241 @@
+"""Exact joint posteriors of whole releases: sum-product over the forest of every area, compiled."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.compiled import kernel
+from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
+from unround.batch.forest import HOME, Forest, forest_of
+from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
+from unround.batch.summary import ALIKE, NONE, is_linked, marginal, own_summary, summary
+from unround.batch.sweeps import Evidence, set_local, up_and_down
+from unround.batch.threads import in_threads
+from unround.batch.types import Ints, Layout, Posterior, PriorTable, Tight, Windows
+from unround.mechanisms.base import BoolArray, FloatArray
+
+
+class _Given(NamedTuple):
+    """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts."""
+
+    low: Ints
+    high: Ints
+    chosen: BoolArray
+    holds: BoolArray
+    value: Ints
+
+
+class _Found(NamedTuple):
+    """What the kernel fills in: the arrays of `Posterior`, and depths."""
+
+    mode: Ints
+    probability: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    cut: Ints
+    possible: BoolArray
+    depth: Ints
+
+
+def posteriors(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorTable | None = None,
+    active: NDArray[np.bool_] | None = None,
+) -> Posterior:
+    """Work out the distribution of every cell of every area, given all that was published of the area.
+
+    Parameters
+    ----------
+    layout : Layout
+        What all areas share.
+    windows : Windows
+        The published counts' likelihoods.
+    tight : Tight
+        Bounds, which cut every window first. Areas that are not feasible are left out.
+    prior : PriorTable, optional
+        Weights of true counts by column; flat unless given.
+    active : array, optional
+        Areas × equations: False where a sum does not hold. All hold unless given.
+
+    Notes
+    -----
+    Exact for the sums of the plan, in areas where no link is cut. A link is cut where it meets a cell of more than
+    `room.MOST_VALUES` possible values, a pair of more than `room.MOST_STATES`, or takes too long; of a pair with too many
+    states, the total still takes part. Fewer sums keep an answer right, only less sharp. `Posterior.mode` is -1 for
+    cells that nothing bounds, and in areas that are not possible.
+
+    A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
+    millisecond.
+    """
+    areas, columns = tight.low.shape
+    result = Posterior(
+        mode=np.full((areas, columns), NONE, dtype=np.int32),
+        probability=np.zeros((areas, columns)),
+        mean=np.full((areas, columns), np.nan),
+        deviation=np.full((areas, columns), np.nan),
+        cut=np.zeros(areas, dtype=np.int32),
+        possible=np.zeros(areas, dtype=np.bool_),
+    )
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result)
+    return result
+
+
+def flood(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorTable | None,
+    active: NDArray[np.bool_] | None,
+    wanted: NDArray[np.bool_],
+    value: Ints,
+    threshold: float,
+) -> Ints:
+    """Work out how deep likely claims are: how many sums follow one upon the other from the cell to what makes it likely.
+
+    Parameters
+    ----------
+    layout, windows, tight, prior, active
+        As for `posteriors`.
+    wanted : array
+        The cells in question, areas × columns.
+    value : array
+        The claimed counts, areas × columns.
+    threshold : float
+        The probability that makes a claim.
+
+    Returns
+    -------
+    array
+        For every cell in question the least k such that sums up to k links away give the claimed count that probability,
+        `depth.DEEPEST` for this many or more; -1 for all other cells. 0 says that the published count of the cell itself
+        is enough. That a total is the sum of its two parts, where these are the state of one node, is the first link.
+
+    Notes
+    -----
+    Bounds that sums have tightened would know too much from the start, so that the windows' own are used, except where
+    those have more than `room.MOST_VALUES` values.
+    """
+    depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
+    narrow = windows.high - windows.low < MOST_VALUES
+    low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
+    _run(layout, windows, prior, active, low, high, (depth == OPEN_YET).any(axis=1), None, value, threshold - ALIKE, depth)
+    # In an area where nothing adds up there is nothing to be near to.
+    depth[depth == OPEN_YET] = DEEPEST
+    return depth
+
+
+def _run(
+    layout: Layout,
+    windows: Windows,
+    prior: PriorTable | None,
+    active: NDArray[np.bool_] | None,
+    low: Ints,
+    high: Ints,
+    chosen: BoolArray,
+    result: Posterior | None,
+    value: Ints | None = None,
+    threshold: float = 0.0,
+    depth: Ints | None = None,
+) -> None:
+    """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once."""
+    areas, columns = low.shape
+    forest = forest_of(layout)
+    evidence = _evidence(windows, prior, columns)
+    holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
+    ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
+    given = _Given(
+        _plain(low, np.int32),
+        _plain(high, np.int32),
+        _plain(chosen, np.bool_),
+        _plain(holds, np.bool_),
+        _plain(ints if value is None else value, np.int32),
+    )
+    if result is None:
+        result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
+    found = _Found(
+        result.mode,
+        result.probability,
+        result.mean,
+        result.deviation,
+        result.cut,
+        result.possible,
+        ints if depth is None else depth,
+    )
+
+    def job(first: int, last: int) -> None:
+        _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, found)
+
+    in_threads(job, areas)
+
+
+def _evidence(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
+    """Put together what is known of cells by themselves; a flat prior is a table of one weight for every column."""
+    if prior is None:
+        prior = PriorTable(np.zeros(columns, dtype=np.int64), np.ones(columns, dtype=np.int64), np.ones(1))
+    return Evidence(
+        _plain(windows.low, np.int32),
+        _plain(windows.start, np.int64),
+        _plain(windows.weights, np.float64),
+        _plain(prior.offset, np.int64),
+        _plain(prior.size, np.int64),
+        _plain(prior.weights, np.float64),
+    )
+
+
+def _plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
+    """Return an array as the kernel knows it: for any other kind, it would have to be compiled once more."""
+    return np.require(array, kind, ("C", "W"))
+
+
+@kernel
+def _areas(
+    first: int,
+    last: int,
+    deep: bool,
+    forest: Forest,
+    room: Room,
+    evidence: Evidence,
+    given: _Given,
+    threshold: float,
+    results: _Found,
+) -> None:
+    """Fill in the posteriors of a range of areas; or depths alone."""
+    lows, highs, chosen, holds, value = given
+    mode, probability, mean, deviation, cut, possible, depth = results
+    arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
+    for a in range(first, last):
+        if not chosen[a]:
+            continue
+        low, high = lows[a], highs[a]
+        size, needed, cut[a] = arrange(
+            forest, room, low, high, holds[a if len(holds) > 1 else 0], DEEPEST - 1 if deep else 1
+        )
+        if size < 0:
+            continue
+        if size > len(arena):
+            arena = np.empty(size + size // 4)
+        if needed > scratch.shape[1]:
+            scratch = np.empty((3, 2 * needed))
+        if not set_local(forest, room, arena, evidence, a, low, high):
+            continue
+        if deep:
+            find_depths(forest, room, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
+            continue
+        if not up_and_down(forest, room, arena, scratch, low, high):
+            continue
+        possible[a] = True
+        for c in range(len(forest.homes)):
+            if low[c] == high[c]:
+                found = (int(low[c]), 1.0, float(low[c]), 0.0)
+            elif is_linked(forest, room, c):
+                at = room.nodes[forest.homes[c, HOME], BELIEF]
+                start, length = marginal(forest, room, arena, at, c, low, high, scratch[0])
+                found = summary(scratch[0], start, length)
+            else:
+                found = own_summary(evidence, a, c, int(low[c]), int(high[c]))
+            mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = found

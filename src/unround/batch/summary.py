@@ -1,0 +1,95 @@
+"""From what is known of a node to what is known of its cells: distributions and their summaries, compiled."""
+
+from __future__ import annotations
+
+import math
+
+from unround.batch.compiled import ZERO, inner
+from unround.batch.forest import HOME, HOME_LAYER, Forest
+from unround.batch.room import ABSENT, BOX, LOOSE, MODE, SINGLE, Room, box_at, layer_box
+from unround.batch.sweeps import Evidence, reduce_to, weight
+from unround.batch.types import OPEN, Ints
+from unround.infer.plan import SECOND, TOTAL
+from unround.mechanisms.base import FloatArray
+
+ALIKE = 1e-12
+"""Probabilities that differ by less than this share count as equal: they differ only by rounding errors."""
+
+NONE = -1
+"""Stands for the mode of a cell that has none: nothing bounds it, or nothing adds up."""
+
+Summary = tuple[int, float, float, float]
+"""The mode, its probability, the mean and the standard deviation."""
+
+
+@inner
+def is_linked(forest: Forest, room: Room, column: int) -> bool:
+    """Say whether a cell is part of its node's state, as that is in this area."""
+    mode, is_total = room.nodes[forest.homes[column, HOME], MODE], forest.homes[column, HOME_LAYER] == TOTAL
+    return mode != ABSENT and (is_total or mode != SINGLE) and not (is_total and mode == LOOSE)
+
+
+@inner
+def marginal(
+    forest: Forest, room: Room, arena: FloatArray, at: int, column: int, low: Ints, high: Ints, to: FloatArray
+) -> tuple[int, int]:
+    """Put the weights of a cell's counts, from what is known of its node, into a vector; return the first and how many."""
+    n, layer = forest.homes[column, HOME], forest.homes[column, HOME_LAYER]
+    box = layer_box(forest, room, n, layer, low, high)
+    if room.nodes[n, MODE] == SINGLE:
+        layer = SECOND
+    reduce_to(arena, at, box_at(room.nodes, n, BOX), layer, to, ZERO, box[1], box[3])
+    return box[1], box[3]
+
+
+@inner
+def summary(weights: FloatArray, low: int, size: int) -> Summary:
+    """Summarise a distribution that is not normalised."""
+    everything = largest = first = 0.0
+    for k in range(size):
+        everything += weights[k]
+        first += k * weights[k]
+        largest = max(largest, weights[k])
+    if everything == 0.0:
+        return NONE, 0.0, math.nan, math.nan
+    likeliest = 0
+    while weights[likeliest] < largest * (1 - ALIKE):
+        likeliest += 1
+    mean = first / everything
+    second = 0.0
+    for k in range(size):
+        second += (k - mean) ** 2 * weights[k]
+    return low + likeliest, weights[likeliest] / everything, low + mean, math.sqrt(second / everything)
+
+
+@inner
+def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int) -> Summary:
+    """Summarise what is known of a cell by itself."""
+    if high >= OPEN:
+        return NONE, 0.0, math.nan, math.nan
+    # Where nothing was published, all counts beyond the end of the prior weigh the same.
+    end = high
+    if evidence.start[area, column] < 0:
+        end = min(high, max(low, evidence.prior_size[column]))
+    rest, each = high - end, 0.0
+    if rest > 0:
+        each = weight(evidence, area, column, high)
+    everything, first, largest, likeliest = 0.0, 0.0, 0.0, NONE
+    for count in range(low, end + 1):
+        one = weight(evidence, area, column, count)
+        everything += one
+        first += one * (count - low)
+        if one > largest * (1 + ALIKE):
+            largest, likeliest = one, count
+    if each > largest * (1 + ALIKE):
+        largest, likeliest = each, end + 1
+    middle = 0.5 * (end + 1 + high) - low
+    everything += rest * each
+    first += rest * each * middle
+    if everything == 0.0:
+        return NONE, 0.0, math.nan, math.nan
+    mean = first / everything
+    second = rest * each * ((middle - mean) ** 2 + (float(rest) ** 2 - 1) / 12)
+    for count in range(low, end + 1):
+        second += (count - low - mean) ** 2 * weight(evidence, area, column, count)
+    return likeliest, largest / everything, low + mean, math.sqrt(second / everything)

@@ -1,0 +1,277 @@
+"""Messages through the forest of one area, compiled. See `tree` for the same in plain numpy, one system at a time.
+
+Everything lies in one long vector, the arena, at the places that `room` sets aside.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unround.batch.compiled import MINUS_ONE, ZERO, inner
+from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
+from unround.batch.forest import (
+    BELOW,
+    BELOW_END,
+    CELL,
+    CHILD,
+    COPY,
+    END,
+    LAYER,
+    PARENT,
+    PARENT_LAYER,
+    SIGN,
+    Forest,
+    Table,
+)
+from unround.batch.room import (
+    ABOVE,
+    ABSENT,
+    ARRAY,
+    BELIEF,
+    BOX,
+    DOWN,
+    FREE,
+    LOCAL,
+    LOOSE,
+    MESSAGE,
+    MODE,
+    ORDER,
+    PARTIAL,
+    PARTIAL_BOX,
+    SINGLE,
+    USED,
+    Room,
+    box_at,
+    layer_box,
+    turned,
+)
+from unround.batch.types import Ints
+from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
+from unround.mechanisms.base import FloatArray
+
+
+class Evidence(NamedTuple):
+    """What is known of every cell by itself: windows (see `Windows`) and a prior (see `PriorTable`)."""
+
+    low: Ints
+    start: Table
+    weights: FloatArray
+    prior_offset: Table
+    prior_size: Table
+    prior_weights: FloatArray
+
+
+@inner
+def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
+    """Return the weight of one true count of a cell, from its own published count and prior alone."""
+    size = evidence.prior_size[column]
+    found = evidence.prior_weights[evidence.prior_offset[column] + min(count, size - 1)]
+    start = evidence.start[area, column]
+    return float(found if start < 0 else found * evidence.weights[start + count - evidence.low[area, column]])
+
+
+@inner
+def set_local(forest: Forest, room: Room, arena: FloatArray, evidence: Evidence, area: int, low: Ints, high: Ints) -> bool:
+    """Weigh every state of every node by its own cells; return False where one has no state left."""
+    for n in range(len(forest.nodes)):
+        mode, box, at = room.nodes[n, MODE], box_at(room.nodes, n, BOX), room.nodes[n, LOCAL]
+        if mode == ABSENT:
+            continue
+        rows, columns = box[2], box[3]
+        fill(arena, at, rows * columns, 1.0)
+        for k in range(3):
+            # A single count is a row; of a pair, the first count runs down, the second to the right.
+            cell = forest.nodes[n, CELL + k]
+            if forest.nodes[n, COPY] or (mode == SINGLE and k != TOTAL) or (mode == LOOSE and k == TOTAL):
+                continue
+            across, down = mode == SINGLE or k != FIRST, mode != SINGLE and k != SECOND
+            first = box[1] * across + box[0] * down
+            for step in range((columns - 1) * across + (rows - 1) * down + 1):
+                count = first + step
+                factor = weight(evidence, area, cell, count) if low[cell] <= count <= high[cell] else 0.0
+                if not down:
+                    for r in range(rows):
+                        arena[at + r * columns + step] *= factor
+                elif not across:
+                    for c in range(columns):
+                        arena[at + step * columns + c] *= factor
+                else:
+                    for r in range(max(0, step - columns + 1), min(rows, step + 1)):
+                        arena[at + r * columns + step - r] *= factor
+        if scale(arena, at, rows * columns) == 0.0:
+            return False
+    return True
+
+
+@inner
+def reduce_to(arena: FloatArray, at: int, own: Box, layer: int, to: FloatArray, goal: int, low: int, size: int) -> None:
+    """Add up an array over pairs to one over the counts of one layer, from `low` on."""
+    fill(to, goal, size, 0.0)
+    for r in range(own[2]):
+        start = at + r * own[3]
+        if layer == FIRST:
+            k = own[0] + r - low
+            if 0 <= k < size:
+                for c in range(own[3]):
+                    to[goal + k] += arena[start + c]
+        else:
+            shift = own[1] - low + (own[0] + r if layer == TOTAL else 0)
+            for c in range(max(0, -shift), min(own[3], size - shift)):
+                to[goal + shift + c] += arena[start + c]
+
+
+@inner
+def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, box: Box) -> float:
+    """Multiply what is known of a node by a message about one of its layers; return 0 if nothing is left."""
+    for r in range(own[2]):
+        start = at + r * own[3]
+        if layer == FIRST:
+            k = own[0] + r - box[1]
+            factor = arena[message + k] if 0 <= k < box[3] else 0.0
+            for c in range(own[3]):
+                arena[start + c] *= factor
+            continue
+        line, shift, width = message, own[1] - box[1], box[3]
+        if layer == TOTAL:
+            shift += own[0] + r
+        elif layer == PAIR:
+            line += (own[0] + r - box[0]) * width
+            width *= 0 <= own[0] + r - box[0] < box[2]
+        for c in range(own[3]):
+            arena[start + c] *= arena[line + shift + c] if 0 <= shift + c < width else 0.0
+    return scale(arena, at, own[2] * own[3])
+
+
+@inner
+def hear_from_above(forest: Forest, room: Room, arena: FloatArray, n: int, at: int, sent: int) -> float:
+    """Multiply what is known of a node by the message from the link above it; return 0 if nothing is left.
+
+    `sent` is the round in which the message was sent, counted from 0; before that, at -1, there is none.
+    """
+    s = room.nodes[n, ABOVE]
+    if s < 0 or sent < 0:
+        return 1.0
+    e, box = room.slots[s, ORDER], box_at(room.slots, s, BOX)
+    layer = SECOND if room.nodes[n, MODE] == SINGLE else forest.ends[e, LAYER]
+    message = room.slots[s, DOWN] + sent * box[2] * box[3]
+    return _multiply(arena, at, box_at(room.nodes, n, BOX), layer, message, turned(box) if forest.ends[e, SIGN] < 0 else box)
+
+
+@inner
+def hear_from_below(forest: Forest, room: Room, arena: FloatArray, i: int, at: int, sent: int) -> float:
+    """Multiply what is known of a link's parent by the message from it; return 0 if nothing is left."""
+    n, box = forest.links[i, PARENT], box_at(room.links, i, BOX)
+    layer = SECOND if room.nodes[n, MODE] == SINGLE else forest.links[i, PARENT_LAYER]
+    message = room.links[i, MESSAGE] + sent * box[2] * box[3]
+    return _multiply(arena, at, box_at(room.nodes, n, BOX), layer, message, box)
+
+
+@inner
+def believe(forest: Forest, room: Room, arena: FloatArray, n: int, at: int, sent: int, but: int) -> float:
+    """Put together what is known of a node by itself and from links below it, all but one; return 0 if nothing is left."""
+    own = box_at(room.nodes, n, BOX)
+    copy(arena, room.nodes[n, LOCAL], at, own[2] * own[3])
+    left = 1.0
+    for i in range(forest.nodes[n, BELOW], forest.nodes[n, BELOW_END]):
+        if i != but and room.links[i, USED] and sent >= 0:
+            left = min(left, hear_from_below(forest, room, arena, i, at, sent))
+    return left
+
+
+@inner
+def _turn(arena: FloatArray, at: int, size: int) -> None:
+    """Reverse an array in its place."""
+    for k in range(size // 2):
+        arena[at + k], arena[at + size - 1 - k] = arena[at + size - 1 - k], arena[at + k]
+
+
+@inner
+def forward(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, i: int, sent: int) -> bool:
+    """Send the message of a link to its parent, from what its children believe; return False if nothing is possible."""
+    slots = room.slots
+    start, free = forest.links[i, END], room.links[i, FREE]
+    to = room.links[i, MESSAGE] + sent * room.links[i, BOX + 2] * room.links[i, BOX + 3]
+    if free == 0:
+        arena[to] = 1.0
+        return True
+    for s in range(start, start + free):
+        e, box = slots[s, ORDER], box_at(slots, s, BOX)
+        n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
+        if layer != PAIR and room.nodes[n, MODE] != SINGLE:
+            low = turned(box)[1] if sign < 0 else box[1]
+            reduce_to(arena, room.nodes[n, BELIEF], box_at(room.nodes, n, BOX), layer, arena, slots[s, ARRAY], low, box[3])
+        elif sign < 0:
+            copy(arena, room.nodes[n, BELIEF], slots[s, ARRAY], box[2] * box[3])
+        else:
+            slots[s, ARRAY] = room.nodes[n, BELIEF]
+        if sign < 0:
+            _turn(arena, slots[s, ARRAY], box[2] * box[3])
+    box, part = box_at(slots, start, BOX), box_at(slots, start, PARTIAL_BOX)
+    crop(arena, slots[start, ARRAY], box, part[0] - box[0], part[1] - box[1], arena, slots[start, PARTIAL], part[3], part)
+    for s in range(start + 1, start + free):
+        before, box, after = box_at(slots, s - 1, PARTIAL_BOX), box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
+        one, two, sum_of_both = slots[s - 1, PARTIAL], slots[s, ARRAY], slots[s, PARTIAL]
+        if convolve(arena, one, before, two, box, sum_of_both, after, scratch) == 0.0:
+            return False
+    last = start + free - 1
+    copy(arena, slots[last, PARTIAL], to, slots[last, PARTIAL_BOX + 2] * slots[last, PARTIAL_BOX + 3])
+    return True
+
+
+@inner
+def backward(
+    forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, i: int, low: Ints, high: Ints, heard: int, sent: int
+) -> None:
+    """Send messages from a link to its children, given what its parent heard from everywhere else.
+
+    `forward` must have been there before: its partial sums are needed.
+    """
+    slots = room.slots
+    n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
+    start, free = forest.links[i, END], room.links[i, FREE]
+    if free == 0:
+        return
+    known, spare, node = room.spare[0, 0], room.spare[0, 1], room.spare[0, 2]
+    believe(forest, room, arena, n, node, heard, i)
+    hear_from_above(forest, room, arena, n, node, heard)
+    box, message = layer_box(forest, room, n, layer, low, high), box_at(room.links, i, BOX)
+    if layer != PAIR and room.nodes[n, MODE] != SINGLE:
+        reduce_to(arena, node, box_at(room.nodes, n, BOX), layer, arena, room.spare[0, 3], box[1], box[3])
+        node = room.spare[0, 3]
+    crop(arena, node, box, message[0] - box[0], message[1] - box[1], arena, known, message[3], message)
+    for s in range(start + free - 1, start - 1, -1):
+        box, after = box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
+        to = slots[s, DOWN] + sent * box[2] * box[3]
+        if s > start:
+            before = box_at(slots, s - 1, PARTIAL_BOX)
+            scale(arena, known, after[2] * after[3])
+            correlate(arena, known, after, slots[s - 1, PARTIAL], before, spare, slots[s, ARRAY], box, to, scratch)
+            known, spare = spare, known
+        else:
+            fill(arena, to, box[2] * box[3], 0.0)
+            crop(arena, known, after, box[0] - after[0], box[1] - after[1], arena, to, box[3], box)
+        if forest.ends[slots[s, ORDER], SIGN] < 0:
+            _turn(arena, to, box[2] * box[3])
+
+
+@inner
+def up_and_down(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
+    """Send messages from the leaves to the roots and back; every belief then holds all there is to know.
+
+    Returns False where no values add up.
+    """
+    for i in range(len(forest.links) - 2, -1, -1):
+        n = forest.links[i, PARENT]
+        if room.links[i, USED] and not forward(forest, room, arena, scratch, i, ZERO):
+            return False
+        # All links below a node come one after the other, so that this is the last of them to be gone through.
+        complete = i == forest.nodes[n, BELOW] and room.nodes[n, MODE] != ABSENT
+        if complete and believe(forest, room, arena, n, room.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
+            return False
+    for i in range(len(forest.links) - 1):
+        if room.links[i, USED]:
+            backward(forest, room, arena, scratch, i, low, high, ZERO, ZERO)
+    for n in range(len(forest.nodes)):
+        if room.nodes[n, MODE] != ABSENT and hear_from_above(forest, room, arena, n, room.nodes[n, BELIEF], ZERO) == 0.0:
+            return False
+    return True

@@ -1,0 +1,39 @@
+"""Areas in threads: compiled kernels that let go of the interpreter share the processors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+FEWEST = 16
+"""Areas below which a thread of their own would cost more than it saves."""
+
+
+def in_threads(job: Callable[[int, int], object], areas: int, threads: int | None = None) -> None:
+    """Run a job on ranges of areas at the same time, and wait for all of them.
+
+    Parameters
+    ----------
+    job : function
+        Takes the first area of a range and the one after its last; it must release the interpreter to gain anything.
+    areas : int
+        How many there are.
+    threads : int, optional
+        At most so many at a time; by default as many as the machine has processors.
+
+    Notes
+    -----
+    There are several ranges a thread, so that no thread waits long for one with harder areas. The first error of any
+    range is raised.
+    """
+    most = min(threads or os.cpu_count() or 1, -(-areas // FEWEST))
+    if most < 2:
+        job(0, areas)
+        return
+    ranges = min(4 * most, -(-areas // FEWEST))
+    cuts = [areas * k // ranges for k in range(ranges + 1)]
+    with ThreadPoolExecutor(most) as pool:
+        for done in [pool.submit(job, first, last) for first, last in pairwise(cuts)]:
+            done.result()

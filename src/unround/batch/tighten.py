@@ -1,0 +1,359 @@
+"""Tight bounds for many areas at once: what `bounds` does for one system, as a compiled kernel over arrays.
+
+It goes through the sums in the same order and stops at the same place, so that both find the same bounds.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from unround.batch.threads import in_threads
+from unround.batch.types import OPEN, Ints, Layout, Tight, Windows
+from unround.infer.bounds import MOST_SWEEPS, UNBOUNDED, Bounds, Equations, Side, Trace, neighbours, propagate
+from unround.mechanisms.base import BoolArray, FloatArray
+
+_NO_LIMIT = 1 << 45
+"""No upper bound, inside the kernel: far above any sum of counts, and so many of them still fit into an integer."""
+
+
+class Lists(NamedTuple):
+    """The sums as arrays. Of sum e, `cells[first[e]]` is the total, and those up to `first[e + 1]` are the parts.
+
+    `order` goes from neighbour to neighbour; `touching[at[c]:at[c + 1]]` are the sums that the column c is in.
+    """
+
+    first: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    order: NDArray[np.int64]
+    at: NDArray[np.int64]
+    touching: NDArray[np.int64]
+
+
+class _Given(NamedTuple):
+    """The windows of a block, for the kernel. `zeros[i]` counts the impossible ones among the first i weights."""
+
+    low: Ints
+    high: Ints
+    start: NDArray[np.int64]
+    weights: FloatArray
+    zeros: NDArray[np.int64]
+    use: BoolArray
+
+
+class _Found(NamedTuple):
+    """What is written for a block: the arrays of `Tight`."""
+
+    low: Ints
+    high: Ints
+    by_low: Ints
+    by_high: Ints
+    depth_low: Ints
+    depth_high: Ints
+    feasible: BoolArray
+
+
+class _Area(NamedTuple):
+    """What the kernel keeps while it works on one area: bounds, which cells have holes, and which sums wait."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    holes: BoolArray
+    waiting: BoolArray
+
+
+@lru_cache(maxsize=16)
+def lists_of(columns: int, equations: Equations) -> Lists:
+    """Put sums into arrays."""
+    order, touching = neighbours(equations)
+    sizes = [1 + len(parts) for _, parts in equations]
+    cells = [cell for total, parts in equations for cell in (total, *parts)]
+    near = [touching.get(column, []) for column in range(columns)]
+    return Lists(
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        np.array(cells, dtype=np.int64),
+        np.array(order, dtype=np.int64),
+        np.concatenate(([0], np.cumsum([len(one) for one in near]))).astype(np.int64),
+        np.array([e for one in near for e in one], dtype=np.int64),
+    )
+
+
+def tighten(layout: Layout, windows: Windows, active: BoolArray | None = None, *, proofs_only: bool = False) -> Tight:
+    """Tighten the bounds of every area by the sums until nothing changes.
+
+    Parameters
+    ----------
+    layout : Layout
+        The sums.
+    windows : Windows
+        What the published counts leave possible.
+    active : array of bool, optional
+        Areas × equations: False where a sum does not hold for an area and must not be used there.
+    proofs_only : bool
+        Whether columns whose windows leave out a tail (`certain` is False) may be any count, as proofs need.
+
+    Notes
+    -----
+    An upper bound above `OPEN` is no bound, and an area in which some count would have to be as large is not feasible.
+    Time is linear in the number of areas, and of sums where these form no loop.
+
+    Examples
+    --------
+    >>> from unround.batch.compile import compile_layout
+    >>> from unround.batch.windows import windows_of
+    >>> from unround.mechanisms import Exact, Rounding
+    >>> layout = compile_layout(4, ((0, (1, 2, 3)),), frozenset([0]))
+    >>> windows, _ = windows_of(np.array([[48, 20, 20, 20]], dtype=np.int32), [Exact(), *[Rounding(5)] * 3])
+    >>> tight = tighten(layout, windows)
+    >>> tight.low, tight.high
+    (array([[48, 16, 16, 16]], dtype=int32), array([[48, 16, 16, 16]], dtype=int32))
+    """
+    lists = lists_of(layout.columns, layout.equations)
+    areas, columns = windows.low.shape
+    shape = areas, columns
+    low, high, start = windows.low.astype(np.int32), windows.high.astype(np.int32), windows.start
+    if proofs_only and not windows.certain.all():
+        low[:, ~windows.certain] = 0
+        high[:, ~windows.certain] = OPEN
+        start = np.where(windows.certain, start, -1)
+    # How many impossible counts come before each place: the difference over a window says whether it has holes.
+    zeros = np.concatenate(([0], np.cumsum(windows.weights == 0)))
+    use = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else np.ascontiguousarray(active)
+    given = _Given(low, high, start, windows.weights, zeros, use)
+    nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
+    feasible = np.ones(areas, dtype=np.bool_)
+    found = _Found(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
+    in_threads(lambda first, last: _tighten(first, last, lists, given, found), areas)
+    return Tight(*found)
+
+
+@njit(nogil=True, cache=True)
+def _tighten(begin: int, end: int, sums: Lists, given: _Given, found: _Found) -> None:
+    """Tighten the areas from `begin` up to `end`."""
+    columns, number = found.low.shape[1], sums.order.size
+    low, high = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
+    holes, waiting = np.zeros(columns, dtype=np.bool_), np.empty(number, dtype=np.bool_)
+    own = _Area(low, high, holes, waiting)
+    for area in range(begin, end):
+        use = given.use[area if given.use.shape[0] > 1 else 0]
+        for c in range(columns):
+            low[c] = given.low[area, c]
+            high[c] = given.high[area, c] if given.high[area, c] < OPEN else _NO_LIMIT
+            first = given.start[area, c]
+            if given.zeros[-1] > 0:
+                holes[c] = first >= 0 and given.zeros[first + high[c] - low[c] + 1] > given.zeros[first]
+        for e in range(number):
+            waiting[e] = use[e]
+        possible, quiet, sweep = True, False, 0
+        while possible and not quiet and sweep < MOST_SWEEPS:
+            quiet = True
+            for k in range(number):
+                e = sums.order[k] if sweep % 2 == 0 else sums.order[number - 1 - k]
+                if waiting[e]:
+                    waiting[e] = quiet = False
+                    possible = _revise(area, e, sums, use, given, own, found)
+                    if not possible:
+                        break
+            sweep += 1
+        for c in range(columns):
+            # Around a loop of cells that nothing bounds, a contradiction shows as a bound that grows without end.
+            possible = possible and low[c] < OPEN
+            found.low[area, c] = min(low[c], OPEN)
+            found.high[area, c] = min(high[c], OPEN)
+        found.feasible[area] = possible
+
+
+@njit(nogil=True, cache=True)
+def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: _Given, own: _Area, found: _Found) -> bool:
+    """Apply one sum to the bounds of its cells; False if it leaves some cell no value."""
+    low, high = own.low, own.high
+    by_low, by_high = found.by_low[area], found.by_high[area]
+    depth_low, depth_high = found.depth_low[area], found.depth_high[area]
+    cells = sums.cells[sums.first[e] : sums.first[e + 1]]
+    total = cells[0]
+    low_sum = high_sum = 0
+    # The deepest bounds among the parts, and the deepest but one: for what a part is told by the others.
+    deep_low = next_low = deepest_low = deep_high = next_high = deepest_high = -1
+    for part in cells[1:]:
+        low_sum += low[part]
+        high_sum += high[part]
+        if depth_low[part] > deep_low:
+            next_low, deep_low, deepest_low = deep_low, depth_low[part], part
+        elif depth_low[part] > next_low:
+            next_low = depth_low[part]
+        if depth_high[part] > deep_high:
+            next_high, deep_high, deepest_high = deep_high, depth_high[part], part
+        elif depth_high[part] > next_high:
+            next_high = depth_high[part]
+    moved = False
+    if low_sum > low[total]:
+        low[total], by_low[total], depth_low[total] = min(low_sum, _NO_LIMIT), e, deep_low + 1
+        moved = True
+    if high_sum < high[total]:
+        high[total], by_high[total], depth_high[total] = high_sum, e, deep_high + 1
+        moved = True
+    # Each part gets what the total leaves when all the others are at their opposite ends. With one unbounded part
+    # _NO_LIMIT cancels out of `high_sum - high[part]`; with two it makes the new bound harmlessly low.
+    bounded, spare, need = high[total] < _NO_LIMIT, high[total] - low_sum, low[total] - high_sum
+    if moved and not _tell(area, total, e, sums, use, given, own):
+        return False
+    for part in cells[1:]:
+        part_low, part_high = low[part], high[part]
+        moved = False
+        if bounded and part_low + spare < part_high:
+            high[part], by_high[part] = part_low + spare, e
+            depth_high[part] = 1 + max(depth_high[total], next_low if part == deepest_low else deep_low)
+            moved = True
+        if need + part_high > part_low:
+            low[part], by_low[part] = min(need + part_high, _NO_LIMIT), e
+            depth_low[part] = 1 + max(depth_low[total], next_high if part == deepest_high else deep_high)
+            moved = True
+        if moved and not _tell(area, part, e, sums, use, given, own):
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _tell(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: _Given, own: _Area) -> bool:
+    """Let the other sums of a cell know that its bounds moved; False if it has no value left."""
+    again = own.holes[cell] and _snap(area, cell, given, own)
+    if own.low[cell] > own.high[cell]:
+        return False
+    for k in range(sums.at[cell], sums.at[cell + 1]):
+        other = sums.touching[k]
+        if (again or other != e) and use[other]:
+            own.waiting[other] = True
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _snap(area: int, cell: int, given: _Given, own: _Area) -> bool:
+    """Move bounds that fell into a hole to the next possible value; say whether one moved."""
+    low, high = own.low, own.high
+    # Where the weight of the count 0 would be.
+    origin = given.start[area, cell] - given.low[area, cell]
+    moved = False
+    while low[cell] <= given.high[area, cell] and given.weights[origin + low[cell]] == 0:
+        low[cell] += 1
+        moved = True
+    while high[cell] >= given.low[area, cell] and given.weights[origin + high[cell]] == 0:
+        high[cell] -= 1
+        moved = True
+    return moved
+
+
+# -- which sums a bound rests on --------------------------------------------------------------------------------------
+
+
+def chain(
+    layout: Layout, windows: Windows, tight: Tight, area: int, column: int, active: BoolArray | None = None
+) -> tuple[int, ...]:
+    """Return the sums that the bounds of one cell rest on, as positions in the layout's equations.
+
+    These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof a person can
+    follow.
+
+    Parameters
+    ----------
+    layout, windows, active
+        As they were given to `tighten`.
+    tight : Tight
+        What it returned, with `proofs_only` if this is for a proof.
+    area, column : int
+        The cell.
+
+    Notes
+    -----
+    `by_low` and `by_high` remember only the last sum that moved a bound. Following these is enough, because a bound moves
+    with every bound that it rests on; except where windows have holes, over which a bound can jump ahead of the others, or
+    where propagation was cut short. So the sums are tried; where they are not enough, that area is gone through once
+    more, step by step.
+    """
+    quick = _followed(layout, tight, area, column)
+    alone = _Alone(layout, windows, area, column, quick)
+    propagate(alone.equations, alone.bounds)
+    low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], OPEN)
+    if (low, high) == (tight.low[area, column], tight.high[area, column]):
+        return quick
+    usable = np.ones(len(layout.equations), dtype=np.bool_) if active is None else active[area]
+    sums = _connected(layout.equations, usable, column)
+    alone, trace = _Alone(layout, windows, area, column, sums), Trace()
+    propagate(alone.equations, alone.bounds, trace)
+    return tuple(sorted(sums[e] for e in _traced(trace, 0)))
+
+
+def _followed(layout: Layout, tight: Tight, area: int, column: int) -> tuple[int, ...]:
+    """Go back from sum to sum, by what each bound was last moved by."""
+    found: set[int] = set()
+    queue: list[tuple[int, bool]] = [(column, True), (column, False)]
+    seen = set(queue)
+    for cell, is_low in queue:  # grows while it is gone through
+        e = int((tight.by_low if is_low else tight.by_high)[area, cell])
+        if e < 0:
+            continue
+        found.add(e)
+        total, parts = layout.equations[e]
+        # A total's bound rests on the same bounds of its parts; a part's on the total's, and on the others' opposite ones.
+        uses = [(total, is_low)] if cell != total else []
+        uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
+        new = [use for use in uses if use not in seen]
+        seen.update(new)
+        queue += new
+    return tuple(sorted(found))
+
+
+class _Alone:
+    """One column and some sums of one area, cut out: the column has position 0, and windows are as proofs may use them."""
+
+    def __init__(self, layout: Layout, windows: Windows, area: int, column: int, sums: tuple[int, ...]) -> None:
+        some = [layout.equations[e] for e in sums]
+        columns = list(dict.fromkeys([column, *(c for total, parts in some for c in (total, *parts))]))
+        at = {c: i for i, c in enumerate(columns)}
+        self.equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in some)
+        sure = windows.certain[columns]
+        lows = np.where(sure, windows.low[area, columns], 0).tolist()
+        highs = np.where(sure, windows.high[area, columns], OPEN).tolist()
+        starts = np.where(sure, windows.start[area, columns], -1).tolist()
+        holes = {}
+        for i, (low, high, start) in enumerate(zip(lows, highs, starts, strict=True)):
+            if start >= 0:
+                possible = np.flatnonzero(windows.weights[start : start + high - low + 1])
+                if possible.size <= high - low:
+                    holes[i] = (low + possible).tolist()
+        self.bounds = Bounds(lows, [UNBOUNDED if high >= OPEN else high for high in highs], holes)
+
+
+def _connected(equations: Equations, usable: BoolArray, column: int) -> tuple[int, ...]:
+    """Return the usable sums that are connected with a column, in their order."""
+    _, touching = neighbours(equations)
+    found, cells, seen = set[int](), [column], {column}
+    for cell in cells:  # grows while it is gone through
+        for e in touching.get(cell, []):
+            if usable[e] and e not in found:
+                found.add(e)
+                total, parts = equations[e]
+                new = [other for other in (total, *parts) if other not in seen]
+                seen.update(new)
+                cells += new
+    return tuple(sorted(found))
+
+
+def _traced(trace: Trace, column: int) -> set[int]:
+    """Return the sums of the steps that a cell's bounds rest on."""
+    sides: tuple[Side, ...] = ("low", "high")
+    queue = [trace.latest.get((column, side), -1) for side in sides]
+    seen, found = set[int](), set[int]()
+    while queue:
+        at = queue.pop()
+        if at < 0 or at in seen:
+            continue
+        seen.add(at)
+        step = trace.steps[at]
+        if step.equation is not None:
+            found.add(step.equation)
+        queue += [use[2] for use in step.uses]
+    return found

@@ -1,0 +1,109 @@
+"""What the engines for whole releases share: many areas with one structure, as arrays instead of objects.
+
+An area is a row, a count a column. All arrays are areas × columns unless they say otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.infer.bounds import Equations
+from unround.infer.plan import Plan
+from unround.mechanisms.base import BoolArray, FloatArray
+
+Ints = NDArray[np.int32]
+
+OPEN = 1 << 30
+"""Stands for "no upper bound": larger than any count, so that arithmetic needs no special case."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """The structure that all areas share, compiled once.
+
+    Parameters
+    ----------
+    columns : int
+        How many cells an area has.
+    equations : tuple
+        Every sum, as (total, parts) in positions of columns. Bounds use all of them.
+    plan : Plan
+        How messages travel: a forest of those sums that carry probabilities.
+    unused : tuple of int
+        The sums, as positions in `equations`, that would close a loop in the forest: they serve bounds and proofs only.
+        A posterior that uses fewer sums is still right, only less sharp.
+    links_of : tuple
+        For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
+    """
+
+    columns: int
+    equations: Equations
+    plan: Plan
+    unused: tuple[int, ...]
+    links_of: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The true counts that each published count leaves possible.
+
+    `low` and `high` (`OPEN`: not bounded) are inclusive. `weights[start[a, c] + i]` is the likelihood of what was
+    published given the true count `low[a, c] + i`; `start` is -1 where nothing was published, so that all counts are
+    equally likely. `certain` is False for columns whose windows leave out a tail: no proof may use these.
+    """
+
+    low: Ints
+    high: Ints
+    start: NDArray[np.int64]
+    weights: FloatArray
+    certain: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tight:
+    """Bounds after all sums had their say.
+
+    `by_low` and `by_high` name the equation that set a bound last (-1: the published count itself), and `depth_low` and
+    `depth_high` how many sums follow one upon the other to get there (0: none). `feasible` is False for areas in which
+    some cell has no value left; their bounds mean nothing.
+    """
+
+    low: Ints
+    high: Ints
+    by_low: Ints
+    by_high: Ints
+    depth_low: Ints
+    depth_high: Ints
+    feasible: BoolArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriorTable:
+    """Weights of true counts, a table a column, in one array: of the count x in column c, `weights[offset[c] + x]`.
+
+    Beyond the end of a table (`size[c]` entries) its last weight holds on.
+    """
+
+    offset: NDArray[np.int64]
+    size: NDArray[np.int64]
+    weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """What is likely: for every cell the likeliest count, its probability, the mean and the standard deviation.
+
+    `mode` is the lowest of equally likely counts. Where nothing bounds a cell, `probability` is 0, and mean and deviation
+    are NaN. `cut` counts, for every area, the links that were left out because their cells have too many possible values;
+    `possible` is False for areas in which no combination of values adds up.
+    """
+
+    mode: Ints
+    probability: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+    cut: Ints
+    possible: BoolArray

@@ -1,0 +1,221 @@
+"""The windows of a whole block of areas: each published count is looked up, and worked out only the first time.
+
+A release has millions of counts but few different ones, and most columns share one mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.types import OPEN, Windows
+from unround.errors import InputError
+from unround.mechanisms import Exact, Mechanism, Window
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.release import ABSENT, SUPPRESSED, Counts
+
+_DENSE = 1 << 16
+"""Published counts below this one are found by their place in an array; larger ones, which are rare, by search."""
+
+_FREE, _MISFIT = 0, 1
+"""The first two entries of every table: nothing is known; and nothing can be made of what was published."""
+
+_UNKNOWN = -1
+
+
+def windows_of(
+    counts: Counts, mechanisms: Sequence[Mechanism], adjusted: NDArray[np.integer] | None = None
+) -> tuple[Windows, BoolArray]:
+    """Return the true counts that each published count of a block leaves possible; see `WindowTable`.
+
+    For more than one block, keep a `WindowTable` and ask that.
+
+    Examples
+    --------
+    >>> from unround.mechanisms import Rounding
+    >>> windows, misfits = windows_of(np.array([[15, 0, 7]], dtype=np.int32), [Rounding(5)] * 3)
+    >>> windows.low, windows.high[0, :2], misfits
+    (array([[11,  0,  0]], dtype=int32), array([19,  4], dtype=int32), array([[False, False,  True]]))
+    """
+    return WindowTable(mechanisms).of(counts, adjusted)
+
+
+class WindowTable:
+    """Every window met so far, ready for the next block.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        How each column was published.
+    """
+
+    def __init__(self, mechanisms: Sequence[Mechanism]) -> None:
+        different = list(dict.fromkeys(mechanisms))
+        at = {mechanism: m for m, mechanism in enumerate(different)}
+        of = np.array([at[mechanism] for mechanism in mechanisms], dtype=np.int64)
+        # All columns at once where there is only one mechanism: a slice needs no copy.
+        self._groups = [
+            (_Values(mechanism), slice(None) if len(different) == 1 else np.flatnonzero(of == m))
+            for m, mechanism in enumerate(different)
+        ]
+        self._columns = len(mechanisms)
+        self._exact = np.array([isinstance(mechanism, Exact) for mechanism in mechanisms], dtype=np.bool_)
+        self._entries = _Entries()
+
+    def of(self, counts: Counts, adjusted: NDArray[np.integer] | None = None) -> tuple[Windows, BoolArray]:
+        """Return the windows of a block.
+
+        Parameters
+        ----------
+        counts : array
+            Areas × columns, with the codes of `unround.release` for what is absent.
+        adjusted : array, optional
+            Areas × columns (or what broadcasts to that): by how much the agency may have changed a count that it
+            published exactly. Every count so near is then equally likely.
+
+        Returns
+        -------
+        Windows, array of bool
+            The windows; and where what was published cannot come from the column's mechanism, so that it is treated as if
+            nothing had been published: report it.
+
+        Notes
+        -----
+        A suppressed count has the window that the mechanism gives to what it hides, if it hides anything; whatever
+        else is absent can be any count. Counts too large for `OPEN` are misfits too.
+        """
+        if counts.ndim != 2 or counts.shape[1] != self._columns:
+            raise InputError(f"{self._columns} columns have a mechanism, but the counts have shape {counts.shape}.")
+        entry = np.empty(counts.shape, dtype=np.int32)
+        certain = np.ones(self._columns, dtype=np.bool_)
+        for values, columns in self._groups:
+            entry[:, columns] = values.look_up(counts[:, columns], self._entries)
+            certain[columns] = values.certain
+        lows, highs, starts = self._entries.tables()
+        low, high, start = lows[entry], highs[entry], starts[entry]
+        if adjusted is not None:
+            self._widen(entry, np.broadcast_to(adjusted, counts.shape), low, high, start)
+        return Windows(low, high, start, self._entries.weights(), certain), entry == _MISFIT
+
+    def _widen(
+        self,
+        entry: NDArray[np.int32],
+        adjusted: NDArray[np.integer],
+        low: NDArray[np.int32],
+        high: NDArray[np.int32],
+        start: NDArray[np.int64],
+    ) -> None:
+        """Let exact counts be off by a little."""
+        columns = np.flatnonzero(self._exact & (adjusted > 0).any(axis=0))
+        if not columns.size:
+            return
+        rows, which = np.nonzero((adjusted[:, columns] > 0) & (entry[:, columns] > _MISFIT))
+        at = rows, columns[which]
+        by = adjusted[at].astype(np.int32)
+        low[at] = np.maximum(low[at] - by, 0)
+        high[at] += by
+        for k in np.unique(by):
+            flat = self._entries.place(np.full(2 * int(k) + 1, 1 / (2 * int(k) + 1)))
+            here = by == k
+            start[rows[here], at[1][here]] = flat
+
+
+class _Entries:
+    """Windows one below the other: their ends, and where their weights are. Equal weights are kept once."""
+
+    def __init__(self) -> None:
+        self._low, self._high, self._start = [0, 0], [OPEN, OPEN], [-1, -1]
+        self._places: dict[bytes, int] = {}
+        self._pieces: list[FloatArray] = []
+        self._size = 0
+        self._tables: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]] | None = None
+        self._weights: FloatArray = np.empty(0)
+
+    def add(self, window: Window) -> int:
+        """Return the entry of a new window."""
+        if window.weights is None:
+            return _FREE if window.high is None and not window.low else self._append(window.low, window.high, -1)
+        assert window.high is not None  # weights are listed up to there
+        return _MISFIT if window.high >= OPEN else self._append(window.low, window.high, self.place(window.weights))
+
+    def _append(self, low: int, high: int | None, start: int) -> int:
+        self._low.append(low)
+        self._high.append(OPEN if high is None else high)
+        self._start.append(start)
+        self._tables = None
+        return len(self._low) - 1
+
+    def place(self, weights: FloatArray) -> int:
+        """Return where weights start in the array of all."""
+        key = weights.tobytes()
+        if key not in self._places:
+            self._places[key] = self._size
+            self._pieces.append(weights)
+            self._size += weights.size
+        return self._places[key]
+
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+        """Return low, high and start of every entry."""
+        if self._tables is None:
+            low, high = (np.array(one, dtype=np.int32) for one in (self._low, self._high))
+            self._tables = low, high, np.array(self._start, dtype=np.int64)
+        return self._tables
+
+    def weights(self) -> FloatArray:
+        """Return all weights; those that were there before are still where they were."""
+        if self._weights.size < self._size:
+            self._weights = np.concatenate(self._pieces)
+        return self._weights
+
+
+class _Values:
+    """What one mechanism can have published, as far as it was met: for each count its entry."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.certain = True
+        self._dense = np.full(_DENSE, _UNKNOWN, dtype=np.int32)
+        self._large: dict[int, int] = {}
+
+    def look_up(self, counts: Counts, entries: _Entries) -> NDArray[np.int32]:
+        """Return the entry of every count."""
+        unsigned = counts.view(np.uint32) if counts.flags.c_contiguous else counts.astype(np.int32).view(np.uint32)
+        small = unsigned < _DENSE  # codes and negative counts are large, read as unsigned
+        if small.all():
+            return self._of_small(counts, entries)
+        found = self._of_small(np.where(small, counts, 0), entries)
+        found[counts <= ABSENT] = _FREE
+        hidden = counts == SUPPRESSED
+        if hidden.any():
+            found[hidden] = self._of_large(SUPPRESSED, entries)
+        large = ~small & (counts > ABSENT)
+        different, which = np.unique(counts[large], return_inverse=True)
+        found[large] = np.array([self._of_large(int(one), entries) for one in different], dtype=np.int32)[which]
+        return found
+
+    def _of_small(self, counts: Counts, entries: _Entries) -> NDArray[np.int32]:
+        found = self._dense[counts]
+        new = counts[found == _UNKNOWN]
+        if not new.size:
+            return found
+        for count in np.unique(new):
+            self._dense[count] = self._entry(int(count), entries)
+        return self._dense[counts]
+
+    def _of_large(self, count: int, entries: _Entries) -> int:
+        if count not in self._large:
+            self._large[count] = self._entry(count, entries)
+        return self._large[count]
+
+    def _entry(self, count: int, entries: _Entries) -> int:
+        """Work out the window of a count that was not met before."""
+        hidden = count == SUPPRESSED
+        try:
+            window = self.mechanism.window(None if hidden else count)
+        except InputError:
+            # A mechanism that hides nothing cannot say why this count is hidden: it may be any.
+            return _FREE if hidden else _MISFIT
+        self.certain &= window.certain
+        return entries.add(window)

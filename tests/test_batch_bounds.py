@@ -1,0 +1,667 @@
+"""Layouts, windows, bounds and look-ups for many areas, against the engines for one system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests import shapes
+from unround.batch.compile import compile_layout, implied_sums
+from unround.batch.lookup import SumClass
+from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, scan
+from unround.batch.threads import in_threads
+from unround.batch.tighten import chain, tighten
+from unround.batch.types import OPEN, Layout, Tight, Windows
+from unround.batch.windows import WindowTable, windows_of
+from unround.errors import InputError
+from unround.expect import expectation
+from unround.findings import check_proof, proofs_of
+from unround.infer import infer
+from unround.infer.bounds import UNBOUNDED, Bounds, Equations, Trace, propagate
+from unround.infer.certify import certain_windows, certificates
+from unround.infer.plan import plan_for
+from unround.mechanisms import (
+    Exact,
+    Laplace,
+    Mechanism,
+    Nearest,
+    Rounding,
+    Sample,
+    Suppressed,
+    Unpublished,
+    Within,
+    mechanism,
+)
+from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts
+from unround.simulate import MISSING, published_counts, schema
+from unround.system import Cell, Sum, System
+
+
+def fixed(mechanisms: Sequence[Mechanism]) -> frozenset[int]:
+    return frozenset(c for c, one in enumerate(mechanisms) if isinstance(one, Exact))
+
+
+def as_batch(system: System) -> tuple[Layout, Windows]:
+    """Turn one system into a batch of one area."""
+    mechanisms = [cell.mechanism for cell in system.cells]
+    values = [[NOT_AVAILABLE if cell.published is None else cell.published for cell in system.cells]]
+    layout = compile_layout(len(system.cells), system.equations, fixed(mechanisms))
+    windows, misfits = windows_of(np.array(values, dtype=np.int32), mechanisms)
+    assert not misfits.any()
+    return layout, windows
+
+
+def as_system(layout: Layout, mechanisms: Sequence[Mechanism], row: Counts, sums: Sequence[int] | None = None) -> System:
+    """Turn one area of a batch into a system, of some of its sums and their cells or of all."""
+    some = [layout.equations[e] for e in (range(len(layout.equations)) if sums is None else sums)]
+    used = sorted({c for total, parts in some for c in (total, *parts)}) if sums is not None else range(layout.columns)
+    cells = [Cell(f"c{c}", *_published(int(row[c]), mechanisms[c])) for c in used]
+    return System(cells, [Sum(f"c{total}", tuple(f"c{part}" for part in parts)) for total, parts in some])
+
+
+def _published(value: int, how: Mechanism) -> tuple[int | None, Mechanism]:
+    return (value, how) if value > UNREADABLE else (None, Unpublished())
+
+
+def random_equations(rng: np.random.Generator, columns: int, number: int) -> Equations:
+    """Draw sums over cells in an order, totals before parts, so that they can all hold; loops are common."""
+    found = set()
+    for _ in range(number):
+        total = int(rng.integers(0, columns - 2))
+        size = int(rng.integers(1, min(4, columns - total - 1) + 1))
+        found.add((total, tuple(map(int, rng.choice(np.arange(total + 1, columns), size, replace=False)))))
+    return tuple(sorted(found))
+
+
+# -- layouts -----------------------------------------------------------------------------------------------------------
+
+
+def in_forest(layout: Layout) -> list[int]:
+    """Return the equations that nodes and links stand for, checking each link against its equations."""
+    equations, nodes = layout.equations, layout.plan.nodes
+    assert len(layout.links_of) == len(layout.plan.links)
+    found = [e for link in layout.links_of for e in link]
+    for link, standing_for in zip(layout.plan.links, layout.links_of, strict=True):
+        ends = (link.parent, *link.children)
+        layers = range(3) if link.is_pair else [None]
+        sides = [[nodes[end.node].cells[end.layer if layer is None else layer] for end in ends] for layer in layers]
+        sums = [{equations[e][0], *equations[e][1]} for e in standing_for]
+        assert len(standing_for) <= len(sides)
+        assert all(one in map(set, sides) for one in sums)
+        for e in standing_for:
+            total, _ = equations[e]
+            signs = {
+                nodes[end.node].cells[end.layer if layer is None else layer]: 1 if end is link.parent else -end.sign
+                for layer in layers
+                for end in ends
+            }
+            # All parts are on one side of the equation, the total is on the other.
+            assert all(signs[part] == -signs[total] for part in equations[e][1])
+    pairs = {(node.cells[0], frozenset(node.cells[1:])) for node in nodes if node.is_pair and not node.copy}
+    splits = {}
+    for e, (total, parts) in enumerate(equations):
+        if (total, frozenset(parts)) in pairs:
+            splits.setdefault((total, frozenset(parts)), e)
+    return found + list(splits.values())
+
+
+def assert_forest(layout: Layout, exact: frozenset[int]) -> None:
+    """Check that every equation is in the forest or unused, and that the plan is what the tree engine would make of it."""
+    used = in_forest(layout)
+    assert sorted([*used, *layout.unused]) == list(range(len(layout.equations)))
+    kept = tuple(layout.equations[e] for e in sorted(used))
+    assert plan_for(layout.columns, kept, exact) is not None
+    for e in layout.unused:  # nothing was left out without need
+        again = compile_layout(layout.columns, tuple(layout.equations[i] for i in sorted([*used, e])), exact)
+        assert again.unused
+
+
+@pytest.mark.parametrize("shape", {**shapes.ACYCLIC, **shapes.CROSSED})
+@settings(max_examples=shapes.examples(20))
+@given(data=st.data())
+def test_without_loops_the_layout_is_the_plan(shape: str, data: st.DataObject) -> None:
+    system, _ = data.draw({**shapes.ACYCLIC, **shapes.CROSSED}[shape])
+    layout, _ = as_batch(system)
+    assert layout.unused == ()
+    exact = fixed([cell.mechanism for cell in system.cells])
+    assert layout.plan == plan_for(len(system.cells), system.equations, exact)
+    assert_forest(layout, exact)
+
+
+@settings(max_examples=shapes.examples(150))
+@given(seed=shapes.SEEDS)
+def test_loops_are_left_out_of_the_forest_and_listed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = int(rng.integers(4, 14))
+    equations = random_equations(rng, columns, int(rng.integers(1, 9)))
+    exact = frozenset(map(int, np.flatnonzero(rng.random(columns) < 0.15)))
+    assert_forest(compile_layout(columns, equations, exact), exact)
+
+
+def by_sex(sums: Equations, columns: int) -> Equations:
+    """Repeat sums for men and women, and split every column: column c becomes c, c + columns and c + 2 columns."""
+    layers = [(total + k * columns, tuple(part + k * columns for part in parts)) for k in range(3) for total, parts in sums]
+    return (*layers, *((c, (c + columns, c + 2 * columns)) for c in range(columns)))
+
+
+def test_a_profile_is_one_forest() -> None:
+    """A tree, a repeat of its total, a second partition of that, all by sex, under an exact population without sexes."""
+    tree = ((0, (1, 2, 3)), (1, (4, 5)), (3, (6, 7, 8)), (9, (0,)), (9, (10, 11)))
+    equations = (*by_sex(tree, 12), (0, (36,)), (9, (36,)))
+    layout = compile_layout(37, equations, frozenset([36]))
+    assert layout.unused == ()
+    assert sum(node.is_pair for node in layout.plan.nodes) == 12
+    assert sorted(map(len, layout.links_of)) == [1, 1, 3, 3, 3, 3, 3]
+    assert_forest(layout, frozenset([36]))
+
+
+def test_pairs_come_before_the_rest_and_short_sums_before_long_ones() -> None:
+    """The total of a tree by sex, added up from its leaves too: the leaves' sum would close a loop."""
+    tree = ((0, (1, 2)), (1, (3, 4)), (0, (3, 4, 2)))
+    layout = compile_layout(15, by_sex(tree, 5), frozenset())
+    assert {layout.equations[e][1] for e in layout.unused} == {(3, 4, 2), (8, 9, 7), (13, 14, 12)}
+    # Of two sums with the same parts the one with an exact total is kept, though it has more of them.
+    sums: Equations = ((0, (2, 3)), (1, (2, 3, 4)))
+    assert compile_layout(5, sums, frozenset()).unused == (1,)
+    assert compile_layout(5, sums, frozenset([1])).unused == (0,)
+
+
+def test_a_sum_that_repeats_another_is_listed() -> None:
+    layout = compile_layout(3, ((0, (1, 2)), (0, (2, 1))), frozenset())
+    assert (layout.links_of, layout.unused) == (((0,),), (1,))
+
+
+def test_sums_that_follow_from_two_others_open_loops() -> None:
+    overlapping: Equations = ((0, (1, 2, 3)), (4, (2, 3)), (5, (3, 2)), (6, (2, 7)))
+    assert compile_layout(8, overlapping, frozenset()).unused != ()
+    new = implied_sums(overlapping)
+    assert [one for one, _ in new] == [(0, (4, 1)), (5, (4,)), (0, (5, 1))]
+    for (total, parts), (large, small) in new:  # the larger sum is the new one with the smaller put in
+        assert overlapping[large][0] == total
+        assert overlapping[small][0] in parts
+        inside = set(parts) - {overlapping[small][0]} | set(overlapping[small][1])
+        assert inside == set(overlapping[large][1])
+    layout = compile_layout(8, (*overlapping, *(one for one, _ in new)), frozenset())
+    used = {layout.equations[e] for e in in_forest(layout)}
+    # Nothing is lost: what is not used follows from what is.
+    assert used >= {(5, (4,)), (6, (2, 7))}
+    assert len(used) == 4
+
+
+def profile(rows: str) -> tuple[Layout, list[Mechanism], NDArray[np.int64]]:
+    """Return the layout of a simulated profile, sums and sexes, its mechanisms, and each column's row and sex."""
+    made = schema(rows)
+    places = np.argwhere(made.shown)
+    at = {(made.rows[row].id, sex): column for column, (row, sex) in enumerate(places.tolist())}
+    sums = [((one.total, sex), [(part, sex) for part in one.parts]) for one in made.sums for sex in range(3)]
+    sums += [((row.id, 0), [(row.id, 1), (row.id, 2)]) for row in made.rows if row.is_count and row.has_sex]
+    equations = tuple(
+        (at[total], tuple(at[part] for part in parts)) for total, parts in sums if at.keys() >= {total, *parts}
+    )
+    mechanisms = [mechanism(made.rows[row].mechanism) for row, _ in places.tolist()]
+    return compile_layout(len(places), equations, fixed(mechanisms)), mechanisms, places
+
+
+@pytest.mark.parametrize(("rows", "most_unused"), [("age", 0), ("short", 0), ("all", 20)])
+def test_the_simulated_profile_has_hardly_any_loops(rows: str, most_unused: int) -> None:
+    layout, _, _ = profile(rows)
+    assert len(layout.unused) <= most_unused
+    used = in_forest(layout)
+    assert sorted([*used, *layout.unused]) == list(range(len(layout.equations)))
+    assert sum(link.is_pair for link in layout.plan.links) > len(layout.plan.links) / 3
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+MECHANISMS: list[Mechanism] = [Exact(), Rounding(5), Rounding(3), Sample(5), Nearest(5), Within(2), Laplace(1.45)]
+MECHANISMS += [Suppressed(1, 7, Rounding(5)), Unpublished(), mechanism("graduated"), mechanism("digits:4")]
+
+
+def assert_windows(windows: Windows, misfits: NDArray[np.bool_], counts: Counts, mechanisms: Sequence[Mechanism]) -> None:
+    for (a, c), value in np.ndenumerate(counts):
+        low, high, start = windows.low[a, c], windows.high[a, c], windows.start[a, c]
+        published = None if value == SUPPRESSED else int(value)
+        try:
+            if SUPPRESSED < value <= UNREADABLE:
+                raise InputError("nothing is known")
+            window = mechanisms[c].window(published)
+        except InputError:
+            assert (low, high, start) == (0, OPEN, -1)
+            assert misfits[a, c] == (value > UNREADABLE)
+            continue
+        assert not misfits[a, c]
+        assert window.certain or not windows.certain[c]
+        assert (low, high) == (window.low, OPEN if window.high is None else window.high)
+        if window.weights is None:
+            assert start == -1
+        else:
+            np.testing.assert_array_equal(windows.weights[start : start + high - low + 1], window.weights)
+
+
+def test_every_window_is_that_of_its_mechanism_block_after_block() -> None:
+    rng = np.random.default_rng(1)
+    mechanisms = [MECHANISMS[i] for i in rng.integers(0, len(MECHANISMS), 40)]
+    table = WindowTable(mechanisms)
+    codes = [SUPPRESSED, NOT_APPLICABLE, NOT_AVAILABLE, UNREADABLE, 0, 5, 70_000, 999_999_000, -3]
+    for _ in range(3):
+        counts = (5 * rng.integers(0, 400, (30, 40))).astype(np.int32)
+        odd = rng.random(counts.shape)
+        counts[odd < 0.2] = rng.integers(0, 70, counts.shape)[odd < 0.2]
+        counts[odd > 0.8] = rng.choice(codes, counts.shape)[odd > 0.8]
+        windows, misfits = table.of(counts)
+        assert misfits.any()
+        assert_windows(windows, misfits, counts, mechanisms)
+    again, _ = table.of(counts)
+    assert again.weights is windows.weights  # nothing new: nothing grew
+
+
+def test_one_mechanism_for_all_columns() -> None:
+    counts = np.array([[0, 10, SUPPRESSED], [7, 70_005, NOT_APPLICABLE]], dtype=np.int32)
+    for block in (counts, np.asfortranarray(counts)):
+        windows, misfits = windows_of(block, [Rounding(5)] * 3)
+        assert_windows(windows, misfits, counts, [Rounding(5)] * 3)
+        assert misfits.tolist() == [[False, False, False], [True, False, False]]
+
+
+def test_what_an_agency_may_have_changed() -> None:
+    counts = np.array([[100, 3, 20], [100, NOT_AVAILABLE, 20]], dtype=np.int32)
+    mechanisms = [Exact(), Exact(), Rounding(5)]
+    windows, _ = windows_of(counts, mechanisms, np.array([[5, 5, 5], [0, 5, 0]]))
+    assert windows.low.tolist() == [[95, 0, 16], [100, 0, 16]]
+    assert windows.high.tolist() == [[105, 8, 24], [100, OPEN, 24]]
+    for a, c in ((0, 0), (0, 1)):
+        start, size = windows.start[a, c], windows.high[a, c] - windows.low[a, c] + 1
+        np.testing.assert_allclose(windows.weights[start : start + size], 1 / 11)
+    assert windows.start[1, 1] == -1
+
+
+def test_counts_beyond_the_largest_are_reported() -> None:
+    windows, misfits = windows_of(np.array([[1_999_999_999]], dtype=np.int32), [Exact()])
+    assert misfits.all()
+    assert (windows.low, windows.high) == (0, OPEN)
+
+
+def test_columns_without_mechanism_are_refused() -> None:
+    with pytest.raises(InputError, match=r"2 columns have a mechanism, but the counts have shape \(1, 3\)"):
+        windows_of(np.zeros((1, 3), dtype=np.int32), [Exact(), Exact()])
+
+
+# -- bounds ------------------------------------------------------------------------------------------------------------
+
+
+def assert_tight(layout: Layout, tight: Tight, systems: Sequence[System], active: NDArray[np.bool_] | None = None) -> None:
+    """Compare with the engine for one system, bound by bound and depth by depth."""
+    for area, system in enumerate(systems):
+        bounds, trace = Bounds.of(certain_windows(system)), Trace()
+        equations = [e for e in range(len(layout.equations)) if active is None or active[area, e]]
+        possible = propagate(tuple(layout.equations[e] for e in equations), bounds, trace)
+        possible = possible and max(bounds.lows) < OPEN
+        assert tight.feasible[area] == possible
+        if not possible:
+            continue
+        assert tight.low[area].tolist() == bounds.lows
+        assert tight.high[area].tolist() == [OPEN if high >= UNBOUNDED else high for high in bounds.highs]
+        if active is not None:
+            continue  # fewer sums are gone through in another order there, so that another one may come last
+        depths: list[int] = []
+        for step in trace.steps:
+            used = max((depths[use] for _, _, use in step.uses if use >= 0), default=0)
+            depths.append(used + (step.equation is not None))
+        for cell in range(layout.columns):
+            for side, by, depth in (("low", tight.by_low, tight.depth_low), ("high", tight.by_high, tight.depth_high)):
+                at = trace.latest.get((cell, side), -1)  # type: ignore[call-overload]
+                assert depth[area, cell] == (depths[at] if at >= 0 else 0)
+                while at >= 0 and trace.steps[at].equation is None:
+                    at = trace.steps[at].uses[0][2]
+                last = trace.steps[at].equation if at >= 0 else None
+                assert by[area, cell] == (-1 if last is None else equations[last])
+
+
+@pytest.mark.parametrize("shape", shapes.ALL)
+@settings(max_examples=shapes.examples(25))
+@given(data=st.data())
+def test_bounds_of_one_area_are_those_of_its_system(shape: str, data: st.DataObject) -> None:
+    system, true = data.draw(shapes.ALL[shape])
+    layout, windows = as_batch(system)
+    tight = tighten(layout, windows)
+    assert_tight(layout, tight, [system])
+    assert (tight.low[0] <= true).all()
+    assert (tight.high[0] >= true).all()
+
+
+@settings(max_examples=shapes.examples(60))
+@given(system=shapes.any_numbers())
+def test_areas_without_solution_are_not_feasible(system: System) -> None:
+    layout, windows = as_batch(system)
+    assert_tight(layout, tighten(layout, windows), [system])
+
+
+HOWS: list[Mechanism] = [Exact(), Rounding(5), Rounding(3), Nearest(5), Sample(3), Within(1), Laplace(0.7)]
+HOWS += [Suppressed(1, 3), mechanism("digits:1")]
+
+
+def random_batch(seed: int, areas: int) -> tuple[Layout, list[Mechanism], Counts, NDArray[np.bool_]]:
+    """Draw sums, true counts that obey them in most areas, and publish these with some cells missing."""
+    rng = np.random.default_rng(seed)
+    columns = int(rng.integers(4, 16))
+    equations = random_equations(rng, columns, int(rng.integers(1, 8)))
+    true = rng.integers(0, 12, (areas, columns))
+    for total, parts in reversed(equations):  # later columns first, so that no part changes afterwards
+        true[:, total] = true[:, list(parts)].sum(axis=1)
+    mechanisms: list[Mechanism] = [HOWS[i] for i in rng.integers(0, len(HOWS), columns)]
+    counts = np.empty(true.shape, dtype=np.int32)
+    for c, how in enumerate(mechanisms):
+        drawn = how.publish(true[:, c], rng)
+        counts[:, c] = np.where(drawn < -1_000, NOT_AVAILABLE, drawn)
+    counts[rng.random(counts.shape) < 0.1] = NOT_AVAILABLE
+    active = rng.random((areas, len(equations))) < 0.9
+    return compile_layout(columns, equations, fixed(mechanisms)), mechanisms, counts, active
+
+
+@settings(max_examples=shapes.examples(60), deadline=None)
+@given(seed=shapes.SEEDS)
+def test_bounds_of_many_areas_are_those_of_each(seed: int) -> None:
+    layout, mechanisms, counts, active = random_batch(seed, 40)
+    windows, _ = windows_of(counts, mechanisms)
+    systems = [as_system(layout, mechanisms, row) for row in counts]
+    assert_tight(layout, tighten(layout, windows, proofs_only=True), systems)
+    assert_tight(layout, tighten(layout, windows, active, proofs_only=True), systems, active)
+
+
+def test_a_cut_tail_lends_nothing_to_proofs() -> None:
+    layout = compile_layout(3, ((0, (1, 2)),), frozenset([0]))
+    counts = np.array([[500, 20, 100]], dtype=np.int32)
+    windows, _ = windows_of(counts, [Exact(), Rounding(5), Laplace(1.45)])
+    assert not tighten(layout, windows).feasible[0]
+    proofs = tighten(layout, windows, proofs_only=True)
+    assert proofs.feasible[0]
+    assert (proofs.low[0, 2], proofs.high[0, 2]) == (500 - 24, 500 - 16)
+
+
+def test_creeping_bounds_neither_overflow_nor_last_for_ever() -> None:
+    """Around this loop a lower bound doubles at every turn, and nothing bounds it from above."""
+    equations = ((0, (1, 2)), (1, (0, 3)), (2, (0, 4)))
+    layout = compile_layout(5, equations, frozenset())
+    counts = np.array([[NOT_AVAILABLE] * 3 + [5, 5]], dtype=np.int32)
+    windows, _ = windows_of(counts, [Rounding(5)] * 5)
+    tight = tighten(layout, windows)
+    assert not tight.feasible[0]
+    assert tight.low.max() == OPEN
+
+
+def test_errors_in_threads_are_raised() -> None:
+    seen: list[tuple[int, int]] = []
+    in_threads(lambda first, last: seen.append((first, last)), 1000, 3)
+    assert sorted(a for first, last in seen for a in range(first, last)) == list(range(1000))
+    assert len(seen) > 3
+
+    def fail(first: int, last: int) -> None:
+        raise InputError(f"not {first} to {last}")
+
+    with pytest.raises(InputError, match="not 0 to"):
+        in_threads(fail, 1000)
+
+
+# -- what bounds rest on ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=shapes.examples(60), deadline=None)
+@given(seed=shapes.SEEDS)
+def test_the_chain_of_a_cell_proves_it(seed: int) -> None:
+    layout, mechanisms, counts, active = random_batch(seed, 12)
+    windows, _ = windows_of(counts, mechanisms)
+    for use in (None, active):
+        tight = tighten(layout, windows, use, proofs_only=True)
+        for area, cell in np.argwhere((tight.low == tight.high) & tight.feasible[:, None]):
+            if tight.by_low[area, cell] < 0 and tight.by_high[area, cell] < 0:
+                continue
+            sums = chain(layout, windows, tight, int(area), int(cell), use)
+            assert use is None or use[area, list(sums)].all()
+            small = as_system(layout, mechanisms, counts[area], sums)
+            where = small.index[f"c{cell}"]
+            found = certificates(small, [where])
+            (proof,) = proofs_of(small, found)
+            assert check_proof(small, proof)
+            assert proof.value == tight.low[area, cell]
+
+
+def test_chains_without_holes_follow_the_last_sums() -> None:
+    found = 0
+    for seed in range(60):
+        layout, mechanisms, counts, _ = random_batch(seed, 6)
+        windows, _ = windows_of(counts, mechanisms)
+        tight = tighten(layout, windows, proofs_only=True)
+        for area in np.flatnonzero(tight.feasible):
+            system = as_system(layout, mechanisms, counts[area])
+            for cell in range(layout.columns):
+                sums = chain(layout, windows, tight, int(area), cell)
+                bounds = Bounds.of(certain_windows(system))
+                propagate(tuple(layout.equations[e] for e in sums), bounds)
+                assert (bounds.lows[cell], min(bounds.highs[cell], OPEN)) == (tight.low[area, cell], tight.high[area, cell])
+                found += len(sums) > 1
+    assert found > 100
+
+
+def test_a_chain_in_which_a_bound_jumped_over_a_hole() -> None:
+    """Rows 1 to 3 and columns 4 to 6 of a table; the last sum that moved the first column's bound is not enough."""
+    hidden = [(4, 4), (4, 5), (8, 10), (4, 6), (8, 10), None, None, (6, 6), None, (6, 8), None, (1, 3), (1, 1), (2, 4)]
+    hidden += [(1, 1), (5, 5)]
+    mechanisms = [Suppressed(*one, Rounding(5)) if one else Rounding(5) for one in hidden]
+    row = [25, 15, 5, 0, 10, 10, 10, SUPPRESSED, 5, 0, 0, 5, NOT_AVAILABLE, 0, 0, 0]
+    sums = [(0, (1, 2, 3)), (0, (4, 5, 6)), *((1 + i, (7 + 3 * i, 8 + 3 * i, 9 + 3 * i)) for i in range(3))]
+    layout = compile_layout(16, (*sums, *((4 + j, (7 + j, 10 + j, 13 + j)) for j in range(3))), frozenset())
+    windows, _ = windows_of(np.array([row], dtype=np.int32), mechanisms)
+    tight = tighten(layout, windows)
+    assert (tight.by_low[0, 4], tight.by_high[0, 4]) == (-1, 5)
+    assert chain(layout, windows, tight, 0, 4) == (3, 5)
+
+
+# -- the scan ------------------------------------------------------------------------------------------------------------
+
+BIG = 600
+"""A published count well away from 0, and a multiple of every base that is tried."""
+
+
+def looked_up(values: list[list[int]], mechanisms: list[Mechanism]) -> Scan:
+    """Scan one sum, the total first, in many areas."""
+    layout = compile_layout(len(mechanisms), ((0, tuple(range(1, len(mechanisms)))),), fixed(mechanisms))
+    return scan(layout, np.array(values, dtype=np.int32), mechanisms)
+
+
+def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> None:
+    """Compare what is looked up for one sum with the engine for one system."""
+    found = looked_up([values], mechanisms)
+    (code,) = found.codes[0]
+    names = [f"c{c}" for c in range(len(values))]
+    cells = [Cell(name, value, how) for name, value, how in zip(names, values, mechanisms, strict=True)]
+    truth = infer(System(cells, [Sum("c0", tuple(names[1:]))]), top=0)
+    lookup = found.lookup
+    assert (code == IMPOSSIBLE or lookup.solutions[code] == 0) == (not truth.feasible)
+    if not truth.feasible:
+        assert found.impossible.tolist() == [1]
+        return
+    assert truth.answer is not None
+    assert truth.answer.marginals is not None
+    assert truth.answer.solutions is not None
+    assert lookup.solutions[code] == min(truth.answer.solutions, 2)
+    assert found.proved.tolist() == [int(truth.answer.solutions == 1)]
+    one = lookup.classes[lookup.class_of[code]]
+    assert lookup.residual[code] == values[0] - sum(values[1:])
+    kinds = {"full": 0, "zero": 0, "twice": 0}
+    for c, (value, marginal) in enumerate(zip(values, truth.answer.marginals, strict=True)):
+        assert marginal is not None
+        twice = isinstance(mechanisms[c], Sample) and value == 2 * one.base
+        kind = "total" if c == 0 else "zero" if value == 0 else "twice" if twice else "full"
+        if c:
+            kinds[kind] += 1
+        elif isinstance(mechanisms[0], Exact):
+            assert (one.total, lookup.total[code]) == ("exact", 0)
+            continue
+        else:
+            assert one.total == ("zero" if value == 0 else "twice" if twice else "full")
+        assert getattr(lookup, kind)[code] == pytest.approx(marginal[1].max(), rel=1e-6)
+    assert kinds == {"full": one.full, "zero": one.zero, "twice": one.twice}
+    assert lookup.best[code] == max(getattr(lookup, kind)[code] for kind in ("full", "zero", "twice", "total"))
+
+
+@pytest.mark.parametrize("base", [2, 3, 5, 10])
+@pytest.mark.parametrize("kind", [Rounding, Sample])
+@settings(max_examples=shapes.examples(60), deadline=None)
+@given(data=st.data())
+def test_what_is_looked_up_is_what_one_sum_tells(kind: type[Rounding | Sample], base: int, data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 4))
+    how = kind(base)
+    levels = [0, 1, 2, 5] if kind is Rounding else [0, 2, 3, 5]
+    parts = [base * data.draw(st.sampled_from(levels)) for _ in range(n)]
+    total: Mechanism = data.draw(st.sampled_from([Exact(), Rounding(base), Sample(base)]))
+    value = sum(parts) + data.draw(st.integers(-base * n - base, base * n + base))
+    if not isinstance(total, Exact):
+        value -= value % base
+    value = max(value, 0)
+    if isinstance(total, Sample) and value == base:
+        value = 2 * base
+    certify_lookup([value, *parts], [total, *[how] * n])
+
+
+SUMS = [one for one in product([2, 3, 5, 10], [1, 2, 4, 9], [0, 1, 2], [True, False]) if one[2] <= one[1]]
+
+
+@pytest.mark.parametrize(("base", "parts", "zeros", "exact"), SUMS)
+def test_what_is_looked_up_is_what_is_expected(base: int, parts: int, zeros: int, exact: bool) -> None:
+    expected = expectation(parts, exact_total=exact, base=base, zero_parts=zeros)
+    published = [0] * zeros + [BIG] * (parts - zeros)
+    added = sum(published)
+    rows = [[added + one.residual, *published] for one in expected.residuals]
+    rows = [row for row in rows if row[0] >= (0 if exact else base)]
+    how: list[Mechanism] = [Exact() if exact else Rounding(base), *[Rounding(base)] * parts]
+    found = looked_up(rows, how)
+    by_residual = {one.residual: one for one in expected.residuals}
+    for row, code in zip(rows, found.codes[:, 0], strict=True):
+        one = by_residual[row[0] - added]
+        assert one.solutions is not None
+        assert found.lookup.solutions[code] == min(one.solutions, 2)
+        if added:
+            assert found.lookup.best[code] == pytest.approx(float(one.best_probability), rel=1e-6)
+    share = sum(1 for row in rows if by_residual[row[0] - added].kind == "proof")
+    assert found.proved.tolist() == [share]
+    strong = sum(1 for row in rows if by_residual[row[0] - added].kind == "strong")
+    if added:
+        assert found.strong(0.66).tolist() == [strong]
+    beyond = max(by_residual) + (1 if exact else base)
+    assert looked_up([[added + beyond, *published]], how).impossible.tolist() == [1]
+
+
+def test_a_scan_of_many_areas_block_after_block() -> None:
+    """Against plain arithmetic, area by area, with every mechanism, absent cells and misfits."""
+    rng = np.random.default_rng(7)
+    mechanisms: list[Mechanism] = [Exact(), *[Rounding(5)] * 6, *[Sample(5)] * 6, *[Rounding(6)] * 4, Nearest(5)]
+    equations = ((0, (1, 2, 3)), (1, (4, 5)), (7, (8, 9, 10)), (0, (11, 12)), (6, (8, 9)), (13, (14, 15, 16)), (1, (17, 2)))
+    equations += ((1, (8, 2)), (2, (1,)))
+    layout = compile_layout(18, equations, frozenset([0]))
+    scanner = Scanner(layout, mechanisms)
+    assert scanner.scannable.tolist() == [True, True, True, True, True, True, False, False, True]
+    for areas in (100, 1, 33, 700):
+        true = rng.integers(0, 40, (areas, 18))
+        for total, parts in reversed(equations[:6]):
+            true[:, total] = true[:, list(parts)].sum(axis=1)
+        counts = np.stack([how.publish(true[:, c], rng) for c, how in enumerate(mechanisms)], axis=1).astype(np.int32)
+        counts[rng.random(counts.shape) < 0.03] = NOT_AVAILABLE
+        counts[rng.random(counts.shape) < 0.03] = 7
+        active = rng.random((areas, len(equations))) < 0.95
+        found = scanner.scan(counts, active)
+        _, misfits = windows_of(counts, mechanisms)
+        for e, (total, parts) in enumerate(equations):
+            cells = counts[:, [total, *parts]]
+            usable = (
+                (cells >= 0).all(axis=1) & ~misfits[:, [total, *parts]].any(axis=1) & active[:, e] & scanner.scannable[e]
+            )
+            np.testing.assert_array_equal(found.codes[:, e] != UNSCANNED, usable)
+            residual = cells[:, 0] - cells[:, 1:].sum(axis=1)
+            fits = found.codes[:, e] > IMPOSSIBLE
+            np.testing.assert_array_equal(found.lookup.residual[found.codes[fits, e]], residual[fits])
+            zeros = (cells[:, 1:] == 0).sum(axis=1)
+            classes = [found.lookup.classes[found.lookup.class_of[code]] for code in found.codes[fits, e]]
+            assert [one.zero for one in classes] == zeros[fits].tolist()
+            assert found.residuals(e).total() == usable.sum() == found.scanned[e]
+            assert found.residuals(e)[None, 0] == (found.codes[:, e] == IMPOSSIBLE).sum()
+        tight = tighten(layout, windows_of(counts, mechanisms)[0])
+        wrong = (found.codes == IMPOSSIBLE).any(axis=1)
+        assert not (wrong & tight.feasible).any()
+
+
+def test_the_histogram_of_residuals() -> None:
+    found = looked_up([[48, 20, 20, 20], [60, 20, 20, 20], [48, 20, 20, 20], [20, 20, 0, 0]], [Exact(), *[Rounding(5)] * 3])
+    full, zeros = SumClass(5, False, 3, 0, 0, "exact"), SumClass(5, False, 1, 2, 0, "exact")
+    assert found.residuals(0) == Counter({(full, -12): 2, (full, 0): 1, (zeros, 0): 1})
+
+
+def test_a_repeat_of_an_exact_count_is_always_proved() -> None:
+    found = looked_up([[45, 48], [50, 48], [60, 48]], [Rounding(5), Exact()])
+    assert (found.proved.tolist(), found.impossible.tolist()) == ([2], [1])
+    one = SumClass(5, False, 1, 0, 0, "exact")
+    assert found.residuals(0) == Counter({(one, 3): 1, (one, -2): 1, (None, 0): 1})
+
+
+def test_very_large_counts_are_added_up_right() -> None:
+    """Five parts of 900 million do not fit into 32 bits."""
+    parts = [900_000_000] * 5
+    mechanisms: list[Mechanism] = [Rounding(5)] * 6
+    wrapped = sum(parts) - (1 << 32)
+    assert looked_up([[wrapped - wrapped % 5, *parts]], mechanisms).impossible.tolist() == [1]
+    assert looked_up([[900_000_000, *[180_000_000] * 5]], mechanisms).lookup.residual.tolist().count(0) > 0
+    found = looked_up([[900_000_000, *[180_000_000] * 5]], mechanisms)
+    assert found.codes[0, 0] > IMPOSSIBLE
+
+
+def test_sums_of_many_parts() -> None:
+    n = 320
+    found = looked_up([[20 * n, *[20] * n], [16 * n, *[20] * n], [16 * n + 1, *[20] * n]], [Exact(), *[Rounding(5)] * n])
+    solutions = found.lookup.solutions[found.codes[:, 0]]
+    assert solutions.tolist() == [2, 1, 2]
+    assert found.lookup.full[found.codes[1, 0]] == 1
+
+
+def test_a_simulated_census() -> None:
+    """The truth is inside all bounds; what one sum proves, all of them prove; chains of such cells are short."""
+    layout, mechanisms, places = profile("short")
+    blocks = list(published_counts(600, 3, rows="short"))
+    tables = [np.concatenate([getattr(block, name) for block in blocks]) for name in ("published", "true")]
+    published, true = (table[:, places[:, 0], places[:, 1]] for table in tables)
+    counts = np.where(published == MISSING, NOT_AVAILABLE, published).astype(np.int32)
+    windows, misfits = windows_of(counts, mechanisms)
+    assert not misfits.any()
+    tight = tighten(layout, windows)
+    assert tight.feasible.all()
+    assert ((tight.low <= true) & (true <= tight.high)).all()
+    found = scan(layout, counts, mechanisms)
+    assert found.impossible.sum() == 0
+    assert found.proved.sum() > 0
+    known = tight.low == tight.high
+    for area, e in np.argwhere(found.lookup.solutions[found.codes] == 1):
+        total, parts = layout.equations[e]
+        assert known[area, [total, *parts]].all()
+    derived = np.argwhere(known & (np.maximum(tight.depth_low, tight.depth_high) > 1))
+    assert len(derived) > 10
+    for area, cell in derived[:10].tolist():
+        small = as_system(layout, mechanisms, counts[area], chain(layout, windows, tight, area, cell))
+        assert len(small.sums) < 60
+        (proof,) = proofs_of(small, certificates(small, [small.index[f"c{cell}"]]))
+        assert proof.value == true[area, cell]
+
+
+def test_nothing_to_work_on() -> None:
+    layout = compile_layout(2, (), frozenset())
+    windows, _ = windows_of(np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2)
+    assert tighten(layout, windows).high.tolist() == [[4, 4]] * 3
+    assert scan(layout, np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2).codes.shape == (3, 0)
+    empty, _ = windows_of(np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2)
+    assert tighten(layout, empty).feasible.shape == (0,)
+    sums = compile_layout(2, ((0, (1,)),), frozenset())
+    assert scan(sums, np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2).proved.tolist() == [0]
