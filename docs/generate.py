@@ -14,23 +14,35 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("solve", "expect", "paper", "simulate")
+COMMANDS = ("solve", "inspect", "audit", "explain", "expect", "simulate", "paper")
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n.*?```\n", re.DOTALL)
 
 
-def run(command: str) -> str:
-    """Run a command as the README shows it, from the root of the project, 100 columns wide and without colours."""
+@contextlib.contextmanager
+def reader() -> Iterator[Path]:
+    """Lend a folder like the one that a reader stands in, with the examples; what commands write there goes away."""
+    with tempfile.TemporaryDirectory(prefix="unround-docs-") as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        yield Path(folder)
+
+
+def run(command: str, folder: Path = ROOT) -> str:
+    """Run a command as the README shows it, in a folder with the examples, 100 columns wide and without colours."""
     words = shlex.split(command)
     if words[0] != "unround":
         raise ValueError(f"the docs show a command that is not unround: {command}")
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
     program = [sys.executable, "-c", "import sys; sys.argv[0] = 'unround'; from unround.cli import main; main()", *words[1:]]
-    done = subprocess.run(program, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        program, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
+    )
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{command}: {done.stderr}")
     return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").splitlines())
@@ -41,7 +53,7 @@ def filled(page: str) -> str:
 
     def console(match: re.Match[str]) -> str:
         commands = [line[2:] for line in match[1].splitlines() if line.startswith("$ ")]
-        return "```console\n" + "\n\n".join(f"$ {command}\n{run(command)}" for command in commands) + "\n```\n"
+        return "```console\n" + "\n\n".join(f"$ {command}\n{run(command, here)}" for command in commands) + "\n```\n"
 
     def python(match: re.Match[str]) -> str:
         printed = io.StringIO()
@@ -49,7 +61,8 @@ def filled(page: str) -> str:
             exec(compile(match[1], "<docs>", "exec"), {"__name__": "docs"})  # the docs' own code, from this repository
         return f"```python\n{match[1]}```\n\n```text\n{printed.getvalue()}```\n"
 
-    return PYTHON.sub(python, CONSOLE.sub(console, page))
+    with reader() as here:
+        return PYTHON.sub(python, CONSOLE.sub(console, page))
 
 
 def reference() -> str:
@@ -67,7 +80,7 @@ def reference() -> str:
 
 def pages() -> dict[Path, str]:
     """Return every generated page with the text that it should have."""
-    shown = [ROOT / "README.md", ROOT / "docs" / "solve.md"]
+    shown = [ROOT / "README.md", ROOT / "docs" / "solve.md", ROOT / "docs" / "audit.md"]
     return {page: filled(page.read_text(encoding="utf-8")) for page in shown} | {ROOT / "docs" / "cli.md": reference()}
 
 

@@ -1,4 +1,4 @@
-"""What `make demo` runs: three systems in the terminal, and the histograms of one as a page to open."""
+"""What `make demo` runs: three systems and the audit of a small table in the terminal, and histograms as a page to open."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ def main() -> None:
     show("solve", "48! = 20 + 20 + 20")
     show("solve", "examples/compound.txt", "--top", "3")
     show("solve", "examples/small-town.txt", "--plot", str(page.relative_to(HERE.parent)))
+    audit = str((OUT / "audit").relative_to(HERE.parent))
+    show("audit", "examples/survey.toml", "-o", audit)
+    show("explain", audit, "D08", "30-44/men")
     print(f"\nOpen {page.as_uri()} to see every cell's histogram.")
     print('Try your own numbers: .venv/bin/unround solve "87! = 35 + 45"')
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from unround.cli import run as run_unround
 
 settings.register_profile(
     "unround",
@@ -25,3 +31,31 @@ def census_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real releases at {folder}; set UNROUND_DATA to their folder")
     return folder
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `unround` with arguments, in this process."""
+
+    def call(*arguments: str, stdin: bytes = b"") -> Ran:
+        monkeypatch.setattr(sys, "argv", ["unround", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setenv("COLUMNS", "120")
+        code = 0
+        try:
+            run_unround()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 0
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return call

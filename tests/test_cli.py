@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.conftest import Run
 from unround import __version__
-from unround.cli import run as run_unround
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that runs `unround` with arguments, in this process."""
-
-    def call(*arguments: str, stdin: bytes = b"") -> Ran:
-        monkeypatch.setattr(sys, "argv", ["unround", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        monkeypatch.setenv("COLUMNS", "120")
-        code = 0
-        try:
-            run_unround()
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 0
-        captured = capsys.readouterr()
-        return Ran(code, captured.out, captured.err)
-
-    return call
 
 
 def test_version_and_help(run: Run) -> None:

@@ -5,6 +5,9 @@ The public names, in the order in which data flow through them:
 - `parse` reads equation text into a `System`: `Cell`s, each with the `mechanism` that protects it, and `Sum`s.
 - `solve` works out a system and returns a `Solution`: bounds, probabilities, the best solutions, and proofs.
 - `check_proof` verifies a proof without any of the code that found it.
+- `read_release` opens a published table of any known format, `from_frame` a polars or pandas frame: a `Release`.
+- `inspect_release` says what is in it; `audit_release` works out every count that it gives away, into an `AuditFolder`;
+  `explain_cell` gives the argument for one of them.
 - `InputError`, `Infeasible` and `InternalError` tell apart what is wrong with the input, the data, and unround itself.
 
 >>> import unround
@@ -21,37 +24,54 @@ from typing import TYPE_CHECKING, Any
 from unround._version import __version__
 
 if TYPE_CHECKING:
+    from unround.audit import AuditFolder as AuditFolder
+    from unround.audit import Options as Options
+    from unround.audit import audit as audit_release  # noqa: F401 - public under this name
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
     from unround.errors import InternalError as InternalError
     from unround.errors import UnroundError as UnroundError
+    from unround.explain import explain as explain_cell  # noqa: F401 - public under this name
     from unround.findings import Proof as Proof
     from unround.findings import check_proof as check_proof
+    from unround.inspection import inspect as inspect_release  # noqa: F401 - public under this name
     from unround.mechanisms import Mechanism as Mechanism
     from unround.mechanisms import mechanism as mechanism
+    from unround.read import read as read_release  # noqa: F401 - public under this name
+    from unround.read.frames import from_frame as from_frame
+    from unround.release import Release as Release
     from unround.solution import Solution as Solution
     from unround.solution import solve as solve
     from unround.system import Cell as Cell
     from unround.system import Sum as Sum
     from unround.system import System as System
 
-# Where each public name lives. Modules load when a name is first used: `import unround` costs next to nothing.
+# Where each public name lives. Modules load when a name is first used: `import unround` costs next to nothing. Functions
+# whose own name is that of a package go by a longer one here.
 _HOME = {
-    "UnroundError": "errors",
-    "InputError": "errors",
-    "Infeasible": "errors",
-    "InternalError": "errors",
-    "Mechanism": "mechanisms",
-    "mechanism": "mechanisms",
-    "Cell": "system",
-    "Sum": "system",
-    "System": "system",
-    "parse": "equations",
-    "solve": "solution",
-    "Solution": "solution",
-    "Proof": "findings",
-    "check_proof": "findings",
+    "UnroundError": "errors:UnroundError",
+    "InputError": "errors:InputError",
+    "Infeasible": "errors:Infeasible",
+    "InternalError": "errors:InternalError",
+    "Mechanism": "mechanisms:Mechanism",
+    "mechanism": "mechanisms:mechanism",
+    "Cell": "system:Cell",
+    "Sum": "system:Sum",
+    "System": "system:System",
+    "parse": "equations:parse",
+    "solve": "solution:solve",
+    "Solution": "solution:Solution",
+    "Proof": "findings:Proof",
+    "check_proof": "findings:check_proof",
+    "Release": "release:Release",
+    "read_release": "read:read",
+    "from_frame": "read.frames:from_frame",
+    "inspect_release": "inspection:inspect",
+    "Options": "audit:Options",
+    "audit_release": "audit:audit",
+    "AuditFolder": "audit:AuditFolder",
+    "explain_cell": "explain:explain",
 }
 
 __all__ = ["__version__", *_HOME]
@@ -60,7 +80,8 @@ __all__ = ["__version__", *_HOME]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'unround' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"unround.{_HOME[name]}"), name)
+    module, own_name = _HOME[name].split(":")
+    return getattr(importlib.import_module(f"unround.{module}"), own_name)
 
 
 def __dir__() -> list[str]:

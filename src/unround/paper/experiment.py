@@ -164,7 +164,11 @@ class _Tally:
 
 
 def experiment(
-    areas: int = AREAS, seed: int = 1, rows: str = "all", progress: Callable[[int], None] | None = None
+    areas: int = AREAS,
+    seed: int = 1,
+    rows: str = "all",
+    progress: Callable[[int], None] | None = None,
+    also: Callable[[CountBlock], None] | None = None,
 ) -> Experiment:
     """Run the paper's searches on a simulated census.
 
@@ -174,6 +178,8 @@ def experiment(
         Which census; see `unround.simulate`. With "age" or "short" rows fewer sums of four and three parts exist.
     progress : callable, optional
         Told how many areas are done.
+    also : callable, optional
+        Given every block of areas, to look for more in it; `Compound.add`, say.
 
     Examples
     --------
@@ -190,6 +196,8 @@ def experiment(
         repeated += int(repeats.sum())
         for tally in tallies:
             tally.add(block, repeats)
+        if also:
+            also(block)
         done += len(repeats)
         if progress:
             progress(done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import exp, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,6 +13,9 @@ from rich.text import Text
 from unround.expect import RAREST, Expectation, Number
 from unround.paper.claim import Claim
 from unround.paper.outcome import Experiment, Outcome, Prediction, condition
+
+if TYPE_CHECKING:
+    from unround.paper.compound import Compound
 
 VERDICTS = {True: ("yes", "green"), False: ("no", "bold red"), None: ("–", "dim")}
 MOST_RESIDUALS = 60
@@ -114,6 +117,25 @@ def show_experiment(run: Experiment, console: Console) -> None:
     console.print(table)
     console.print()
     _bullets(experiment_notes(run), console)
+
+
+def show_compound(together: Compound, console: Console) -> None:
+    """Print what all sums of age by sex give away together, beside the searches."""
+    chains = ", ".join(
+        f"{number:,} by {'one sum' if depth == 1 else f'{depth} sums one upon the other'}"
+        for depth, number in sorted(together.by_depth.items())
+    )
+    right = f", {together.likely_right / together.likely:.1%} of them rightly" if together.likely else ""
+    console.print("\n[bold]All sums of age by sex together[/] (an audit; the searches look at one sum at a time)")
+    _bullets(
+        [
+            f"{together.proved:,} of {together.cells:,} rounded counts in {together.areas:,} areas have one possible value"
+            f"{f': {chains}' if chains else ''}. {together.wrong:,} of these are wrong.",
+            f"{together.likely:,} more have a likeliest value of at least {together.threshold:.0%}{right} "
+            "(under the paper's flat prior).",
+        ],
+        console,
+    )
 
 
 def prediction_text(model: Prediction) -> str:

@@ -1,0 +1,304 @@
+"""One block of areas: bounds, probabilities, and what can be claimed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audit.contradictions import (
+    ASSUMPTION,
+    CELL,
+    UNRESOLVED,
+    Active,
+    Contradiction,
+    put,
+    settle,
+)
+from unround.audit.model import Model
+from unround.batch.compile import compile_layout
+from unround.batch.posterior import flood, posteriors
+from unround.batch.tighten import tighten
+from unround.batch.types import Posterior, Tight, Windows
+from unround.batch.windows import WindowTable
+from unround.prior import Prior
+from unround.release import ABSENT, NOT_APPLICABLE, Counts
+
+OPEN, PROVED, CONDITIONAL, LIKELY = 0, 1, 2, 3
+PRIOR_NEEDED = -1
+"""The depth of a likely claim that sums alone, under a flat prior, do not explain."""
+
+KINDS = ("open", "proved", "conditional", "likely")
+"""The names of the codes above."""
+
+Kinds = NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the user decides.
+
+    Parameters
+    ----------
+    threshold : float
+        From which probability on a count is likely.
+    exact_population : bool
+        Whether probabilities, and conditional claims, take counts as exact that the agency may have adjusted a little.
+    """
+
+    threshold: float = 0.66
+    exact_population: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inferred:
+    """What was inferred about a block of areas.
+
+    Parameters
+    ----------
+    counts : array
+        What was published.
+    documented_windows, documented, documented_slack
+        What the agency documents: the true counts that this leaves possible, before and after all sums had their say,
+        and by how much exact counts may have been changed.
+    windows, assumed, slack
+        The same if counts that may have been adjusted are exact as well. The same objects where that makes no difference.
+    reach : Tight
+        The bounds that probabilities keep to: they leave out tails, where noise has them; else the same as `assumed`.
+    posterior : Posterior
+        What is likely.
+    kinds, value, depth : array
+        For every cell, what can be claimed, the count that is claimed, and how many sums deep the argument is.
+    alone : array
+        Where a count is likely without any sum, from its published value and the prior: no finding.
+    active : array
+        Which sums were used in which area.
+    contradictions : list
+        What cannot be.
+    clashing : array
+        The cells in contradictions.
+    """
+
+    counts: Counts
+    documented_windows: Windows
+    documented: Tight
+    documented_slack: NDArray[np.int32]
+    windows: Windows
+    assumed: Tight
+    slack: NDArray[np.int32]
+    reach: Tight
+    posterior: Posterior
+    kinds: Kinds
+    value: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    alone: NDArray[np.bool_]
+    active: Active
+    contradictions: list[Contradiction]
+    clashing: NDArray[np.bool_]
+
+
+class Auditor:
+    """Audits block after block under one model.
+
+    Parameters
+    ----------
+    model : Model
+        What all areas share.
+    prior : Prior
+        What true counts are like.
+    rules : Rules
+        What the user decided.
+    """
+
+    def __init__(self, model: Model, prior: Prior, rules: Rules) -> None:
+        self.model = model
+        self.prior = prior
+        self.rules = rules
+        self._windows = WindowTable(model.mechanisms)
+        self._no_sums = compile_layout(len(model.columns), (), frozenset())
+
+    def infer(self, counts: Counts, adjustable: NDArray[np.bool_]) -> Inferred:
+        """Infer what can be inferred about some areas.
+
+        Parameters
+        ----------
+        counts : array
+            Areas × cells, as published.
+        adjustable : array
+            In which areas the agency may have adjusted exact counts.
+        """
+        model = self.model
+        windows, documented_slack, active, found = self.documented(counts, adjustable)
+        documented_windows = windows
+        documented, clashes = settle(model, counts, windows, documented_slack, active)
+        found += clashes
+        slack, assumed = documented_slack, documented
+        if self.rules.exact_population and documented_slack.any():
+            slack = np.zeros_like(documented_slack)
+            windows, _ = self._windows.of(counts, slack)
+            assumed = tighten(model.layout, windows, active, proofs_only=True)
+            refuted = np.flatnonzero(~assumed.feasible)
+            if refuted.size:
+                found += self._refutations(counts, refuted, documented_slack, documented)
+                slack[refuted] = documented_slack[refuted]
+                windows, _ = self._windows.of(counts, slack)
+                put(assumed, documented, refuted, refuted)
+        reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
+        posterior = posteriors(model.layout, windows, reach, self.prior.table, active)
+        unresolved = np.flatnonzero(~posterior.possible)
+        found += [
+            Contradiction(int(area), UNRESOLVED, (), (), "No combination of possible counts adds up in all sums together.")
+            for area in unresolved
+        ]
+        clashing = np.zeros(counts.shape, dtype=bool)
+        for one in found:
+            if one.kind != ASSUMPTION:
+                clashing[one.area, list(one.cells)] = True
+        clashing[unresolved] = True
+        kinds, value = self._claims(counts, documented, assumed, posterior, clashing, slack, documented_slack, active)
+        depth = self._depths(windows, documented, assumed, reach, kinds, value, active)
+        alone = (depth == 0) & (kinds != OPEN)
+        kinds[alone] = OPEN
+        return Inferred(
+            counts=counts,
+            documented_windows=documented_windows,
+            documented=documented,
+            documented_slack=documented_slack,
+            windows=windows,
+            assumed=assumed,
+            slack=slack,
+            reach=reach,
+            posterior=posterior,
+            kinds=kinds,
+            value=value,
+            depth=depth,
+            alone=alone,
+            active=active,
+            contradictions=found,
+            clashing=clashing,
+        )
+
+    def documented(
+        self, counts: Counts, adjustable: NDArray[np.bool_]
+    ) -> tuple[Windows, NDArray[np.int32], Active, list[Contradiction]]:
+        """Return what the agency's own words leave possible: windows, slack of exact counts, applicable sums, misfits."""
+        slack = np.where(adjustable[:, None], self.model.adjusted[None, :], 0).astype(np.int32)
+        windows, misfit = self._windows.of(counts, slack)
+        return windows, slack, self._applicable(counts), self._misfits(counts, misfit)
+
+    def _applicable(self, counts: Counts) -> Active:
+        """Switch off the sums of counts that do not exist in an area."""
+        active = np.ones((len(counts), len(self.model.equations)), dtype=bool)
+        missing = counts == NOT_APPLICABLE
+        for cell in np.flatnonzero(missing.any(axis=0)).tolist():
+            for e in self.model.touching[cell]:
+                active[:, e] &= ~missing[:, cell]
+        return active
+
+    def _misfits(self, counts: Counts, misfit: NDArray[np.bool_]) -> list[Contradiction]:
+        model = self.model
+        return [
+            Contradiction(
+                int(area),
+                CELL,
+                (),
+                (int(cell),),
+                f"{model.columns[cell].key} was published as {counts[area, cell]}, which cannot come from "
+                f"{model.mechanisms[cell].name}. It is treated as not published.",
+            )
+            for area, cell in np.argwhere(misfit)
+        ]
+
+    def _refutations(
+        self, counts: Counts, refuted: NDArray[np.int64], slack: NDArray[np.int32], documented: Tight
+    ) -> list[Contradiction]:
+        """Say for areas that only fit if an exact count was adjusted what that count must have been."""
+        model, found = self.model, []
+        for area in refuted.tolist():
+            cells = np.flatnonzero(slack[area])
+            said = [
+                f"{model.columns[c].key} was published as {counts[area, c]}, but with its sums must be from "
+                f"{documented.low[area, c]} to {documented.high[area, c]}"
+                for c in cells
+                if counts[area, c] > ABSENT and not documented.low[area, c] <= counts[area, c] <= documented.high[area, c]
+            ]
+            why = "; ".join(said) or "taken as exact, the counts that may have been adjusted leave no solution"
+            sums = tuple(sorted({e for c in cells for e in model.touching[c]}))
+            text = f"{why[:1].upper()}{why[1:]}: it was adjusted, and is taken as within {slack[area].max()} here."
+            found.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
+        return found
+
+    def _claims(
+        self,
+        counts: Counts,
+        documented: Tight,
+        assumed: Tight,
+        posterior: Posterior,
+        clashing: NDArray[np.bool_],
+        slack: NDArray[np.int32],
+        documented_slack: NDArray[np.int32],
+        active: Active,
+    ) -> tuple[Kinds, NDArray[np.int32]]:
+        """Decide for every cell what can be claimed, and which count."""
+        kinds = np.zeros(counts.shape, dtype=np.int8)
+        value = posterior.mode.copy()
+        kinds[posterior.probability >= self.rules.threshold] = LIKELY
+        given = self.model.exact[None, :] & (counts > ABSENT)
+        for tight, kind, loose in ((assumed, CONDITIONAL, slack), (documented, PROVED, documented_slack)):
+            pinned = (tight.low == tight.high) & ~(given & (loose == 0))
+            kinds[pinned] = kind
+            value[pinned] = tight.low[pinned]
+        kinds[given & (slack == 0) & (kinds != PROVED)] = OPEN
+        kinds[clashing] = OPEN
+        for cell, (twin, e) in self.model.exact_twin.items():
+            # The table itself shows this count as it is, only under another name.
+            kinds[active[:, e] & (counts[:, twin] > ABSENT), cell] = OPEN
+        kinds[~self._inhabited(counts)] = OPEN
+        return kinds, value
+
+    def _inhabited(self, counts: Counts) -> NDArray[np.bool_]:
+        """Say which cells are connected with a published count above 0; that all others are 0 as well is no news."""
+        order = np.argsort(self.model.piece, kind="stable")
+        _, starts, which = np.unique(self.model.piece[order], return_index=True, return_inverse=True)
+        largest = np.maximum.reduceat(counts[:, order], starts, axis=1)
+        inhabited = np.empty(counts.shape, dtype=np.bool_)
+        inhabited[:, order] = (largest > 0)[:, which]
+        return inhabited
+
+    def _depths(
+        self,
+        windows: Windows,
+        documented: Tight,
+        assumed: Tight,
+        reach: Tight,
+        kinds: Kinds,
+        value: NDArray[np.int32],
+        active: Active,
+    ) -> NDArray[np.int32]:
+        """Return for every claim how many sums follow one upon the other in its argument.
+
+        0 says that none is needed: the published value, and the column's own distribution, make the count likely. And
+        `PRIOR_NEEDED` says that under a flat prior the sums would not: then no number of them explains the claim.
+        """
+        depth = np.zeros(kinds.shape, dtype=np.int32)
+        for tight, kind in ((documented, PROVED), (assumed, CONDITIONAL)):
+            here = kinds == kind
+            depth[here] = np.maximum(tight.depth_low, tight.depth_high)[here]
+        wanted = kinds == LIKELY
+        if self.prior.own is not None:
+            wanted &= ~self._likely_alone(windows, value)
+            depth[wanted] = PRIOR_NEEDED
+            here = replace(reach, feasible=reach.feasible & wanted.any(axis=1))
+            flat = posteriors(self.model.layout, windows, here, None, active)
+            wanted &= (flat.mode == value) & (flat.probability >= self.rules.threshold)
+        if wanted.any():
+            found = flood(self.model.layout, windows, reach, None, active, wanted, value, self.rules.threshold)
+            depth[wanted] = found[wanted]
+        return depth
+
+    def _likely_alone(self, windows: Windows, value: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Say where the published value alone, with what the column is like elsewhere, makes the claimed count likely."""
+        bounds = tighten(self._no_sums, windows)
+        own = posteriors(self._no_sums, windows, bounds, self.prior.own)
+        return np.asarray((own.mode == value) & (own.probability >= self.rules.threshold))

@@ -1,0 +1,210 @@
+"""From arrays to findings: one row a claim, its route in words, its proof checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Inferred
+from unround.audit.model import Model
+from unround.batch.tighten import chain
+from unround.errors import InternalError
+from unround.findings import Proof, proofs_of
+from unround.infer.certify import certificates
+from unround.mechanisms import mechanism
+from unround.release import ABSENT
+from unround.system import Cell, Sum, System
+
+if TYPE_CHECKING:
+    import polars as pl
+
+INDEPENDENT = "independent rounding"
+EXACT = "population exact"
+UNDISTURBED = "right counts in sums that contradict each other"
+FOUND = "a sum that was found in the data"
+REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND)
+"""What claims rest on beyond what the agency documents; in codes, a bit each."""
+
+MOST_ROUTE = 4
+"""Sums that a route names; of longer ones it gives the number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A proved or conditional claim with its certificate; `because` says on what, a bit of `REASONS` each."""
+
+    area: int
+    cell: int
+    because: int
+    equations: tuple[int, ...]
+    system: System
+    proof: Proof
+
+    @property
+    def kind(self) -> int:
+        """Proved, or conditional."""
+        return CONDITIONAL if self.because else PROVED
+
+
+def proofs(model: Model, inferred: Inferred) -> list[Proved]:
+    """Write out and check the certificate of everything in a block that is proved, or would be under an assumption.
+
+    Claims that rest on a cell of a contradiction, or on a sum that only the data suggest, become conditional:
+    `inferred.kinds` is changed in place.
+
+    Raises
+    ------
+    InternalError
+        If a claim has no certificate that checks: it must not be shown as proved.
+    """
+    written: list[Proved] = []
+    for kind, windows, tight, slack in (
+        (PROVED, inferred.documented_windows, inferred.documented, inferred.documented_slack),
+        (CONDITIONAL, inferred.windows, inferred.assumed, inferred.slack),
+    ):
+        here = np.argwhere(inferred.kinds == kind)
+        for area in np.unique(here[:, 0]).tolist():
+            cells = here[here[:, 0] == area, 1].tolist()
+            chains = [chain(model.layout, windows, tight, area, cell, inferred.active) for cell in cells]
+            within = {int(c): int(slack[area, c]) for c in np.flatnonzero(slack[area])}
+            used = sorted({e for one in chains for e in one})
+            system = model.system(inferred.counts[area], used, within)
+            wanted = {model.columns[cell].key: cell for cell in cells}
+            found = proofs_of(system, certificates(system, [system.index[key] for key in wanted]))
+            if len(found) < len(cells):
+                missing = sorted(set(wanted) - {proof.cell for proof in found})
+                raise InternalError(f"no certificate was found for {', '.join(missing)}")
+            named = {model.sum_named(e): e for e in used}
+            for proof in found:
+                cell = wanted[proof.cell]
+                sums = tuple(named[one] for one in _sums_of(proof))
+                members = sorted({c for e in sums for c in model.members(e)})
+                because = 2 * (kind == CONDITIONAL) + 4 * bool(inferred.clashing[area, members].any())
+                because += 8 * any(model.origins[e] == "data" for e in sums)
+                if because:
+                    inferred.kinds[area, cell] = CONDITIONAL
+                small = model.system(inferred.counts[area], sums, within)
+                written.append(Proved(area, cell, because, sums, small, proof))
+    return written
+
+
+def findings_frame(
+    model: Model, inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...], names: Labels, written: list[Proved]
+) -> pl.DataFrame:
+    """Return the claims of a block, a row each."""
+    import polars as pl
+
+    rows, cells = np.nonzero(inferred.kinds != OPEN)
+    kinds = inferred.kinds[rows, cells]
+    published = inferred.counts[rows, cells]
+    certain = kinds != LIKELY
+    bounds = inferred.reach
+    low, high = bounds.low[rows, cells].copy(), bounds.high[rows, cells].copy()
+    value = inferred.value[rows, cells]
+    low[certain], high[certain] = value[certain], value[certain]
+    probability = np.where(certain, 1.0, inferred.posterior.probability[rows, cells])
+    routes = _routes(model, inferred, rows, cells, written)
+    depth = inferred.depth[rows, cells]
+    where = {name: areas[name][rows] for name in axes if name in areas.columns}
+    if "region_name" in areas.columns:
+        where["region_name"] = areas["region_name"][rows]
+    return pl.DataFrame(
+        {
+            **where,
+            **{name: column.gather(cells) for name, column in names.columns.items()},
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": low,
+            "high": pl.Series(high).set(pl.Series(high >= 1 << 30), None),
+            "value": value,
+            "probability": probability,
+            "kind": pl.Series(KINDS).gather(kinds),
+            "route": routes,
+            "depth": pl.Series(depth).set(pl.Series(depth == PRIOR_NEEDED), None),
+            "assumptions": _assumptions(model, inferred, rows, cells, written),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """What findings call a cell: a column an axis, and its label."""
+
+    columns: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: Model, axes: tuple[str, ...]) -> Labels:
+        """Take the names from the model's columns."""
+        import polars as pl
+
+        named: dict[str, Any] = {}
+        for i, axis in enumerate(axes):
+            named[axis] = pl.Series(axis, [column.codes[i] for column in model.columns], dtype=pl.String)
+            if axis == "characteristic_id":
+                label = [column.label for column in model.columns]
+                named["characteristic"] = pl.Series("characteristic", label, dtype=pl.String)
+        return cls(named)
+
+
+def _routes(model: Model, inferred: Inferred, rows: Any, cells: Any, written: list[Proved]) -> pl.Series:
+    """Name the sums that led to each claim: those of the proof, or all that the cell stands in."""
+    import polars as pl
+
+    unused = frozenset(model.layout.unused)
+    usual = [[e for e in sums if e not in unused] for sums in model.touching]
+    routes = pl.Series([_listed(model, sums) for sums in usual], dtype=pl.String).gather(cells)
+    proved = {(one.area, one.cell): list(one.equations) for one in written}
+    # Only proofs, and areas in which some sum is not used, need a look of their own.
+    special = (inferred.kinds[rows, cells] != LIKELY) | ~np.asarray(inferred.active.all(axis=1))[rows]
+    places, texts = np.flatnonzero(special), []
+    for area, cell in zip(rows[places].tolist(), cells[places].tolist(), strict=True):
+        sums = proved.get((area, cell)) or [e for e in usual[cell] if inferred.active[area, e]]
+        texts.append(_listed(model, sums))
+    return routes.scatter(places, texts) if texts else routes
+
+
+def _sums_of(proof: Proof) -> list[Sum]:
+    """Return the sums of a proof as they come up in it."""
+    used = [step["sum"] for step in proof.steps if step["by"] == "sum"]
+    return list(dict.fromkeys(Sum(one["total"], tuple(one["parts"])) for one in used))
+
+
+def _listed(model: Model, equations: list[int]) -> str:
+    shown = [model.sum_in_short(e) for e in equations[:MOST_ROUTE]]
+    more = len(equations) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def _assumptions(model: Model, inferred: Inferred, rows: Any, cells: Any, written: list[Proved]) -> pl.Series:
+    """Say what each claim rests on beyond what the agency documents."""
+    import polars as pl
+
+    likely = inferred.kinds[rows, cells] == LIKELY
+    assumed = np.asarray(inferred.documented_slack.any(axis=1) & ~inferred.slack.any(axis=1))
+    population = likely & model.on_adjusted[cells] & assumed[rows]
+    disturbed = likely & np.asarray(inferred.clashing.any(axis=1))[rows]
+    which = likely + 2 * population + 4 * disturbed
+    proved = {(one.area, one.cell): one.because for one in written}
+    for place in np.flatnonzero(~likely).tolist():
+        which[place] = proved[int(rows[place]), int(cells[place])]
+    said = ["; ".join(text for bit, text in enumerate(REASONS) if code >> bit & 1) for code in range(1 << len(REASONS))]
+    return pl.Series(said).gather(which)
+
+
+def proof_lines(written: list[Proved], areas: pl.DataFrame, axes: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Return certificates as plain data, a line each, with all that is needed to check them."""
+    for one in written:
+        cells = [{"name": c.name, "published": c.published, "mechanism": c.mechanism.name} for c in one.system.cells]
+        sums = [{"total": s.total, "parts": list(s.parts)} for s in one.system.sums]
+        where = {axis: areas[axis][one.area] for axis in axes}
+        yield {**where, "kind": KINDS[one.kind], **one.proof.to_json(), "cells": cells, "sums": sums}
+
+
+def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
+    """Return the system and the proof of a line that `proof_lines` wrote, for `check_proof`."""
+    cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]
+    sums = [Sum(s["total"], tuple(s["parts"])) for s in line["sums"]]
+    fields = ("cell", "value", "text", "depth", "rests_on", "steps")
+    return System(cells, sums), Proof(**{name: line[name] for name in fields})

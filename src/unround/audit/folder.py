@@ -1,0 +1,198 @@
+"""The audit folder: what lies in it, how it is written whole or not at all, and how it is read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unround.audit.model import Model
+from unround.errors import InputError
+from unround.mechanisms import mechanism
+from unround.release import Column, Counts, Release
+from unround.workshop import workshop
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from unround.prior import Prior
+
+SUMMARY = "summary.json"
+FINDINGS = "findings.parquet"
+FINDINGS_CSV = "findings.csv"
+CONTRADICTIONS = "contradictions.csv"
+ESTIMATES = "estimates.parquet"
+PROOFS = "proofs.jsonl"
+MODEL = "model"
+"""What `explain` needs: the model, the areas, the prior, and what was published."""
+
+OURS = (SUMMARY, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, MODEL)
+VERSION = 1
+"""Of the layout of `model/`; folders of another version have to be made anew."""
+
+ROW_GROUP = 128
+"""Areas that are read together when one of them is asked for."""
+
+
+def check(out: Path) -> None:
+    """Complain where a folder holds files of these names that no audit wrote."""
+    if out.is_file():
+        raise InputError(f"{out} is a file, not a folder: choose another name with -o.")
+    there = [name for name in OURS if (out / name).exists()]
+    if there and _summary(out) is None:
+        raise InputError(f"{out} already holds {there[0]}, but no {SUMMARY} of an audit: choose another folder with -o.")
+
+
+@contextmanager
+def audit_workshop(out: Path) -> Iterator[Path]:
+    """Lend a hidden folder inside `out`; an older audit there is replaced when the new one is complete."""
+    with workshop(out, "audit", check) as folder:
+        yield folder
+
+
+def move_out(folder: Path, out: Path) -> None:
+    """Put a finished audit in place of an older one.
+
+    The summary goes last, and an old one is removed first: where it stands, all files belong together.
+    """
+    import shutil
+
+    (out / SUMMARY).unlink(missing_ok=True)
+    for name in OURS:
+        old, new = out / name, folder / name
+        if old.is_dir():
+            shutil.rmtree(old)
+        elif name != SUMMARY:
+            old.unlink(missing_ok=True)
+        if new.exists() and name != SUMMARY:
+            new.replace(old)
+    (folder / SUMMARY).replace(out / SUMMARY)
+
+
+def _summary(out: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "unround" in found else None
+
+
+def save_model(
+    folder: Path,
+    model: Model,
+    prior: Prior,
+    areas: pl.DataFrame,
+    release: Release,
+    alias: Mapping[int, int],
+) -> None:
+    """Write what `AuditFolder` reads again."""
+    folder.mkdir(exist_ok=True)
+    columns = [
+        {
+            "key": column.key,
+            "codes": column.codes,
+            "label": column.label,
+            "block": column.block,
+            "depth": column.depth,
+            "mechanism": how.name,
+            "adjusted": column.adjusted,
+        }
+        for column, how in zip(model.columns, model.mechanisms, strict=True)
+    ]
+    told = {
+        "version": VERSION,
+        "axes": release.axes,
+        "areas": release.areas,
+        "alias": {release.columns[c].key: release.columns[first].key for c, first in alias.items()},
+        "columns": columns,
+        "equations": model.equations,
+        "origins": model.origins,
+    }
+    (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    areas.write_parquet(folder / "areas.parquet")
+    prior.save(folder / "prior.npz")
+
+
+@dataclass(frozen=True)
+class AuditFolder:
+    """A finished audit, opened to look into.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    summary : dict
+        Its `summary.json`.
+    """
+
+    path: Path
+    summary: dict[str, Any]
+
+    @classmethod
+    def open(cls, path: Path) -> AuditFolder:
+        """Open a folder that `audit` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is not one, or was written by a version that lays it out differently.
+        """
+        if not path.is_dir():
+            raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
+        summary = _summary(path)
+        if summary is None:
+            raise InputError(f"{path} holds no finished audit. Write one with `unround audit FILE -o {path}`.")
+        folder = cls(path, summary)
+        try:
+            version = folder.told["version"]
+        except (OSError, ValueError, KeyError):
+            raise InputError(f"the audit in {path} is not complete: {MODEL}/ cannot be read. Run it again.") from None
+        if version != VERSION:
+            raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
+        return folder
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """What `save_model` wrote."""
+        found: dict[str, Any] = json.loads((self.path / MODEL / "model.json").read_text(encoding="utf-8"))
+        return found
+
+    @cached_property
+    def model(self) -> Model:
+        """What all areas share."""
+        columns, mechanisms = [], []
+        for one in self.told["columns"]:
+            how = mechanism(one["mechanism"])
+            codes = tuple(one["codes"])
+            columns.append(Column(one["key"], codes, one["label"], one["block"], one["depth"], how, one["adjusted"]))
+            mechanisms.append(how)
+        equations = tuple((total, tuple(parts)) for total, parts in self.told["equations"])
+        exact = self.summary["population"] == "exact"
+        return Model.build(tuple(columns), tuple(mechanisms), equations, tuple(self.told["origins"]), exact)
+
+    @cached_property
+    def areas(self) -> pl.DataFrame:
+        """The areas, in the order of the file."""
+        import polars as pl
+
+        return pl.read_parquet(self.path / MODEL / "areas.parquet")
+
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior that the audit used."""
+        from unround.prior import Prior
+
+        return Prior.load(self.path / MODEL / "prior.npz")
+
+    def counts(self, row: int) -> Counts:
+        """Return what was published of one area, a cell each."""
+        import polars as pl
+
+        found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(row, 1).collect()
+        return np.array(found["counts"][0], dtype=np.int32)

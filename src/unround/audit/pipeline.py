@@ -1,0 +1,335 @@
+"""START HERE: the whole audit, from a file to a folder of findings."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unround._version import __version__
+from unround.audit import folder as files
+from unround.audit.block import Auditor, Inferred, Rules
+from unround.audit.chance import Chance
+from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
+from unround.audit.model import Model
+from unround.audit.spool import Spool, adjustable
+from unround.audit.summary import Tally, contradiction_rows
+from unround.audit.truth import Score, Truth
+from unround.errors import InputError
+from unround.release import ABSENT, Block, Release
+from unround.structure import Overrides, Structure, Survey
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from unround.prior import Prior
+
+Stage = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and out of how much."""
+
+CELLS_AT_A_TIME = 1_000_000
+"""Cells in a block: enough for arrays to pay, few enough to fit a hundred bytes each into memory."""
+
+POPULATIONS = ("exact", "within5")
+PRIORS = ("fitted", "flat")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user decides about an audit.
+
+    Parameters
+    ----------
+    threshold : float
+        From which probability on a count is likely.
+    prior : str
+        "fitted" to the release, or "flat", which is the paper's.
+    population : str
+        "exact" takes counts as exact that the agency may have adjusted a little, and calls what needs that conditional;
+        "within5" does not.
+    estimates : bool
+        Whether to write an estimate for every cell.
+    """
+
+    threshold: float = 0.66
+    prior: str = "fitted"
+    population: str = "exact"
+    estimates: bool = False
+
+    def check(self) -> None:
+        """Raise InputError for what cannot be chosen."""
+        if not 0 < self.threshold <= 1:
+            raise InputError(f"the threshold is a probability above 0 and up to 1, such as 0.66; not {self.threshold}.")
+        if self.prior not in PRIORS:
+            raise InputError(f"there is no prior {self.prior!r}: choose {' or '.join(PRIORS)}.")
+        if self.population not in POPULATIONS:
+            raise InputError(f"there is no population {self.population!r}: choose {' or '.join(POPULATIONS)}.")
+
+
+def audit(
+    release: Release,
+    out: Path,
+    options: Options | None = None,
+    *,
+    overrides: Overrides | None = None,
+    truth: Release | None = None,
+    progress: Stage = lambda *_: None,
+    command: str = "",
+) -> files.AuditFolder:
+    """Work out every count of a release that can be worked out, and write what was found into a folder.
+
+    Parameters
+    ----------
+    release : Release
+        What was published; `unround.read` opens a file.
+    out : Path
+        The folder. Files appear in it when all are complete, and replace those of an older audit.
+    options : Options
+        Threshold, prior, and what to make of adjusted populations.
+    overrides : Overrides, optional
+        The user's word on sums and mechanisms.
+    truth : Release, optional
+        The unrounded table, to score claims by.
+    progress : function
+        Is told how far the audit is.
+    command : str
+        What was typed, for the summary.
+
+    Raises
+    ------
+    InputError
+        If the release has no usable sum, or the folder cannot be written. Nothing is left behind then.
+    """
+    options = options or Options()
+    options.check()
+    with files.audit_workshop(out) as work:
+        clock = _Clock()
+        # 1. Read the file once: what is in it, and which sums hold?
+        spool, structure = survey(release, work, overrides, progress)
+        clock.lap("reading")
+        # 2. Compile what all areas share, and fit the prior.
+        model = Model.of(structure, options.population == "exact")
+        prior = _prior(options, spool, model, progress)
+        clock.lap("preparing")
+        # 3. Audit block by block.
+        results = _Results(work, release, model, options)
+        known = Truth.of(truth, model, release.areas, work) if truth is not None else None
+        auditor = Auditor(model, prior, Rules(options.threshold, options.population == "exact"))
+        done = 0
+        for block in spool.blocks(block_size(model)):
+            progress("Auditing", done, spool.rows)
+            results.add(block, auditor, known)
+            done += len(block.counts)
+        progress("Auditing", done, spool.rows)
+        clock.lap("auditing")
+        # 4. Write everything down.
+        progress("Writing", 0, 1)
+        results.close()
+        files.save_model(work / files.MODEL, model, prior, spool.areas, release, structure.alias)
+        clock.lap("writing")
+        told = _summary(release, structure, model, prior, options, results, clock, command)
+        (work / files.SUMMARY).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        files.move_out(work, out)
+        progress("Writing", 1, 1)
+    return files.AuditFolder.open(out)
+
+
+def survey(
+    release: Release, work: Path, overrides: Overrides | None = None, progress: Stage = lambda *_: None
+) -> tuple[Spool, Structure]:
+    """Read a release once: put its counts on disk, and find out which sums hold in it."""
+    spool = Spool(work / "counts.bin", len(release.columns))
+    seen = Survey(release, overrides)
+    for block in release.blocks(lambda done: progress("Reading", done, release.size)):
+        spool.add(block)
+        seen.add(block)
+    spool.close(release.areas)
+    return spool, seen.structure()
+
+
+def block_size(model: Model) -> int:
+    """Return how many areas to work on at a time."""
+    return max(16, min(4096, CELLS_AT_A_TIME // len(model.columns)))
+
+
+def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Prior:
+    from unround.prior import Prior, PriorFit
+
+    if options.prior == "flat":
+        return Prior.flat()
+    fit = PriorFit(len(model.columns))
+    for block in spool.blocks(4096):
+        fit.add(block.counts[:, model.positions])
+        progress("Fitting", 0, 1)
+    return fit.finish(model.layout, model.mechanisms)
+
+
+class _Results:
+    """Everything that is written while blocks go by; merged into one file each at the end."""
+
+    def __init__(self, work: Path, release: Release, model: Model, options: Options) -> None:
+        self.work = work
+        self.release = release
+        self.model = model
+        self.options = options
+        self.labels = Labels.of(model, release.axes)
+        self.tally = Tally()
+        self.chance = Chance(model, options.threshold)
+        self.score: Score | None = None
+        self.number = 0
+        self.contradictions: list[pl.DataFrame] = []
+        self.proofs = (work / files.PROOFS).open("w", encoding="utf-8")
+        for name in ("findings", "estimates", "published"):
+            (work / name).mkdir()
+
+    def add(self, block: Block, auditor: Auditor, known: Truth | None) -> None:
+        """Audit a block, and write down what was found in it."""
+        model, axes = self.model, self.release.areas
+        counts = np.ascontiguousarray(block.counts[:, model.positions])
+        inferred = auditor.infer(counts, adjustable(block.areas))
+        written = proofs(model, inferred)
+        self.tally.add(model, inferred, written)
+        self.chance.add(counts, inferred.active)
+        found = findings_frame(model, inferred, block.areas, axes, self.labels, written)
+        self._part("findings", found)
+        self._part("published", _published(block.areas, axes, counts))
+        if self.options.estimates:
+            self._part("estimates", _estimates(inferred, block.areas, axes, self.labels))
+        for line in proof_lines(written, block.areas, axes):
+            self.proofs.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._contradictions(inferred, block.areas)
+        if known is not None:
+            self.score = self.score or Score()
+            self.score.add(model, inferred, known.of_areas(block.areas), block.areas, axes)
+        self.number += 1
+
+    def _part(self, name: str, frame: pl.DataFrame) -> None:
+        frame.write_parquet(self.work / name / f"{self.number:06}.parquet")
+
+    def _contradictions(self, inferred: Inferred, areas: pl.DataFrame) -> None:
+        import polars as pl
+
+        rows = contradiction_rows(self.model, inferred.contradictions, inferred.counts)
+        names = [name for name in (*self.release.areas, "region_name") if name in areas.columns]
+        where = areas[[row["area"] for row in rows]].select(names)
+        columns = ("kind", "sums", "cells", "clash")
+        said = pl.DataFrame(
+            {name: [row[name] for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String)
+        )
+        self.contradictions.append(pl.concat([where, said], how="horizontal"))
+
+    def close(self) -> None:
+        """Merge the parts."""
+        import polars as pl
+
+        self.proofs.close()
+        found = pl.scan_parquet(self.work / "findings" / "*.parquet")
+        found.sink_parquet(self.work / files.FINDINGS)
+        safe_for_spreadsheets(pl.scan_parquet(self.work / files.FINDINGS)).sink_csv(self.work / files.FINDINGS_CSV)
+        (self.work / files.MODEL).mkdir()
+        published = pl.scan_parquet(self.work / "published" / "*.parquet")
+        published.sink_parquet(self.work / files.MODEL / "published.parquet", row_group_size=files.ROW_GROUP)
+        if self.options.estimates:
+            pl.scan_parquet(self.work / "estimates" / "*.parquet").sink_parquet(self.work / files.ESTIMATES)
+        clashes = pl.concat(self.contradictions)
+        safe_for_spreadsheets(clashes.lazy()).sink_csv(self.work / files.CONTRADICTIONS)
+
+
+def safe_for_spreadsheets(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Put an apostrophe before text that a spreadsheet would take for a formula."""
+    import polars as pl
+
+    text = pl.col(pl.String)
+    return frame.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
+
+
+def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -> pl.DataFrame:
+    import polars as pl
+
+    return areas.select(axes).with_columns(pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1])))
+
+
+def _estimates(inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
+    """Return an estimate of every cell that has one, a row each."""
+    import polars as pl
+
+    posterior, bounds = inferred.posterior, inferred.reach
+    rows, cells = np.nonzero(posterior.probability > 0)
+    published = inferred.counts[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": bounds.low[rows, cells],
+            "high": bounds.high[rows, cells],
+            "mean": posterior.mean[rows, cells],
+            "sd": posterior.deviation[rows, cells],
+            "mode": posterior.mode[rows, cells],
+            "probability": posterior.probability[rows, cells],
+        }
+    )
+
+
+class _Clock:
+    """How long each stage took."""
+
+    def __init__(self) -> None:
+        self.start = self.last = time.perf_counter()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """End a stage."""
+        now = time.perf_counter()
+        self.laps[name] = round(now - self.last, 3)
+        self.last = now
+
+
+def _summary(
+    release: Release,
+    structure: Structure,
+    model: Model,
+    prior: Prior,
+    options: Options,
+    results: _Results,
+    clock: _Clock,
+    command: str,
+) -> dict[str, Any]:
+    """Put everything worth knowing about an audit into one object."""
+    told: dict[str, Any] = {
+        "unround": __version__,
+        "command": command,
+        "source": release.source,
+        "format": release.layout,
+        "product": release.product,
+        **results.tally.to_json(),
+        "chance": results.chance.to_json(),
+        "structure": {
+            "columns": len(release.columns),
+            "audited": len(model.columns),
+            "sums_kept": len(structure.sums),
+            "sums_rejected": len(structure.rejected),
+            "sums_for_bounds_only": len(model.layout.unused),
+            "repeats": len(structure.repeats),
+        },
+        "threshold": options.threshold,
+        "prior": prior.name,
+        "prior_in_words": prior.sentence,
+        "population": options.population,
+        "mechanisms": {how.name: how.sentence for how in dict.fromkeys(model.mechanisms)},
+        "left_out": {why: len(labels) for why, labels in release.left_out.items()},
+        "notes": [*release.notes, *structure.notes],
+        "seconds": clock.laps | {"total": round(time.perf_counter() - clock.start, 3)},
+    }
+    if results.score is not None:
+        told["truth"] = results.score.to_json()
+    return told

@@ -1,0 +1,93 @@
+"""The spool: a release as it was read, on disk, to be gone through again block by block.
+
+Parsing takes far longer than inference on most files, and a release may be larger than memory. So the file is read once; its
+counts wait as plain integers in the folder that the audit works in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.release import Block, Counts
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Spool:
+    """Counts on disk, areas in memory.
+
+    Parameters
+    ----------
+    path : Path
+        Where the counts go; an open file.
+    columns : int
+        How many counts an area has.
+    """
+
+    def __init__(self, path: Path, columns: int) -> None:
+        self.path = path
+        self.columns = columns
+        self.rows = 0
+        self._frames: list[pl.DataFrame] = []
+        self._areas: pl.DataFrame | None = None
+        self._file = path.open("wb")
+
+    def add(self, block: Block) -> None:
+        """Append a block."""
+        np.ascontiguousarray(block.counts, dtype=np.int32).tofile(self._file)
+        self._frames.append(block.areas)
+        self.rows += len(block.counts)
+
+    def close(self, axes: tuple[str, ...]) -> None:
+        """End writing, and see that no area came twice.
+
+        Raises
+        ------
+        InputError
+            If there are no areas, or one stands in the file twice.
+        """
+        import polars as pl
+
+        self._file.close()
+        if not self.rows:
+            raise InputError("there is no area in this file: it has a header, but no counts.")
+        self._areas = pl.concat(self._frames, how="vertical_relaxed")
+        twice = self._areas.filter(self._areas.select(axes).is_duplicated())
+        if twice.height:
+            named = ", ".join(str(twice[axis][0]) for axis in axes)
+            raise InputError(f"{named} stands in the file more than once: every area must have its counts in one place.")
+
+    @property
+    def areas(self) -> pl.DataFrame:
+        """All areas, in the order of the file."""
+        assert self._areas is not None, "the spool is still being written"
+        return self._areas
+
+    def counts(self, start: int, stop: int) -> Counts:
+        """Return the counts of some areas."""
+        read = np.fromfile(self.path, dtype=np.int32, count=(stop - start) * self.columns, offset=start * self.columns * 4)
+        return read.reshape(stop - start, self.columns)
+
+    def pick(self, rows: NDArray[np.int64]) -> Counts:
+        """Return the counts of the areas at these places."""
+        return np.array(np.memmap(self.path, dtype=np.int32, mode="r", shape=(self.rows, self.columns))[rows])
+
+    def blocks(self, size: int) -> Iterator[Block]:
+        """Go through the areas again, so many at a time."""
+        for start in range(0, self.rows, size):
+            stop = min(start + size, self.rows)
+            yield Block(self.areas[start:stop], self.counts(start, stop))
+
+
+def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
+    """Return in which areas exact counts may have been adjusted; where nobody says, they may."""
+    if "adjustable" not in areas.columns:
+        return np.ones(areas.height, dtype=bool)
+    return areas["adjustable"].fill_null(True).to_numpy()

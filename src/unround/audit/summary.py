@@ -1,0 +1,153 @@
+"""The summary of an audit: how much was found, where, next to what chance predicts; and what of it would hurt."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Inferred
+from unround.audit.claims import Proved
+from unround.audit.contradictions import Contradiction
+from unround.audit.model import Model
+from unround.release import ABSENT
+
+SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
+"""Classes of counts by what their disclosure would mean: nobody, one or two people, a few, many."""
+
+CLAIMS = ("proved", "conditional", "likely")
+
+
+def _zero() -> dict[str, int]:
+    return dict.fromkeys(CLAIMS, 0)
+
+
+@dataclass
+class Tally:
+    """What is counted while blocks go by."""
+
+    areas: int = 0
+    hidden_areas: int = 0
+    cells: int = 0
+    published: int = 0
+    sums: int = 0
+    claims: Counter[str] = field(default_factory=Counter)
+    by_block: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
+    by_route: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
+    by_value: dict[str, dict[str, int]] = field(default_factory=lambda: {name: _zero() for _, name in SIZES})
+    alone: int = 0
+    zeros_proved: int = 0
+    whole_totals: int = 0
+    cut: int = 0
+    contradictions: Counter[str] = field(default_factory=Counter)
+
+    def add(self, model: Model, inferred: Inferred, written: Iterable[Proved]) -> None:
+        """Count a block."""
+        counts = inferred.counts
+        self.areas += len(counts)
+        there = counts > ABSENT
+        self.hidden_areas += int((~there.any(axis=1)).sum())
+        self.cells += counts.size
+        self.published += int(there.sum())
+        self.sums += int(inferred.active.sum())
+        self.alone += int(inferred.alone.sum())
+        self.cut += int(inferred.posterior.cut.sum())
+        self.contradictions.update(one.kind for one in inferred.contradictions)
+        rows, cells = np.nonzero(inferred.kinds != OPEN)
+        kinds, values = inferred.kinds[rows, cells], inferred.value[rows, cells]
+        depths = inferred.depth[rows, cells]
+        sizes = np.searchsorted([start for start, _ in SIZES], values, side="right") - 1
+        for kind in (PROVED, CONDITIONAL, LIKELY):
+            name, here = KINDS[kind], kinds == kind
+            self.claims[name] += int(here.sum())
+            for cell, number in zip(*np.unique(cells[here], return_counts=True), strict=True):
+                self.by_block[model.columns[cell].block][name] += int(number)
+            for size, number in zip(*np.unique(sizes[here], return_counts=True), strict=True):
+                self.by_value[SIZES[size][1]][name] += int(number)
+            if kind == LIKELY:
+                for depth, number in zip(*np.unique(depths[here], return_counts=True), strict=True):
+                    self.by_route[_depth_in_words(int(depth))][name] += int(number)
+        for one in written:
+            self.by_route[route_of(model, one)][KINDS[one.kind]] += 1
+        self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
+        self.whole_totals += _whole_totals(model, inferred)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "areas": self.areas,
+            "areas_hidden": self.hidden_areas,
+            "cells": self.cells,
+            "cells_published": self.published,
+            "sums": self.sums,
+            **{name: self.claims[name] for name in CLAIMS},
+            "likely_without_sums": self.alone,
+            "contradictions": sum(self.contradictions.values()),
+            "contradictions_by_kind": dict(self.contradictions),
+            "by_block": dict(sorted(self.by_block.items(), key=lambda item: -sum(item[1].values()))),
+            "by_route": dict(sorted(self.by_route.items(), key=lambda item: -sum(item[1].values()))),
+            "what_would_hurt": {
+                "by_value": self.by_value,
+                "zeros_proved": self.zeros_proved,
+                "parts_proved_to_be_their_total": self.whole_totals,
+            },
+            "sums_left_out_of_probabilities": self.cut,
+        }
+
+
+def route_of(model: Model, one: Proved) -> str:
+    """Name the kind of argument: one sum of so many parts under such a total, or a chain of sums."""
+    if one.proof.depth > 1 or len(one.equations) > 1:
+        return _depth_in_words(max(one.proof.depth, 2))
+    return family_of(model, one.equations[0])
+
+
+def family_of(model: Model, equation: int) -> str:
+    """Name the kind of a sum: its number of parts, and whether its total is exact.
+
+    Families are what chance is compared with, because sums of a kind give counts away equally often.
+    """
+    total, parts = model.equations[equation]
+    number = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+    return f"one sum of {number}, {'exact' if model.exact[total] else 'rounded'} total"
+
+
+def _depth_in_words(depth: int) -> str:
+    if depth == PRIOR_NEEDED:
+        return "sums and the fitted prior"
+    return "one sum" if depth == 1 else f"{depth} sums one upon the other" if depth < 6 else "6 or more sums"
+
+
+def _whole_totals(model: Model, inferred: Inferred) -> int:
+    """Count the parts that are proved to be all of their total: everybody counted there has that property."""
+    tight, found = inferred.documented, 0
+    for area, cell in np.argwhere((inferred.kinds == PROVED) & (inferred.value > 0)).tolist():
+        value = inferred.value[area, cell]
+        found += any(
+            len(model.equations[e][1]) > 1
+            and cell != model.equations[e][0]
+            and tight.low[area, model.equations[e][0]] == tight.high[area, model.equations[e][0]] == value
+            for e in model.touching[cell]
+            if inferred.active[area, e]
+        )
+    return found
+
+
+def contradiction_rows(model: Model, found: Iterable[Contradiction], counts: Any) -> list[dict[str, Any]]:
+    """Return contradictions as rows of text."""
+    return [
+        {
+            "area": one.area,
+            "kind": one.kind,
+            "sums": "; ".join(model.sum_in_short(e) for e in one.sums),
+            "cells": "; ".join(
+                f"{model.columns[c].key} = {counts[one.area, c] if counts[one.area, c] > ABSENT else 'not published'}"
+                for c in one.cells
+            ),
+            "clash": one.text,
+        }
+        for one in found
+    ]

@@ -1,0 +1,194 @@
+"""Scoring claims against the truth, where somebody has it: the agency itself, or whoever simulated the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audit.block import CONDITIONAL, LIKELY, PROVED, Inferred
+from unround.audit.model import Model
+from unround.audit.spool import Spool
+from unround.errors import InputError
+from unround.release import ABSENT, Counts, Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BANDS = (0.66, 0.75, 0.85, 0.95)
+"""Where bands of stated probability begin."""
+
+MOST_WRONG = 20
+"""Wrong claims that are listed one by one."""
+
+LARGE = 8
+"""A sum of at least so many parts, at least half of them published as 0, is sparse."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The true counts, found by area and column.
+
+    Parameters
+    ----------
+    spool : Spool
+        The table as it was read.
+    row : dict
+        Where each area is in it.
+    columns : array
+        Where each audited cell is in it; -1 where it is not.
+    """
+
+    spool: Spool
+    row: dict[tuple[Any, ...], int]
+    columns: NDArray[np.int64]
+    axes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, truth: Release, model: Model, axes: tuple[str, ...], folder: Path) -> Truth:
+        """Read a table of true counts and match it with the audited cells.
+
+        Raises
+        ------
+        InputError
+            If it has no column, or no axis of areas, in common with the release.
+        """
+        if truth.areas != axes:
+            raise InputError(
+                f"the truth has rows by {', '.join(truth.areas)}, the release by {', '.join(axes)}: they cannot be matched."
+            )
+        spool = Spool(folder / "truth.bin", len(truth.columns))
+        for block in truth.blocks():
+            spool.add(block)
+        spool.close(truth.areas)
+        at = truth.index
+        columns = np.array([at.get(column.key, -1) for column in model.columns])
+        if (columns < 0).all():
+            raise InputError(
+                f"no column of the truth is one of the release: it has {', '.join(list(at)[:4])} …, the release "
+                f"{', '.join(column.key for column in model.columns[:4])} …"
+            )
+        row = {key: i for i, key in enumerate(spool.areas.select(axes).iter_rows())}
+        return cls(spool, row, columns, axes)
+
+    def of_areas(self, areas: pl.DataFrame) -> Counts:
+        """Return the true counts of some areas, a cell each; a code of `release` where there is none."""
+        rows = np.array([self.row.get(key, -1) for key in areas.select(self.axes).iter_rows()])
+        found = self.spool.pick(np.maximum(rows, 0))[:, np.maximum(self.columns, 0)]
+        found[rows < 0] = ABSENT
+        found[:, self.columns < 0] = ABSENT
+        return found
+
+
+@dataclass
+class Score:
+    """How the claims compare with the truth.
+
+    Parameters
+    ----------
+    checked, wrong : dict
+        Claims that could be checked, and those that were wrong, by kind.
+    bands : dict
+        By what is judged ("all cells", "totals of sparse sums", "findings"), for each band of stated probability how many
+        likeliest counts there were, their mean stated probability, and the share that was right.
+    error : list
+        The sum of estimates less truth, of squared errors, and their number.
+    """
+
+    checked: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
+    wrong: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
+    bands: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    outside: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, model: Model, inferred: Inferred, true: Counts, areas: pl.DataFrame, axes: tuple[str, ...]) -> None:
+        """Score a block."""
+        known = true > ABSENT
+        wrong = known & (true != inferred.value)
+        for kind, name in ((PROVED, "proved"), (CONDITIONAL, "conditional"), (LIKELY, "likely")):
+            here = inferred.kinds == kind
+            self.checked[name] += int((here & known).sum())
+            self.wrong[name] += int((here & wrong).sum())
+            if kind == PROVED:
+                self._list(model, inferred, true, here & wrong, areas, axes)
+        inside = (inferred.documented.low <= true) & (true <= inferred.documented.high)
+        self.outside += int((known & ~inside & inferred.documented.feasible[:, None]).sum())
+        posterior = inferred.posterior
+        uncertain = known & (inferred.reach.low < inferred.reach.high) & (posterior.probability > 0)
+        right = posterior.mode == true
+        findings = uncertain & (inferred.kinds == LIKELY)
+        self._band("all cells", posterior.probability[uncertain], right[uncertain])
+        self._band("findings", posterior.probability[findings], right[findings])
+        sparse = uncertain & sparse_totals(model, inferred.counts)
+        self._band("totals of sparse sums", posterior.probability[sparse], right[sparse])
+        off = posterior.mean[uncertain] - true[uncertain]
+        self.error += (off.sum(), (off**2).sum(), off.size)
+
+    def _band(self, name: str, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
+        which = np.searchsorted(BANDS, probability, side="right") - 1
+        total = self.bands.setdefault(name, np.zeros((len(BANDS), 3)))
+        for band in range(len(BANDS)):
+            here = which == band
+            total[band] += (here.sum(), probability[here].sum(), right[here].sum())
+
+    def _list(
+        self,
+        model: Model,
+        inferred: Inferred,
+        true: Counts,
+        wrong: NDArray[np.bool_],
+        areas: pl.DataFrame,
+        axes: tuple[str, ...],
+    ) -> None:
+        for area, cell in np.argwhere(wrong)[: MOST_WRONG - len(self.examples)]:
+            where = {axis: areas[axis][int(area)] for axis in axes}
+            said = {"cell": model.columns[cell].key, "value": int(inferred.value[area, cell]), "true": int(true[area, cell])}
+            self.examples.append(where | said)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        total, squares, number = self.error.tolist()
+        return {
+            "checked": self.checked,
+            "wrong": self.wrong,
+            "outside_bounds": self.outside,
+            "proved_wrong": self.examples,
+            "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
+            "mean_error": total / number if number else None,
+            "root_mean_square_error": (squares / number) ** 0.5 if number else None,
+            "cells": int(number),
+            "assumption_failed": self._which_failed(),
+        }
+
+    def _which_failed(self) -> str | None:
+        """Name the assumption that must be wrong where a claim turned out wrong that could not."""
+        if self.wrong["proved"] or self.outside:
+            return (
+                "a documented fact does not hold: a sum is no partition, a mechanism is not what it was taken for, or the "
+                "truth belongs to another release"
+            )
+        if self.wrong["conditional"]:
+            return "population exact: conditional claims were wrong, so that exact counts were adjusted"
+        return None
+
+
+def _rows(table: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+    """Return the bands of a table as plain data."""
+    for band, (number, stated, right) in enumerate(table.tolist()):
+        upper = BANDS[band + 1] if band + 1 < len(BANDS) else 1.0
+        shares = {"stated": stated / number, "right": right / number} if number else {"stated": None, "right": None}
+        yield {"from": BANDS[band], "to": upper, "claims": int(number)} | shares
+
+
+def sparse_totals(model: Model, counts: Counts) -> NDArray[np.bool_]:
+    """Mark the totals of sums with many parts, most of them published as 0."""
+    marked = np.zeros(counts.shape, dtype=bool)
+    for total, parts in model.equations:
+        if len(parts) >= LARGE:
+            marked[:, total] |= 2 * (counts[:, list(parts)] == 0).sum(axis=1) >= len(parts)
+    return marked

@@ -1,0 +1,187 @@
+"""Commands about a whole release: inspect, audit, explain."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unround.cli.common import console, print_json, read_text, stages
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from unround.release import Release
+    from unround.structure import Overrides
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The table, as downloaded: CSV, TAB, Parquet; .zip and .gz too.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="auto, statcan, profile-page, censusmapper, indicators, first-names, statsnz or tidy.",
+    ),
+]
+Toml = Annotated[
+    Path | None, typer.Option("--layout", metavar="TOML", help="For tidy tables: what the columns are. docs/audit.md tells.")
+]
+Plan = Annotated[
+    Path | None,
+    typer.Option("--plan", metavar="TOML", help="Sums and mechanisms as you decided them; inspect --write drafts one."),
+]
+Areas = Annotated[
+    Path | None, typer.Option("--areas", metavar="FILE", help="For Stats NZ tables: which area lies in which.")
+]
+
+
+def inspect(
+    file: File,
+    write: Annotated[
+        Path | None, typer.Option("--write", metavar="TOML", help="Draft a plan to edit, and to give to audit --plan.")
+    ] = None,
+    layout: Format = "auto",
+    toml: Toml = None,
+    plan: Plan = None,
+    areas: Areas = None,
+    everything: Annotated[bool, typer.Option("--all", help="List every sum, not only examples.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say what is in a file: its areas and counts, how they were rounded, and which sums hold.
+
+    \b
+    Examples:
+      unround inspect census.csv.gz                        what was recognised, kept and rejected, and why
+      unround inspect census.csv.gz --all                  every sum
+      unround inspect census.csv.gz --write plan.toml      a plan to edit, for audit --plan plan.toml
+      unround inspect examples/survey.toml                 a table of your own, described by a short TOML
+
+    Sums are proposed from indentation, sex columns, names, and the counts themselves; each is then verified in all
+    areas. Nothing is believed from the layout alone.
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.inspection import inspect as look
+
+    release = _read(file, layout, toml, areas)
+    with stages() as progress:
+        seen = look(release, _overrides(plan), progress)
+    if write is not None:
+        from unround.structure import write_plan
+
+        _write(write, write_plan(seen.structure, release))
+    if json:
+        print_json(seen.to_json())
+    else:
+        from unround.report.release import show_inspection
+
+        show_inspection(seen, console(), everything)
+    if write is not None:
+        typer.echo(f"Plan written: {write}. Edit it, then run: unround audit {file} --plan {write} -o audit", err=True)
+
+
+def audit(
+    file: File,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")],
+    threshold: Annotated[float, typer.Option(help="From which probability on a count is likely.")] = 0.66,
+    prior: Annotated[str, typer.Option(help="fitted (to this release) or flat (the paper's).")] = "fitted",
+    population: Annotated[
+        str,
+        typer.Option(help="exact, or within5: the agency says that populations of small areas may be adjusted by up to 5."),
+    ] = "exact",
+    estimates: Annotated[bool, typer.Option("--estimates", help="Also write an estimate of every count.")] = False,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
+    ] = None,
+    layout: Format = "auto",
+    toml: Toml = None,
+    plan: Plan = None,
+    areas: Areas = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+) -> None:
+    """Work out every count of a release that can be worked out, and write what was found into a folder.
+
+    \b
+    Examples:
+      unround audit census.csv.gz -o audit
+      unround audit 98-401-X2021006_English_CSV_data_Ontario.zip -o ontario --threshold 0.9
+      unround audit census.csv.gz -o audit --estimates       error bars for every count
+      unround simulate -o census --areas 500                 a census with known truth …
+      unround audit census/98-401-X2021006_English_CSV_data.csv -o audit --truth census/truth.parquet
+
+    \b
+    In the folder:
+      findings.parquet, findings.csv   one row a claim: proved, conditional or likely; its range, its route
+      summary.json                     how much was found, where, against chance; what of it would hurt
+      contradictions.csv               what cannot be, with the smallest clash
+      proofs.jsonl                     a certificate for every proved count
+      estimates.parquet                with --estimates
+
+    The exit code is 0 whenever the audit completes, whatever it finds.
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.audit import Options
+    from unround.audit import audit as audit_release
+
+    options = Options(threshold, prior, population, estimates)
+    options.check()
+    release = _read(file, layout, toml, areas)
+    known = _read(truth, "auto", None, None) if truth is not None else None
+    command = shlex.join(["unround", *sys.argv[1:]])
+    with stages() as progress:
+        folder = audit_release(
+            release, output, options, overrides=_overrides(plan), truth=known, progress=progress, command=command
+        )
+    if json:
+        print_json(folder.summary)
+    else:
+        from unround.report.release import show_audit
+
+        show_audit(folder, console())
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that audit wrote.")],
+    area: Annotated[str, typer.Argument(metavar="AREA", help="An area's code, the end of it, or its name.")],
+    characteristic: Annotated[str, typer.Argument(metavar="CHARACTERISTIC", help="Its ID or its name.")],
+    sex: Annotated[str | None, typer.Option(help="total, men or women.", show_default="total")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, certificate included.")] = False,
+) -> None:
+    """Give the argument for one count of an audit, as arithmetic, and its histogram.
+
+    \b
+    Examples:
+      unround explain audit 10010001 10 --sex men
+      unround explain audit 10010001 "0 to 4 years"
+      unround explain audit 10010001 10 --json
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.audit import AuditFolder
+    from unround.explain import explain as explain_cell
+
+    explanation = explain_cell(AuditFolder.open(folder), area, characteristic, sex)
+    if json:
+        print_json(explanation.to_json())
+    else:
+        from unround.report.release import show_explanation
+
+        show_explanation(explanation, console())
+
+
+def _read(file: Path, layout: str, toml: Path | None, areas: Path | None) -> Release:
+    from unround.read import read
+
+    return read(file, layout, toml, areas)
+
+
+def _overrides(plan: Path | None) -> Overrides | None:
+    if plan is None:
+        return None
+    from unround.structure import read_plan
+
+    return read_plan(read_text(plan, "`unround inspect FILE --write plan.toml` drafts one."), str(plan))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"{path} cannot be written: {problem.strerror}.") from None

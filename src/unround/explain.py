@@ -1,0 +1,341 @@
+"""Explain one cell of an audit: what was published, which sums it stands in, the argument, and its histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unround.audit import AuditFolder, Auditor, Inferred, Model, Rules
+from unround.audit.block import KINDS
+from unround.audit.claims import Proved, proofs
+from unround.audit.spool import adjustable
+from unround.batch.room import MOST_VALUES
+from unround.batch.types import OPEN
+from unround.errors import InputError
+from unround.infer import infer
+from unround.release import ABSENT, WHY_ABSENT, Counts
+
+MOST_CANDIDATES = 12
+"""Areas or characteristics that are listed when a name fits several."""
+
+FARTHEST = 6
+"""How many sums away from the cell the growth of its probability is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumShown:
+    """A sum that the cell stands in: its names, what was published, and by how much that fails to add up."""
+
+    sum: str
+    total: int | None
+    parts: tuple[int | None, ...]
+    residual: int | None
+    used: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "sum": self.sum,
+            "total": self.total,
+            "parts": list(self.parts),
+            "residual": self.residual,
+            "used": self.used,
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything that an audit knows about one cell.
+
+    Parameters
+    ----------
+    area, cell : dict
+        Where it is: its area, and its place on the other axes, with labels.
+    published : int or None
+        What was published; `why_absent` says why nothing was.
+    low, high : int
+        The possible range, under the audit's assumptions.
+    kind : str
+        "given", "proved", "conditional", "likely" or "open".
+    value, probability, mean, distribution
+        The likeliest count and what is known of the others.
+    depth : int
+        How many sums follow one upon the other in the argument; None where no number of them explains it without the prior.
+    sums : tuple of SumShown
+        The sums it stands in.
+    growth : tuple
+        The probability of the likeliest count under a flat prior: from the cell alone, then with the sums next to it, then
+        with those next to these, and so on. A fitted prior is one of the whole area; parts of it mean nothing.
+    proof : dict or None
+        The certificate, and the argument in words.
+    contradictions : tuple of str
+        What cannot be, in the same area.
+    assumptions : tuple of str
+        What the claim rests on.
+    """
+
+    area: dict[str, Any]
+    cell: dict[str, Any]
+    key: str
+    mechanism: str
+    published: int | None
+    why_absent: str | None
+    low: int
+    high: int | None
+    kind: str
+    value: int | None
+    probability: float | None
+    mean: float | None
+    distribution: tuple[tuple[int, float], ...]
+    depth: int | None
+    sums: tuple[SumShown, ...]
+    growth: tuple[float, ...]
+    proof: dict[str, Any] | None
+    contradictions: tuple[str, ...]
+    assumptions: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            **self.area,
+            **self.cell,
+            "key": self.key,
+            "mechanism": self.mechanism,
+            "published": self.published,
+            "why_absent": self.why_absent,
+            "low": self.low,
+            "high": self.high,
+            "kind": self.kind,
+            "value": self.value,
+            "probability": self.probability,
+            "mean": self.mean,
+            "distribution": [list(pair) for pair in self.distribution],
+            "depth": self.depth,
+            "sums": [one.to_json() for one in self.sums],
+            "growth": list(self.growth),
+            "proof": self.proof,
+            "contradictions": list(self.contradictions),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def explain(folder: AuditFolder, area: str, characteristic: str, sex: str | None = None) -> Explanation:
+    """Explain one cell of an audit.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        What `audit` returned, or `AuditFolder.open` opens.
+    area : str
+        An area's code (or the end of it) or name.
+    characteristic : str
+        Its ID, its key, or its name.
+    sex : str, optional
+        For tables by sex: "total" (the default), "men" or "women".
+
+    Raises
+    ------
+    InputError
+        If there is no such area or cell, or more than one.
+    """
+    row = find_area(folder, area)
+    cell = find_cell(folder, characteristic, sex)
+    model, counts = folder.model, folder.counts(row)[None, :]
+    rules = Rules(folder.summary["threshold"], folder.summary["population"] == "exact")
+    here = folder.areas[row]
+    inferred = Auditor(model, folder.prior, rules).infer(counts, adjustable(here))
+    written = proofs(model, inferred)
+    return _explained(folder, here.row(0, named=True), cell, inferred, written)
+
+
+# -- finding what is meant --------------------------------------------------------------------------------------------
+
+
+def find_area(folder: AuditFolder, wanted: str) -> int:
+    """Return the row of an area by its code, the end of its code, or its name.
+
+    Raises
+    ------
+    InputError
+        If there is none, or several.
+    """
+    import polars as pl
+
+    areas, axis = folder.areas.with_row_index("row"), folder.told["areas"][0]
+    code = pl.col(axis).cast(pl.String)
+    ways = [code == wanted, code.str.ends_with(wanted) if wanted else pl.lit(False)]
+    if "region_name" in areas.columns:
+        name = pl.col("region_name").str.to_lowercase()
+        ways += [name == wanted.lower(), name.str.contains(wanted.lower(), literal=True)]
+    for way in ways:
+        found = areas.filter(way)
+        if found.height == 1:
+            return int(found["row"][0])
+        if found.height > 1:
+            listed = [f"{one[axis]} {one.get('region_name') or ''}".strip() for one in found.to_dicts()[:MOST_CANDIDATES]]
+            raise InputError(_several(wanted, "areas", found.height, listed))
+    raise InputError(f"there is no area {wanted!r} in this audit. Codes look like {areas[axis][0]}.")
+
+
+def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
+    """Return the cell of a characteristic by its ID, key or name.
+
+    Raises
+    ------
+    InputError
+        If there is none, or several.
+    """
+    columns, axes = folder.model.columns, folder.told["axes"]
+    by_sex = "sex" in axes
+    if sex is not None and not by_sex:
+        raise InputError(f"this table is not by sex: its axes are {', '.join(axes)}. Leave --sex out.")
+    at = axes.index("sex") if by_sex else -1
+    key = wanted if sex in (None, "total") else f"{wanted}/{sex}"
+    key = folder.told["alias"].get(key, key)  # a count that is shown twice, number by number, is audited once
+    if key in folder.model.index:
+        return folder.model.index[key]
+    chosen = [i for i, column in enumerate(columns) if not by_sex or column.codes[at] == (sex or "total")]
+    if not chosen:
+        raise InputError(f"there is no sex {sex!r} in this table: choose one of {', '.join(_sexes(columns, at))}.")
+    low = wanted.strip().lower()
+    ways = (
+        [i for i in chosen if columns[i].codes[0].lower() == low or columns[i].key.lower() == low],
+        [i for i in chosen if columns[i].label.lower() == low],
+        [i for i in chosen if low and low in columns[i].label.lower()],
+    )
+    for found in ways:
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = [f"{columns[i].codes[0]} {columns[i].label} ({columns[i].block})" for i in found[:MOST_CANDIDATES]]
+            raise InputError(_several(wanted, "characteristics", len(found), listed))
+    there = sorted({column.codes[0] for column in columns if column.codes[0].lower() == low})
+    if there:
+        raise InputError(f"characteristic {wanted} has no {sex or 'total'} among the audited counts.")
+    raise InputError(
+        f"there is no characteristic {wanted!r} among the {len(columns):,} audited counts: give an ID such as "
+        f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround inspect` tells what is not audited."
+    )
+
+
+def _sexes(columns: Iterable[Any], at: int) -> list[str]:
+    return list(dict.fromkeys(column.codes[at] for column in columns))
+
+
+def _several(wanted: str, what: str, number: int, listed: list[str]) -> str:
+    more = f"\n  and {number - len(listed)} more" if number > len(listed) else ""
+    shown = "".join(f"\n  {one}" for one in listed)
+    return f"{wanted!r} fits {number} {what}; say which by its code:{shown}{more}"
+
+
+# -- one cell ---------------------------------------------------------------------------------------------------------
+
+
+def _explained(
+    folder: AuditFolder, here: dict[str, Any], cell: int, inferred: Inferred, written: list[Proved]
+) -> Explanation:
+    model = folder.model
+    counts = inferred.counts[0]
+    column, published = model.columns[cell], int(counts[cell])
+    shown = [_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]]
+    proof = next((one for one in written if one.cell == cell), None)
+    kind = KINDS[inferred.kinds[0, cell]]
+    given = model.exact[cell] and published > ABSENT and inferred.slack[0, cell] == 0
+    low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
+    everything = _within(model, inferred, cell, len(model.equations))
+    distribution = _distribution(folder, inferred, cell, everything, fitted=True)
+    names = (*folder.told["areas"], "region_name", "level")
+    return Explanation(
+        area={name: here[name] for name in names if here.get(name) not in (None, "")},
+        cell=dict(zip(folder.told["axes"], column.codes, strict=True)) | {"label": column.label, "block": column.block},
+        key=column.key,
+        mechanism=model.mechanisms[cell].sentence,
+        published=published if published > ABSENT else None,
+        why_absent=WHY_ABSENT.get(published) if published <= ABSENT else None,
+        low=low,
+        high=None if high >= OPEN else high,
+        kind="given" if given and kind == "open" else kind,
+        value=int(inferred.value[0, cell]) if distribution else None,
+        probability=1.0 if proof else float(inferred.posterior.probability[0, cell]) if distribution else None,
+        mean=float(inferred.posterior.mean[0, cell]) if distribution else None,
+        distribution=distribution,
+        depth=int(inferred.depth[0, cell]) if inferred.depth[0, cell] > 0 else None,
+        sums=tuple(shown),
+        growth=_growth(folder, inferred, cell) if distribution and not proof and not given else (),
+        proof=proof.proof.to_json() if proof else None,
+        contradictions=tuple(one.text for one in inferred.contradictions),
+        assumptions=_assumptions(folder, inferred, cell, kind),
+    )
+
+
+def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
+    total, parts = model.equations[e]
+    numbers = [int(counts[c]) if counts[c] > ABSENT else None for c in (total, *parts)]
+    there = [number for number in numbers if number is not None]
+    residual = there[0] - sum(there[1:]) if len(there) == len(numbers) else None
+    return SumShown(model.sum_in_short(e), numbers[0], tuple(numbers[1:]), residual, used)
+
+
+def _growth(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[float, ...]:
+    """Work out the probability of the claimed count with sums from nearer and farther, under a flat prior."""
+    value, steps, used = int(inferred.value[0, cell]), list[float](), list[int]()
+    everything = _within(folder.model, inferred, cell, len(folder.model.equations))
+    for distance in (*range(FARTHEST + 1), len(folder.model.equations)):
+        wider = _within(folder.model, inferred, cell, distance)
+        if not distance or wider != used:
+            steps.append(dict(_distribution(folder, inferred, cell, wider, fitted=False)).get(value, 0.0))
+        used = wider
+        if used == everything:
+            break
+    return tuple(steps)
+
+
+def _within(model: Model, inferred: Inferred, cell: int, distance: int) -> list[int]:
+    """Return the sums that carry probabilities, up to so many away from a cell."""
+    usable = frozenset(range(len(model.equations))).difference(model.layout.unused)
+    width = inferred.reach.high[0].astype(np.int64) - inferred.reach.low[0]
+    cells, sums = {cell}, set[int]()
+    edge = {cell}
+    for _ in range(distance):
+        near = {e for c in edge if not model.exact[c] or c == cell for e in model.touching[c]} & usable - sums
+        near = {e for e in near if inferred.active[0, e] and max(width[list(model.members(e))]) < MOST_VALUES}
+        if not near:
+            break
+        sums |= near
+        edge = {c for e in near for c in model.members(e)} - cells
+        cells |= edge
+    return sorted(sums)
+
+
+def _distribution(
+    folder: AuditFolder, inferred: Inferred, cell: int, equations: list[int], *, fitted: bool
+) -> tuple[tuple[int, float], ...]:
+    """Return the distribution of one cell from some sums, worked out by the engine for single systems."""
+    model, counts = folder.model, inferred.counts[0]
+    slack = {int(c): int(inferred.slack[0, c]) for c in np.flatnonzero(inferred.slack[0])}
+    system = model.system(counts, equations, slack, also=(cell,))
+    prior = {}
+    if fitted and folder.prior.table is not None:
+        for c in (model.index[one.name] for one in system.cells):
+            low, high = int(inferred.reach.low[0, c]), int(inferred.reach.high[0, c])
+            if low < high < OPEN:
+                prior[model.columns[c].key] = folder.prior.weights_for(c, low, high)
+    answer = infer(system, prior=prior or None, top=0).answer
+    marginal = answer.marginals[system.index[model.columns[cell].key]] if answer and answer.marginals else None
+    if marginal is None:
+        return ()
+    return tuple((marginal[0] + i, float(p)) for i, p in enumerate(marginal[1]) if p > 0)
+
+
+def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str) -> tuple[str, ...]:
+    """Say what the claim rests on, a sentence each."""
+    model = folder.model
+    said = ["The sums hold: the parts of each total make up all of it."]
+    if kind != "proved" and model.on_adjusted[cell] and not inferred.slack[0].any() and inferred.documented_slack[0].any():
+        said.append("The population was published as it is, although the agency may have adjusted it by up to 5 here.")
+    if kind not in ("proved", "conditional"):
+        said += [model.mechanisms[cell].sentence, folder.summary["prior_in_words"]]
+    return tuple(said)

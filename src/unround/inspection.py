@@ -1,0 +1,164 @@
+"""Inspect a release: what is in it, how it was published, which sums hold, and which areas contradict themselves."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unround.audit.block import Auditor, Rules
+from unround.audit.contradictions import settle
+from unround.audit.model import Model
+from unround.audit.pipeline import Stage, block_size, survey
+from unround.audit.spool import Spool, adjustable
+from unround.audit.summary import contradiction_rows
+from unround.prior import Prior
+from unround.release import ABSENT, WHY_ABSENT, Column, Release
+from unround.structure import Checked, Overrides, Structure
+
+LONGEST_KEY = 16
+"""Columns with longer keys are called by their labels."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was seen in a release.
+
+    Parameters
+    ----------
+    release, structure
+        What was published, and how it adds up.
+    areas : int
+        How many there are.
+    levels : mapping
+        How many of each level, where the file tells.
+    cells : mapping
+        How many counts there are, and how many are absent for which reason.
+    contradictions : list of dict
+        Sums that cannot hold in an area, with the smallest clash.
+    """
+
+    release: Release
+    structure: Structure
+    areas: int
+    levels: Mapping[str, int]
+    cells: Mapping[str, int]
+    contradictions: list[dict[str, Any]]
+
+    def sum_in_words(self, checked: Checked) -> str:
+        """Return a sum by the keys of its columns, or by their labels where keys are long."""
+        columns = [self.release.columns[c] for c in (checked.total, *checked.parts)]
+        short = max(len(column.key) for column in columns) <= LONGEST_KEY
+        total, *parts = [column.key if short else _labelled(column) for column in columns]
+        shown = " + ".join(parts) if len(parts) <= 6 else f"{parts[0]} + {parts[1]} + … + {parts[-1]} ({len(parts)} parts)"
+        return f"{total} = {shown}" if short else f"{columns[0].block}: {total} = {shown}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        structure, columns = self.structure, self.release.columns
+        return {
+            "source": self.release.source,
+            "format": self.release.layout,
+            "product": self.release.product,
+            "areas": self.areas,
+            "levels": dict(self.levels),
+            "columns": len(columns),
+            "cells": dict(self.cells),
+            "left_out": {why: list(labels) for why, labels in self.release.left_out.items()},
+            "mechanisms": [
+                {
+                    "block": one.block,
+                    "mechanism": one.mechanism.name if one.mechanism else None,
+                    "columns": [columns[c].key for c in one.columns],
+                    "why": one.why,
+                }
+                for one in structure.how
+            ],
+            "sums": [self._sum_json(one) for one in structure.sums],
+            "rejected": [self._sum_json(one) for one in structure.rejected],
+            "repeats": [
+                {"columns": [columns[c].key for c in one.columns], "alike": one.alike, "why": one.why}
+                for one in structure.repeats
+            ],
+            "geography": [{"by": one.by, "parents": one.parents, "why": one.why} for one in structure.geography],
+            "contradictions": self.contradictions,
+            "notes": [*self.release.notes, *structure.notes],
+        }
+
+    def _sum_json(self, one: Checked) -> dict[str, Any]:
+        columns = self.release.columns
+        return {
+            "total": columns[one.total].key,
+            "parts": [columns[part].key for part in one.parts],
+            "origin": one.origin,
+            "areas": one.areas,
+            "impossible": one.impossible,
+            "mean_residual": one.mean,
+            "spread": one.spread,
+            "expected_spread": one.expected,
+            "kept": one.kept,
+            "why": one.why,
+        }
+
+
+def inspect(release: Release, overrides: Overrides | None = None, progress: Stage = lambda *_: None) -> Inspection:
+    """Look at a release without inferring anything from it but what cannot be.
+
+    Parameters
+    ----------
+    release : Release
+        What was published; `unround.read` opens a file.
+    overrides : Overrides, optional
+        The user's word on sums and mechanisms.
+    progress : function
+        Is told how far it is.
+    """
+    with tempfile.TemporaryDirectory(prefix="unround-") as work:
+        spool, structure = survey(release, Path(work), overrides, progress)
+        levels = Counter(spool.areas["level"].to_list()) if "level" in spool.areas.columns else Counter[str]()
+        return Inspection(
+            release,
+            structure,
+            spool.rows,
+            {str(level): number for level, number in levels.items() if level},
+            _tally(spool),
+            _contradictions(release, spool, structure, progress) if structure.equations else [],
+        )
+
+
+def _labelled(column: Column) -> str:
+    """Return a column's label, and its sex where that is not the total."""
+    return column.label if column.codes[-1] == "total" or len(column.codes) < 2 else f"{column.label}, {column.codes[-1]}"
+
+
+def _tally(spool: Spool) -> dict[str, int]:
+    """Count what is there and what is not."""
+    found = Counter[str]()
+    for block in spool.blocks(4096):
+        there = block.counts > ABSENT
+        found["published"] += int(there.sum())
+        for code, number in zip(*np.unique(block.counts[~there], return_counts=True), strict=True):
+            found[WHY_ABSENT[int(code)]] += int(number)
+    return dict(found)
+
+
+def _contradictions(release: Release, spool: Spool, structure: Structure, progress: Stage) -> list[dict[str, Any]]:
+    model = Model.of(structure)
+    auditor = Auditor(model, Prior.flat(), Rules())
+    rows: list[dict[str, Any]] = []
+    done = 0
+    for block in spool.blocks(block_size(model)):
+        progress("Checking", done, spool.rows)
+        counts = np.ascontiguousarray(block.counts[:, model.positions])
+        windows, slack, active, found = auditor.documented(counts, adjustable(block.areas))
+        found = [*found, *settle(model, counts, windows, slack, active)[1]]
+        for one, row in zip(found, contradiction_rows(model, found, counts), strict=True):
+            where = {axis: block.areas[axis][one.area] for axis in release.areas}
+            rows.append(where | {name: text for name, text in row.items() if name != "area"})
+        done += len(counts)
+    return rows

@@ -1,0 +1,345 @@
+"""The whole audit: on simulated releases with known truth, on real ones, and on whatever should be refused."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unround.audit import AuditFolder, Options, audit
+from unround.audit.claims import read_proof
+from unround.errors import InputError
+from unround.explain import explain
+from unround.findings import check_proof
+from unround.read import read
+from unround.simulate import simulate
+
+BULK = "98-401-X2021006_English_CSV_data.csv"
+KEYS = ["region", "characteristic_id", "sex"]
+COLUMNS = [
+    "region",
+    "region_name",
+    "characteristic_id",
+    "characteristic",
+    "sex",
+    "published",
+    "low",
+    "high",
+    "value",
+    "probability",
+    "kind",
+    "route",
+    "depth",
+    "assumptions",
+]
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated census of 600 areas, ages by sex, in the bulk layout."""
+    folder = tmp_path_factory.mktemp("census")
+    simulate(folder, areas=600, seed=5)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def audited(census: Path, tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
+    """Its audit, with estimates, scored against the truth."""
+    out = tmp_path_factory.mktemp("audit") / "out"
+    return audit(read(census / BULK), out, Options(estimates=True), truth=read(census / "truth.parquet"))
+
+
+def truth_of(census: Path) -> dict[tuple[str, str, str], int]:
+    rows = pl.read_parquet(census / "truth.parquet").iter_rows()
+    return {(region, str(number), sex): true for region, number, sex, true in rows}
+
+
+def findings(folder: AuditFolder) -> pl.DataFrame:
+    return pl.read_parquet(folder.path / "findings.parquet")
+
+
+def proofs(folder: AuditFolder) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder.path / "proofs.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+# -- simulated truth --------------------------------------------------------------------------------------------------
+
+
+def test_findings_have_the_promised_columns(audited: AuditFolder) -> None:
+    assert findings(audited).columns == COLUMNS
+    with (audited.path / "findings.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == COLUMNS
+    assert len(rows) == findings(audited).height > 50
+
+
+def test_no_proved_or_conditional_claim_is_wrong(audited: AuditFolder, census: Path) -> None:
+    truth = truth_of(census)
+    certain = findings(audited).filter(pl.col("kind") != "likely")
+    assert certain.height > 3
+    for row in certain.to_dicts():
+        assert truth[row["region"], row["characteristic_id"], row["sex"]] == row["value"] == row["low"] == row["high"]
+        assert row["probability"] == 1
+    assert audited.summary["truth"]["wrong"]["proved"] == audited.summary["truth"]["wrong"]["conditional"] == 0
+    assert audited.summary["truth"]["outside_bounds"] == 0
+    assert audited.summary["truth"]["assumption_failed"] is None
+
+
+def test_every_certain_claim_has_a_certificate_that_checks(audited: AuditFolder) -> None:
+    written = proofs(audited)
+    certain = findings(audited).filter(pl.col("kind") != "likely")
+    assert len(written) == certain.height
+    for line in written:
+        assert check_proof(*read_proof(line))
+    line = dict(written[0], value=written[0]["value"] + 1)
+    assert not check_proof(*read_proof(line))
+
+
+def test_populations_of_small_areas_make_claims_conditional(audited: AuditFolder, census: Path, tmp_path: Path) -> None:
+    """An area's population may have been adjusted by up to 5: what needs it to be exact is not proved."""
+    conditional = findings(audited).filter(kind="conditional")
+    assert conditional.height > 0
+    assert set(conditional["assumptions"]) == {"population exact"}
+    loose = audit(read(census / BULK), tmp_path / "loose", Options(population="within5"))
+    kinds = findings(loose)["kind"].value_counts()
+    assert "conditional" not in kinds["kind"]
+    assert loose.summary["proved"] == audited.summary["proved"]
+    assert "population exact" not in "".join(findings(loose)["assumptions"])
+
+
+def test_likely_claims_are_right_as_often_as_they_say(audited: AuditFolder) -> None:
+    """Within three standard errors and three points, in every band that has claims enough."""
+    bands = audited.summary["truth"]["calibration"]["all cells"]
+    judged = 0
+    for band in bands:
+        if band["claims"] >= 100:
+            error = (band["stated"] * (1 - band["stated"]) / band["claims"]) ** 0.5
+            assert abs(band["right"] - band["stated"]) < 0.03 + 3 * error
+            judged += 1
+    assert judged >= 3
+
+
+def test_estimates_are_unbiased(audited: AuditFolder, census: Path) -> None:
+    truth = truth_of(census)
+    frame = pl.read_parquet(audited.path / "estimates.parquet")
+    assert frame.columns == [
+        "region",
+        "characteristic_id",
+        "sex",
+        "published",
+        "low",
+        "high",
+        "mean",
+        "sd",
+        "mode",
+        "probability",
+    ]
+    open_cells = frame.filter(pl.col("low") < pl.col("high"))
+    keys = open_cells.select("region", "characteristic_id", "sex").iter_rows()
+    true = np.array([truth[key] for key in keys])
+    off = open_cells["mean"].to_numpy() - true
+    assert abs(off.mean()) < 4 * off.std() / len(off) ** 0.5 + 0.01
+    published = open_cells["published"].to_numpy() - true
+    assert (off**2).mean() < 0.7 * (published**2).mean()  # closer to the truth than what was published
+    sure = open_cells["sd"].to_numpy()
+    assert (off**2).mean() == pytest.approx((sure**2).mean(), rel=0.1)  # error bars as large as the errors
+    assert ((open_cells["low"].to_numpy() <= true) & (true <= open_cells["high"].to_numpy())).all()
+
+
+def test_the_summary_adds_up(audited: AuditFolder) -> None:
+    told = audited.summary
+    found = findings(audited)
+    for kind in ("proved", "conditional", "likely"):
+        number = found.filter(kind=kind).height
+        assert told[kind] == number
+        assert sum(block[kind] for block in told["by_block"].values()) == number
+        assert sum(route[kind] for route in told["by_route"].values()) == number
+        assert sum(size[kind] for size in told["what_would_hurt"]["by_value"].values()) == number
+    small = found.filter(pl.col("value").is_between(1, 2)).height
+    assert sum(told["what_would_hurt"]["by_value"]["1-2"].values()) == small
+    assert told["areas"] == 600
+    assert told["contradictions"] == 0
+    assert told["prior"] == "fitted"
+
+
+def test_all_layouts_give_the_same_findings(audited: AuditFolder, tmp_path: Path) -> None:
+    simulate(tmp_path / "tidy", areas=600, seed=5, format="tidy")
+    tidy = audit(read(tmp_path / "tidy" / "release.parquet"), tmp_path / "out")
+    one, other = (findings(folder).filter(pl.col("kind") != "likely").sort(KEYS) for folder in (audited, tidy))
+    assert one.select(*KEYS, "value").equals(other.select(*KEYS, "value"))
+
+
+def test_a_flat_prior_is_the_papers(census: Path, tmp_path: Path) -> None:
+    folder = audit(read(census / BULK), tmp_path / "flat", Options(prior="flat"))
+    assert folder.summary["prior"] == "flat"
+    likely = findings(folder).filter(kind="likely")
+    assert likely.height > 50
+    assert (likely["depth"] >= 1).all()
+
+
+# -- contradictions ---------------------------------------------------------------------------------------------------
+
+
+def spoiled(census: Path, out: Path, change: Callable[[list[str]], None], region: str, characteristic: str) -> Path:
+    """Copy a bulk file with one line changed."""
+    lines = (census / BULK).read_text(encoding="latin-1").splitlines()
+    for at, line in enumerate(lines):
+        cells = next(csv.reader([line]))
+        if cells[1] == region and cells[8] == characteristic:
+            change(cells)
+            lines[at] = ",".join(f'"{cell}"' if i not in (11, 13, 15) else cell for i, cell in enumerate(cells))
+    path = out / BULK
+    path.write_text("\n".join(lines) + "\n", encoding="latin-1")
+    return path
+
+
+def test_an_impossible_sum_is_reported_and_the_rest_audited(census: Path, audited: AuditFolder, tmp_path: Path) -> None:
+    region = str(pl.read_parquet(census / "truth.parquet").filter(pl.col("true") > 200)["region"][0])
+
+    def change(cells: list[str]) -> None:
+        cells[13] = str(int(cells[13]) + 300)
+
+    file = spoiled(census, tmp_path, change, region, "12")
+    folder = audit(read(file), tmp_path / "out")
+    clashes = pl.read_csv(folder.path / "contradictions.csv")
+    assert clashes["region"].unique().to_list() == [region]
+    assert "12/men" in clashes["cells"][0]
+    assert folder.summary["contradictions"] == clashes.height > 0
+    others = pl.col("region") != region
+    keys = ["region", "characteristic_id", "sex", "value", "kind"]
+    same = [findings(one).filter(others, pl.col("kind") != "likely").select(keys) for one in (audited, folder)]
+    assert same[0].equals(same[1])
+    assert findings(folder).filter(region=region, characteristic_id="12", sex="men").height == 0
+
+
+def test_a_count_that_cannot_be_rounded_is_reported(census: Path, tmp_path: Path) -> None:
+    region = str(pl.read_parquet(census / "truth.parquet")["region"][0])
+
+    def change(cells: list[str]) -> None:
+        cells[11] = "17"
+
+    folder = audit(read(spoiled(census, tmp_path, change, region, "12")), tmp_path / "out")
+    clashes = pl.read_csv(folder.path / "contradictions.csv").filter(kind="cell")
+    assert clashes["region"].to_list() == [region]
+    assert "17, which cannot come from rounding:5" in clashes["clash"][0]
+
+
+# -- explain ----------------------------------------------------------------------------------------------------------
+
+
+def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
+    shown = findings(audited)
+    sample = pl.concat([shown.filter(pl.col("kind") != "likely").head(3), shown.filter(kind="likely").head(6)])
+    for row in sample.to_dicts():
+        one = explain(audited, row["region"], row["characteristic_id"], row["sex"])
+        assert (one.kind, one.value, one.low, one.high) == (row["kind"], row["value"], row["low"], row["high"])
+        assert one.probability == pytest.approx(row["probability"], abs=1e-9)
+        assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-6)
+        assert (one.proof is not None) == (row["kind"] != "likely")
+
+
+def test_explain_asks_back_where_a_name_fits_several(audited: AuditFolder) -> None:
+    area = findings(audited)["region"][0]
+    with pytest.raises(InputError, match="'years' fits 25 characteristics"):
+        explain(audited, area, "years")
+    with pytest.raises(InputError, match="no area 'nowhere'"):
+        explain(audited, "nowhere", "10")
+    with pytest.raises(InputError, match="no characteristic 'unicorns'"):
+        explain(audited, area, "unicorns")
+    with pytest.raises(InputError, match="no sex 'other'"):
+        explain(audited, area, "10", "other")
+    assert explain(audited, area[-8:], "0 to 4 years").key == "10"
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_a_table_without_sums_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "table.csv"
+    rows = "\n".join(f"{area},{what},{5 * area}" for area in range(1, 80) for what in "ab")
+    table.write_text(f"region,characteristic,count\n{rows}\n", encoding="utf-8")
+    (tmp_path / "table.toml").write_text(
+        'format = "tidy"\ndata = "table.csv"\nvalue = "count"\ndefault = "rounding:5"\n'
+        '[axes.region]\ncolumn = "region"\n[axes.characteristic]\ncolumn = "characteristic"\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="no usable sum"):
+        audit(read(tmp_path / "table.toml"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_something_else_is_left_alone(census: Path, tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"already holds summary\.json"):
+        audit(read(census / BULK), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
+
+
+def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
+    audit(read(census / BULK), tmp_path / "out", Options(estimates=True))
+    folder = audit(read(census / BULK), tmp_path / "out")
+    names = sorted(path.name for path in folder.path.iterdir())
+    assert names == ["contradictions.csv", "findings.csv", "findings.parquet", "model", "proofs.jsonl", "summary.json"]
+
+
+def test_wrong_options_are_refused(census: Path, tmp_path: Path) -> None:
+    release = read(census / BULK)
+    for options, message in (
+        (Options(threshold=0), "threshold"),
+        (Options(prior="mine"), "no prior 'mine'"),
+        (Options(population="roughly"), "no population 'roughly'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            audit(release, tmp_path / "out", options)
+    with pytest.raises(InputError, match="no folder"):
+        AuditFolder.open(tmp_path / "out")
+    with pytest.raises(InputError, match="no finished audit"):
+        AuditFolder.open(tmp_path)
+
+
+# -- real releases ----------------------------------------------------------------------------------------------------
+
+
+def test_new_zealand_sex_splits_give_proofs(census_data: Path, tmp_path: Path) -> None:
+    """A residual of ±6 proves total, men and women at base 3; all 18 five-year ages are covered."""
+    folder = audit(read(census_data / "nz-2013-individual-sa2.csv.gz"), tmp_path / "nz")
+    written = proofs(folder)
+    assert len(written) == folder.summary["proved"] > 2000
+    assert all(check_proof(*read_proof(line)) for line in written)
+    release = read(census_data / "nz-2013-individual-sa2.csv.gz")
+    ages = [c for c in release.columns if c.key.startswith("age_5_year_groups") and c.key.endswith("years_curp/men")]
+    ages += [c for c in release.columns if c.key == "age_5_year_groups:18_85_years_and_over_curp/men"]
+    assert len(ages) == 18
+    proved = findings(folder).filter(kind="proved")
+    for column in ages:
+        split = proved.filter(characteristic_id=column.codes[0])
+        counts = np.concatenate([block.counts for block in release.blocks()])
+        men = release.index[column.key]
+        total, women = release.index[column.codes[0]], release.index[f"{column.codes[0]}/women"]
+        shown = (counts[:, [total, men, women]] >= 3).all(axis=1)
+        extreme = shown & (np.abs(counts[:, total] - counts[:, men] - counts[:, women]) == 6)
+        regions = np.concatenate([block.areas["region"].to_numpy() for block in release.blocks()])[extreme]
+        for sex in ("men", "women"):
+            assert set(regions) <= set(split.filter(sex=sex)["region"])
+
+
+def test_known_oddities_are_contradictions(census_data: Path, tmp_path: Path) -> None:
+    """Some Canadian areas contradict themselves; they are named, and the areas around them are audited."""
+    odd = ["48062625", "48112706", "35204599", "35060400", "35203185", "48111161"]
+    with gzip.open(census_data / "canada-2021-da-censusmapper.csv.gz", "rt", encoding="utf-8") as file:
+        lines = [line for at, line in enumerate(file) if at <= 2500 or line.startswith(tuple(odd))]
+    (tmp_path / "da.csv").write_text("".join(lines), encoding="utf-8")
+    folder = audit(read(tmp_path / "da.csv"), tmp_path / "out")
+    clashes = pl.read_csv(folder.path / "contradictions.csv", schema_overrides={"region": pl.String})
+    assert set(clashes["region"]) == set(odd)
+    ages = clashes.filter(region="48062625")["cells"].to_list()
+    assert len(ages) == 2
+    assert folder.summary["areas"] > 2500
+    assert folder.summary["likely"] > 0

@@ -1,0 +1,135 @@
+"""inspect, audit and explain on the command line: what they print, what they write, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+from unround.simulate import simulate
+from unround.structure import read_plan
+
+SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
+ZIPPED = "98-401-X2021006_eng_CSV.zip"
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("census")
+    simulate(folder, areas=120, seed=3, zip=True)
+    return folder
+
+
+def test_inspect_says_what_was_kept_and_why(run: Run) -> None:
+    ran = run("inspect", SURVEY)
+    assert (ran.code, ran.err) == (0, "")
+    for said in ("areas    40", "rounding:3", "Sums that hold: 18", "impossible nowhere", "No area contradicts itself"):
+        assert said in ran.out
+    assert len(run("inspect", SURVEY, "--all").out.splitlines()) > len(ran.out.splitlines())
+
+
+def test_a_plan_is_drafted_edited_and_used(run: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    ran = run("inspect", SURVEY, "--write", str(plan))
+    assert ran.code == 0
+    assert f"--plan {plan}" in ran.err
+    text = plan.read_text(encoding="utf-8")
+    assert len(read_plan(text).sums) > 0
+    before = json.loads(run("audit", SURVEY, "-o", str(tmp_path / "a"), "--plan", str(plan), "--json").out)
+    plan.write_text(text.replace("use = true", "use = false", 1), encoding="utf-8")
+    after = json.loads(run("audit", SURVEY, "-o", str(tmp_path / "b"), "--plan", str(plan), "--json").out)
+    assert after["structure"]["sums_kept"] < before["structure"]["sums_kept"] == 18
+
+
+def test_audit_then_explain(run: Run, tmp_path: Path) -> None:
+    out = str(tmp_path / "audit")
+    ran = run("audit", SURVEY, "-o", out)
+    assert ran.code == 0
+    for said in (
+        "the sums prove 20 counts",
+        "what chance predicts",
+        "findings.csv",
+        f"unround explain {out}",
+        "not official",
+    ):
+        assert said in " ".join(ran.out.split())
+    shown = run("explain", out, "D08", "30-44/men")
+    assert shown.code == 0
+    assert "So 30-44/men = 11." in shown.out
+    told = json.loads(run("explain", out, "D08", "30-44/men", "--json").out)
+    assert (told["kind"], told["value"], told["proof"]["depth"]) == ("proved", 11, 1)
+    likely = run("explain", out, "D03", "15-64/men")
+    assert "How sure 53 becomes" in likely.out
+    assert "█" in likely.out
+
+
+def test_a_zipped_bulk_file_with_its_truth(run: Run, census: Path, tmp_path: Path) -> None:
+    out = tmp_path / "audit"
+    ran = run("audit", str(census / ZIPPED), "-o", str(out), "--truth", str(census / "truth.parquet"), "--estimates")
+    assert ran.code == 0
+    assert "Against the truth" in ran.out
+    told = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    assert told["truth"]["wrong"]["proved"] == 0
+    assert "--truth" in told["command"]
+    assert told["product"] == "a census that `unround simulate` invented"
+    assert (out / "estimates.parquet").exists()
+
+
+def test_the_same_command_gives_the_same_files(run: Run, census: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert run("audit", str(census / ZIPPED), "-o", str(tmp_path / name)).code == 0
+    for name in ("findings.csv", "contradictions.csv", "proofs.jsonl", "model/model.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def refused(run: Run, *arguments: str, saying: str) -> None:
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert ran.err.startswith("error: ")
+    assert saying in " ".join(ran.err.split())
+    assert ran.out == ""
+
+
+def test_files_that_cannot_be_read_are_refused(run: Run, census: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    refused(run, "audit", "nowhere.csv", "-o", str(out), saying="no file nowhere.csv")
+    refused(run, "inspect", str(tmp_path), saying="folder")
+    cut = tmp_path / "cut.zip"
+    cut.write_bytes((census / ZIPPED).read_bytes()[:-400])
+    refused(run, "audit", str(cut), "-o", str(out), saying="cut.zip")
+    odd = tmp_path / "odd.csv"
+    odd.write_text("region;count\nA;5\nB;10\n", encoding="utf-8")
+    refused(run, "audit", str(odd), "-o", str(out), saying="fits no format")
+    refused(run, "audit", SURVEY, "-o", str(out), "--format", "excel", saying="no format 'excel'")
+    assert not out.exists()
+
+
+def test_a_toml_that_names_what_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("area,age,n\nA,total,5\n", encoding="utf-8")
+    toml = tmp_path / "t.toml"
+    toml.write_text('data = "t.csv"\nvalue = "count"\ndefault = "rounding:5"\n[axes.area]\n[axes.age]\n', encoding="utf-8")
+    refused(run, "audit", str(toml), "-o", str(tmp_path / "out"), saying="count")
+    toml.write_text('data = "t.csv"\nvalue = "n"\nmechanisme = "rounding:5"\n', encoding="utf-8")
+    refused(run, "inspect", str(toml), saying="mechanisme")
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_that_cannot_be_written_are_refused(run: Run, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+    refused(run, "audit", SURVEY, "-o", str(blocked), saying="is a file")
+    refused(run, "audit", SURVEY, "-o", str(blocked / "below"), saying="cannot write into")
+    refused(run, "inspect", SURVEY, "--write", str(blocked / "plan.toml"), saying="cannot be written")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_questions_about_what_is_not_there_are_refused(run: Run, tmp_path: Path) -> None:
+    out = str(tmp_path / "audit")
+    refused(run, "explain", out, "D01", "total", saying="no folder")
+    assert run("audit", SURVEY, "-o", out).code == 0
+    refused(run, "explain", out, "D99", "total/men", saying="no area 'D99'")
+    refused(run, "explain", out, "D0", "total/men", saying="no area 'D0'")
+    refused(run, "explain", out, "D01", "15", "--sex", "men", saying="fits 2 characteristics")
+    refused(run, "explain", out, "D01", "total", "--sex", "both", saying="no sex 'both'")
