@@ -19,6 +19,7 @@ from unround.errors import InputError
 from unround.explain import explain
 from unround.findings import check_proof
 from unround.read import read
+from unround.read.frames import from_frame
 from unround.simulate import simulate
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
@@ -126,6 +127,21 @@ def test_likely_claims_are_right_as_often_as_they_say(audited: AuditFolder) -> N
     assert judged >= 3
 
 
+def test_totals_of_sparse_sums_are_calibrated(tmp_path: Path) -> None:
+    """Over many mostly empty parts a flat prior claims too much of their total; the fitted one does not."""
+    simulate(tmp_path / "census", areas=300, seed=8, rows="short")
+    release, truth = read(tmp_path / "census" / BULK), read(tmp_path / "census" / "truth.parquet")
+    folder = audit(release, tmp_path / "out", truth=truth)
+    for what in ("all cells", "totals of sparse sums"):
+        bands = [band for band in folder.summary["truth"]["calibration"][what] if band["claims"] >= 100]
+        assert len(bands) >= 3
+        for band in bands:
+            error = (band["stated"] * (1 - band["stated"]) / band["claims"]) ** 0.5
+            assert abs(band["right"] - band["stated"]) < 0.03 + 3 * error
+    assert folder.summary["truth"]["wrong"]["proved"] == 0
+    assert abs(folder.summary["truth"]["mean_error"]) < 0.01
+
+
 def test_estimates_are_unbiased(audited: AuditFolder, census: Path) -> None:
     truth = truth_of(census)
     frame = pl.read_parquet(audited.path / "estimates.parquet")
@@ -229,6 +245,28 @@ def test_a_count_that_cannot_be_rounded_is_reported(census: Path, tmp_path: Path
     clashes = pl.read_csv(folder.path / "contradictions.csv").filter(kind="cell")
     assert clashes["region"].to_list() == [region]
     assert "17, which cannot come from rounding:5" in clashes["clash"][0]
+
+
+def test_proofs_by_sums_that_fail_elsewhere_are_conditional(tmp_path: Path) -> None:
+    """What is extreme in one area is next to what is impossible in another: that sum may not hold in either."""
+    rng = np.random.default_rng(4)
+    parts = rng.integers(20, 90, (400, 3))
+    rounded = parts // 5 * 5 + 5 * (rng.integers(0, 5, parts.shape) < parts % 5)
+    rounded[:, 0] = parts.sum(axis=1)  # the first column is the exact total of all three …
+    parts[0], rounded[0] = (40, 20, 20), (48, 20, 20)
+    frame = pl.DataFrame({"area": [f"A{i}" for i in range(400)], "total": rounded[:, 0]})
+    thirds = np.stack([parts[:, 0] // 5 * 5 + 5 * (rng.integers(0, 5, 400) < parts[:, 0] % 5), *rounded[:, 1:].T])
+    thirds[:, 0] = 20  # … and area A0 shows 48 = 20 + 20 + 20: proved, as it stands
+    frame = frame.with_columns(a=thirds[0], b=thirds[1], c=thirds[2])
+    keys = {"area": "area", "sums": {"total": ["a", "b", "c"]}, "mechanism": "rounding:5", "exact": ["total"]}
+    sound = audit(from_frame(frame, **keys), tmp_path / "sound")
+    assert findings(sound).filter(area="A0")["kind"].to_list() == ["proved"] * 3
+    broken = frame.with_columns(total=pl.when(pl.col("area") == "A1").then(5).otherwise("total"))
+    doubtful = audit(from_frame(broken, **keys), tmp_path / "doubtful")
+    claims = findings(doubtful).filter(area="A0")
+    assert claims["kind"].to_list() == ["conditional"] * 3
+    assert claims["assumptions"].to_list() == ["a sum that cannot hold in some other area"] * 3
+    assert len(proofs(doubtful)) == findings(doubtful).filter(pl.col("kind") != "likely").height
 
 
 # -- explain ----------------------------------------------------------------------------------------------------------
@@ -343,3 +381,22 @@ def test_known_oddities_are_contradictions(census_data: Path, tmp_path: Path) ->
     assert len(ages) == 2
     assert folder.summary["areas"] > 2500
     assert folder.summary["likely"] > 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "canada-2021-fsa-selected.csv",
+        "canada-2021-first-names.csv.gz",
+        "canada-2021-vancouver-profile-page.csv",
+        "nz-2013-individual-rc.csv.gz",
+        "nz-2018-individual-ta.csv.gz",
+    ],
+)
+def test_every_real_file_is_audited(census_data: Path, tmp_path: Path, name: str) -> None:
+    folder = audit(read(census_data / name), tmp_path / "out")
+    found = findings(folder)
+    assert folder.summary["structure"]["sums_kept"] >= 1
+    assert ((found["low"] <= found["value"]) & (found["value"] <= found["high"])).all()
+    assert (found["probability"] >= 0.66).all()
+    assert all(check_proof(*read_proof(line)) for line in proofs(folder))

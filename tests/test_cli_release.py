@@ -48,7 +48,7 @@ def test_audit_then_explain(run: Run, tmp_path: Path) -> None:
     ran = run("audit", SURVEY, "-o", out)
     assert ran.code == 0
     for said in (
-        "the sums prove 20 counts",
+        "20 counts are proved",
         "what chance predicts",
         "findings.csv",
         f"unround explain {out}",

@@ -25,7 +25,8 @@ INDEPENDENT = "independent rounding"
 EXACT = "population exact"
 UNDISTURBED = "right counts in sums that contradict each other"
 FOUND = "a sum that was found in the data"
-REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND)
+DOUBTFUL = "a sum that cannot hold in some other area"
+REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND, DOUBTFUL)
 """What claims rest on beyond what the agency documents; in codes, a bit each."""
 
 MOST_ROUTE = 4
@@ -52,8 +53,8 @@ class Proved:
 def proofs(model: Model, inferred: Inferred) -> list[Proved]:
     """Write out and check the certificate of everything in a block that is proved, or would be under an assumption.
 
-    Claims that rest on a cell of a contradiction, or on a sum that only the data suggest, become conditional:
-    `inferred.kinds` is changed in place.
+    Claims that rest on a cell of a contradiction, on a sum that only the data suggest, or on one that cannot hold somewhere
+    else (next to what is impossible lies what is extreme), become conditional: `inferred.kinds` is changed in place.
 
     Raises
     ------
@@ -61,11 +62,12 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
         If a claim has no certificate that checks: it must not be shown as proved.
     """
     written: list[Proved] = []
+    kinds = inferred.kinds.copy()  # those of `inferred` change on the way
     for kind, windows, tight, slack in (
         (PROVED, inferred.documented_windows, inferred.documented, inferred.documented_slack),
         (CONDITIONAL, inferred.windows, inferred.assumed, inferred.slack),
     ):
-        here = np.argwhere(inferred.kinds == kind)
+        here = np.argwhere(kinds == kind)
         for area in np.unique(here[:, 0]).tolist():
             cells = here[here[:, 0] == area, 1].tolist()
             chains = [chain(model.layout, windows, tight, area, cell, inferred.active) for cell in cells]
@@ -84,6 +86,7 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
                 members = sorted({c for e in sums for c in model.members(e)})
                 because = 2 * (kind == CONDITIONAL) + 4 * bool(inferred.clashing[area, members].any())
                 because += 8 * any(model.origins[e] == "data" for e in sums)
+                because += 16 * any(model.doubtful[e] for e in sums)
                 if because:
                     inferred.kinds[area, cell] = CONDITIONAL
                 small = model.system(inferred.counts[area], sums, within)

@@ -113,6 +113,7 @@ def save_model(
         "columns": columns,
         "equations": model.equations,
         "origins": model.origins,
+        "doubtful": model.doubtful,
     }
     (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     areas.write_parquet(folder / "areas.parquet")
@@ -173,8 +174,9 @@ class AuditFolder:
             columns.append(Column(one["key"], codes, one["label"], one["block"], one["depth"], how, one["adjusted"]))
             mechanisms.append(how)
         equations = tuple((total, tuple(parts)) for total, parts in self.told["equations"])
+        origins, doubtful = tuple(self.told["origins"]), tuple(self.told["doubtful"])
         exact = self.summary["population"] == "exact"
-        return Model.build(tuple(columns), tuple(mechanisms), equations, tuple(self.told["origins"]), exact)
+        return Model.build(tuple(columns), tuple(mechanisms), equations, origins, doubtful, exact)
 
     @cached_property
     def areas(self) -> pl.DataFrame:

@@ -34,6 +34,8 @@ class Model:
         How each was published.
     equations, origins
         The sums, as positions of cells, and who proposed them.
+    doubtful : tuple of bool
+        Which sums cannot hold in some area or other, so that it is not certain that they hold anywhere.
     fixed : frozenset of int
         The cells that are taken as exact everywhere.
     layout : Layout
@@ -45,6 +47,7 @@ class Model:
     mechanisms: tuple[Mechanism, ...]
     equations: Equations
     origins: tuple[str, ...]
+    doubtful: tuple[bool, ...]
     fixed: frozenset[int]
     layout: Layout
 
@@ -67,7 +70,7 @@ class Model:
         used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
         at = {c: i for i, c in enumerate(used)}
         known = [
-            (equation, structure.sums[at_sum].origin)
+            (equation, structure.sums[at_sum])
             for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
             if all(c in at for c in (equation[0], *equation[1]))
         ]
@@ -81,7 +84,8 @@ class Model:
             tuple(structure.columns[c] for c in used),
             tuple(how for how in (structure.mechanisms[c] for c in used) if how is not None),
             tuple((at[total], tuple(at[part] for part in parts)) for (total, parts), _ in known),
-            tuple(origin for _, origin in known),
+            tuple(checked.origin for _, checked in known),
+            tuple(checked.impossible > 0 for _, checked in known),
             exact_population,
             np.array(used, dtype=np.int64),
         )
@@ -93,6 +97,7 @@ class Model:
         mechanisms: tuple[Mechanism, ...],
         equations: Equations,
         origins: tuple[str, ...],
+        doubtful: tuple[bool, ...] = (),
         exact_population: bool = True,
         positions: NDArray[np.int64] | None = None,
     ) -> Model:
@@ -100,7 +105,9 @@ class Model:
         loose = () if exact_population else [i for i, column in enumerate(columns) if column.adjusted]
         fixed = frozenset(i for i, how in enumerate(mechanisms) if isinstance(how, Exact)).difference(loose)
         places = np.arange(len(columns)) if positions is None else positions
-        return cls(columns, places, mechanisms, equations, origins, fixed, compile_layout(len(columns), equations, fixed))
+        doubtful = doubtful or (False,) * len(equations)
+        layout = compile_layout(len(columns), equations, fixed)
+        return cls(columns, places, mechanisms, equations, origins, doubtful, fixed, layout)
 
     @cached_property
     def index(self) -> dict[str, int]:

@@ -13,6 +13,7 @@ from rich.text import Text
 from unround.expect import RAREST, Expectation, Number
 from unround.paper.claim import Claim
 from unround.paper.outcome import Experiment, Outcome, Prediction, condition
+from unround.report.terminal import counted
 
 if TYPE_CHECKING:
     from unround.paper.compound import Compound
@@ -153,17 +154,6 @@ def prediction_text(model: Prediction) -> str:
     low, high = model.interval
     mean = "< 0.01" if model.mean < 0.005 else f"{model.mean:,.{1 if model.mean >= 1 else 2}f}"
     return f"{mean} ({low:,}–{high:,})"
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """Return a number with the words that go with it.
-
-    Examples
-    --------
-    >>> counted(1, "area", "areas"), counted(61029, "area", "areas")
-    ('1 area', '61,029 areas')
-    """
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def experiment_notes(run: Experiment) -> list[str]:

@@ -14,7 +14,8 @@ from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
 from unround.explain import Explanation, SumShown
 from unround.inspection import Inspection
-from unround.report.terminal import COLOURS, percent
+from unround.read import SIMULATED
+from unround.report.terminal import COLOURS, counted, percent
 from unround.structure import Checked, Evidence
 
 EXAMPLES = 8
@@ -37,6 +38,8 @@ def notice(product: str | None) -> str:
     """Return what must stand under every result: whose data they are, and what the values are not."""
     if product and "Statistics Canada" in product:
         return NOTICE.format(product=product)
+    if product == SIMULATED:
+        return f"Source: {product}. No value stands for a real place."
     return f"Source: {product}. {PLAIN_NOTICE}" if product else PLAIN_NOTICE
 
 
@@ -158,30 +161,34 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
 
 def verdict(told: dict[str, Any]) -> str:
     """Say in a sentence or two what an audit found."""
-    where = (
-        f"{told['areas']:,} areas ({told['cells_published']:,} published counts, {told['structure']['sums_kept']:,} sums)"
+    areas, counts, sums = told["areas"], told["cells_published"], told["structure"]["sums_kept"]
+    where = f"In {counted(areas, 'area', 'areas')} with {counted(counts, 'published count', 'published counts')}"
+    proved, conditional, likely = (told[name] for name in CLAIMS)
+    if not proved + conditional + likely:
+        return (
+            f"{where}, the {counted(sums, 'sum gives', 'sums give')} nothing away: no count is proved, and none is likely."
+        )
+    said = [f"{counted(proved, 'count is', 'counts are')} proved" if proved else "no count is proved"]
+    if conditional:
+        said.append(f"{conditional:,} {'more would be' if proved else 'would be'} if something holds that nobody promises")
+    said.append(
+        f"{likely:,} {'is' if likely == 1 else 'are'} likely, with a probability of at least {told['threshold']:.0%}"
     )
-    if not any(told[name] for name in CLAIMS):
-        return f"In {where}, no count is given away by the sums: nothing is proved, and nothing is likely."
-    hurt = told["what_would_hurt"]["by_value"]["1-2"]
-    small = sum(hurt.values())
-    said = f"In {where}, the sums prove {told['proved']:,} counts"
-    if told["conditional"]:
-        said += f", {told['conditional']:,} more if populations are exact,"
-    said += f" and make {told['likely']:,} likely (at least {percent(told['threshold'])})."
-    return f"{said} {small:,} of these are counts of one or two." if small else said
+    small = sum(told["what_would_hurt"]["by_value"]["1-2"].values())
+    more = f" {counted(small, 'is a count', 'are counts')} of one or two." if small else ""
+    return f"{where} and {counted(sums, 'sum', 'sums')}: {'; '.join(said)}.{more}"
 
 
 def _contradictions_in_words(told: dict[str, Any]) -> str:
     kinds = told["contradictions_by_kind"]
     words = {
-        "sum": "sums that cannot hold",
-        "cell": "counts that cannot come from their mechanism",
-        "assumption": "areas whose population was adjusted",
-        "unresolved": "areas without any solution",
+        "sum": ("sum that cannot hold", "sums that cannot hold"),
+        "cell": ("count that cannot come from its mechanism", "counts that cannot come from their mechanism"),
+        "assumption": ("area whose population was adjusted", "areas whose population was adjusted"),
+        "unresolved": ("area without any solution", "areas without any solution"),
     }
-    said = ", ".join(f"{number:,} {words[kind]}" for kind, number in kinds.items())
-    return f"{told['contradictions']:,} contradictions ({said}); everything else was audited."
+    said = ", ".join(counted(number, *words[kind]) for kind, number in kinds.items())
+    return f"{counted(told['contradictions'], 'contradiction', 'contradictions')} ({said}); everything else was audited."
 
 
 def _show_chance(told: dict[str, Any], console: Console) -> None:
@@ -205,7 +212,8 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
         checked, wrong = score["checked"][name], score["wrong"][name]
         if checked:
             style = "bold red" if wrong and name == "proved" else ""
-            console.print(Text(f"  {name}: {checked:,} checked, {wrong:,} wrong ({percent(wrong / checked)})", style=style))
+            share = f"{wrong:,} wrong ({percent(wrong / checked)})" if wrong else "none wrong"
+            console.print(Text(f"  {name}: {checked:,} checked, {share}", style=style))
     if score["assumption_failed"]:
         console.print(Text(f"  An assumption failed: {score['assumption_failed']}.", style="bold red"))
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

@@ -212,3 +212,14 @@ def histogram(distribution: Sequence[tuple[int, float]]) -> str:
         bins[(value - low) // width] += probability
     tallest = max(bins)
     return "".join(" " if b == 0 else BARS[min(7, int(b / tallest * 8))] for b in bins)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with the words that go with it.
+
+    Examples
+    --------
+    >>> counted(1, "area", "areas"), counted(61029, "area", "areas")
+    ('1 area', '61,029 areas')
+    """
+    return f"{number:,} {one if number == 1 else many}"
