@@ -13,7 +13,6 @@ Formats, in the order in which a file is tried on them:
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -45,7 +44,6 @@ SIMULATED = "a census that `unround simulate` invented"
 """The product of every file that such a census came in."""
 
 _MODULES = {"statcan": "bulk"}
-_BESIDE = "release.toml"
 _PARQUET = (".parquet", ".pq")
 
 
@@ -61,8 +59,8 @@ def read(path: str | Path, layout: str = "auto", toml: str | Path | None = None,
     layout : str
         One of `FORMATS`, or "auto" to find out.
     toml : path, optional
-        The description of a tidy table. One that lies beside the data is found by itself if it is called release.toml
-        and names the data, or is called like the data, whose columns fit no other format.
+        The description of a tidy table. One that lies beside the data is found by itself if it is called like the data, or
+        is a release.toml that names them.
     areas : path, optional
         For Stats NZ's tables, the file that tells which district and region an area lies in.
 
@@ -92,7 +90,7 @@ def _read(path: Path, layout: str, toml: str | Path | None, areas: str | Path | 
     if layout == "auto":
         if toml is not None or path.suffix.lower() == ".toml":
             layout = "tidy"
-        elif (beside := _described(path)) is not None:
+        elif (beside := _module("tidy").companion(path)) is not None:
             layout, toml = "tidy", beside
         elif path.suffix.lower() in _PARQUET:
             layout = "tidy"
@@ -126,28 +124,12 @@ def _tidy(path: Path, toml: Path | None) -> Release:
     return release
 
 
-def _described(path: Path) -> Path | None:
-    """Return the release.toml beside a file, if it is there and names this file as its data."""
-    beside = path.with_name(_BESIDE)
-    if not beside.is_file():
-        return None
-    text = beside.read_text(encoding="utf-8", errors="replace")
-    try:
-        data = tomllib.loads(text).get("data")
-    except tomllib.TOMLDecodeError:
-        # It may be about something else; if it seems to be about this file, its faults are to be told.
-        return beside if path.name in text else None
-    return beside if isinstance(data, str) and (beside.parent / data).resolve() == path.resolve() else None
-
-
 def _detect(source: Source) -> str:
     """Find the format by the head of the file."""
     head, name = source.head(), source.name
     for layout in FORMATS:
         if _module(layout).matches(head, name):
             return layout
-    if _module("tidy").companion(source.path) is not None:
-        return "tidy"
     known = "\n".join(f"  {layout:13} {looks}" for layout, looks in LOOKS.items())
     raise InputError(f"{source.path} fits no format that unround knows; {_seen(source)}\nThe formats are:\n{known}")
 
