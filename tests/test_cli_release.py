@@ -25,7 +25,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_inspect_says_what_was_kept_and_why(run: Run) -> None:
     ran = run("inspect", SURVEY)
     assert (ran.code, ran.err) == (0, "")
-    for said in ("areas    40", "rounding:3", "Sums that hold: 18", "impossible nowhere", "No area contradicts itself"):
+    for said in ("districts  40", "rounding:3", "Sums that are used: 18", "on trust", "No area contradicts itself"):
         assert said in ran.out
     assert len(run("inspect", SURVEY, "--all").out.splitlines()) > len(ran.out.splitlines())
 

@@ -460,7 +460,9 @@ def test_a_declared_mechanism_is_kept_and_what_does_not_fit_is_said():
     columns = columns_of(*"tabcd", how=Rounding(5))
     structure = find_structure(release_of(counts, columns, [Proposal(0, (1, 2, 3, 4), "names")]))
     assert structure.mechanisms == (Rounding(5),) * 5
-    assert structure.notes == ("1 of 3,000 counts (0.03%) in 'Total - table' cannot come from rounding:5.",)
+    assert structure.notes == (
+        "1 of 3,000 counts in 'Total - table' cannot come from rounding:5, as declared: they are treated as not published.",
+    )
     assert structure.sums[0].areas == 599
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unround.audit import AuditFolder, Auditor, Inferred, Model, Rules
 from unround.audit.block import KINDS
-from unround.audit.claims import Proved, proofs
+from unround.audit.claims import REASONS, Proved, proofs
+from unround.audit.contradictions import Contradiction
 from unround.audit.spool import adjustable
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
 from unround.errors import InputError
+from unround.findings import proof_in_words
 from unround.infer import infer
-from unround.release import ABSENT, WHY_ABSENT, Counts
+from unround.release import ABSENT, WHY_ABSENT, Column, Counts
 
 MOST_CANDIDATES = 12
 """Areas or characteristics that are listed when a name fits several."""
@@ -69,8 +72,15 @@ class Explanation:
     growth : tuple
         The probability of the likeliest count under a flat prior: from the cell alone, then with the sums next to it, then
         with those next to these, and so on. A fitted prior is one of the whole area; parts of it mean nothing.
+    alone : float or None
+        The probability of the likeliest count from the published value and what the column is like elsewhere, without any
+        sum; None under a flat prior.
     proof : dict or None
-        The certificate, and the argument in words.
+        The certificate.
+    argument : str or None
+        The proof in words, with the names that people know.
+    because : tuple of str
+        What a conditional claim is conditional on.
     contradictions : tuple of str
         What cannot be, in the same area.
     assumptions : tuple of str
@@ -93,7 +103,10 @@ class Explanation:
     depth: int | None
     sums: tuple[SumShown, ...]
     growth: tuple[float, ...]
+    alone: float | None
     proof: dict[str, Any] | None
+    argument: str | None
+    because: tuple[str, ...]
     contradictions: tuple[str, ...]
     assumptions: tuple[str, ...]
 
@@ -116,19 +129,22 @@ class Explanation:
             "depth": self.depth,
             "sums": [one.to_json() for one in self.sums],
             "growth": list(self.growth),
+            "alone": self.alone,
             "proof": self.proof,
+            "argument": self.argument,
+            "because": list(self.because),
             "contradictions": list(self.contradictions),
             "assumptions": list(self.assumptions),
         }
 
 
-def explain(folder: AuditFolder, area: str, characteristic: str, sex: str | None = None) -> Explanation:
+def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, sex: str | None = None) -> Explanation:
     """Explain one cell of an audit.
 
     Parameters
     ----------
-    folder : AuditFolder
-        What `audit` returned, or `AuditFolder.open` opens.
+    folder : AuditFolder or path
+        What `audit` returned, or the folder that it wrote.
     area : str
         An area's code (or the end of it) or name.
     characteristic : str
@@ -141,6 +157,8 @@ def explain(folder: AuditFolder, area: str, characteristic: str, sex: str | None
     InputError
         If there is no such area or cell, or more than one.
     """
+    if not isinstance(folder, AuditFolder):
+        folder = AuditFolder.open(Path(folder))
     row = find_area(folder, area)
     cell = find_cell(folder, characteristic, sex)
     model, counts = folder.model, folder.counts(row)[None, :]
@@ -210,7 +228,7 @@ def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = [f"{columns[i].codes[0]} {columns[i].label} ({columns[i].block})" for i in found[:MOST_CANDIDATES]]
+            listed = [_candidate(columns[i], by_sex) for i in found[:MOST_CANDIDATES]]
             raise InputError(_several(wanted, "characteristics", len(found), listed))
     there = sorted({column.codes[0] for column in columns if column.codes[0].lower() == low})
     if there:
@@ -219,6 +237,13 @@ def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
         f"there is no characteristic {wanted!r} among the {len(columns):,} audited counts: give an ID such as "
         f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround inspect` tells what is not audited."
     )
+
+
+def _candidate(column: Column, by_sex: bool) -> str:
+    """Name a column so that the first word can be typed."""
+    code = column.codes[0] if by_sex and len(column.codes) == 2 else column.key
+    more = [text for text in (column.label, f"({column.block})") if text not in (code, "()")]
+    return " ".join([code, *more])
 
 
 def _sexes(columns: Iterable[Any], at: int) -> list[str]:
@@ -265,10 +290,33 @@ def _explained(
         depth=int(inferred.depth[0, cell]) if inferred.depth[0, cell] > 0 else None,
         sums=tuple(shown),
         growth=_growth(folder, inferred, cell) if distribution and not proof and not given else (),
+        alone=_alone(folder, inferred, cell) if distribution and not given else None,
         proof=proof.proof.to_json() if proof else None,
-        contradictions=tuple(one.text for one in inferred.contradictions),
+        argument=proof_in_words(proof.system, proof.proof, model.display) if proof else None,
+        because=tuple(text for bit, text in enumerate(REASONS) if proof and proof.because >> bit & 1),
+        contradictions=tuple(one.text for one in inferred.contradictions if _concerns(model, one, cell)),
         assumptions=_assumptions(folder, inferred, cell, kind),
     )
+
+
+def _concerns(model: Model, one: Contradiction, cell: int) -> bool:
+    """Whether a contradiction is about counts that this cell is connected with."""
+    members = {*one.cells, *(c for e in one.sums for c in model.members(e))}
+    return not members or any(model.piece[c] == model.piece[cell] for c in members)
+
+
+def _alone(folder: AuditFolder, inferred: Inferred, cell: int) -> float | None:
+    """Return how likely the claimed count is from its published value and the column's own distribution, without sums."""
+    own = folder.prior.own
+    low, start = int(inferred.windows.low[0, cell]), int(inferred.windows.start[0, cell])
+    high = int(inferred.windows.high[0, cell])
+    if own is None or start < 0:
+        return None
+    counts = np.arange(low, high + 1)
+    weights = inferred.windows.weights[start : start + counts.size]
+    weights = weights * own.weights[own.offset[cell] + np.minimum(counts, own.size[cell] - 1)]
+    value = int(inferred.value[0, cell])
+    return float(weights[value - low] / weights.sum()) if low <= value <= high else 0.0
 
 
 def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
@@ -276,7 +324,7 @@ def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
     numbers = [int(counts[c]) if counts[c] > ABSENT else None for c in (total, *parts)]
     there = [number for number in numbers if number is not None]
     residual = there[0] - sum(there[1:]) if len(there) == len(numbers) else None
-    return SumShown(model.sum_in_short(e), numbers[0], tuple(numbers[1:]), residual, used)
+    return SumShown(model.sum_in_words(e), numbers[0], tuple(numbers[1:]), residual, used)
 
 
 def _growth(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[float, ...]:
@@ -337,5 +385,5 @@ def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str) 
     if kind != "proved" and model.on_adjusted[cell] and not inferred.slack[0].any() and inferred.documented_slack[0].any():
         said.append("The population was published as it is, although the agency may have adjusted it by up to 5 here.")
     if kind not in ("proved", "conditional"):
-        said += [model.mechanisms[cell].sentence, folder.summary["prior_in_words"]]
+        said += [model.mechanisms[cell].sentence, f"The prior is {folder.summary['prior_in_words']}."]
     return tuple(said)

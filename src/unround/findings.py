@@ -17,7 +17,7 @@ import numpy as np
 
 from unround.errors import InternalError
 from unround.mechanisms import Rounding, Unpublished
-from unround.system import Cell, System
+from unround.system import Cell, Sum, System
 
 Step = Mapping[str, Any]
 
@@ -87,6 +87,37 @@ def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tup
             raise InternalError(f"the proof of {cell.name} does not check: {problem}")
         proofs.append(proof)
     return tuple(sorted(proofs, key=lambda proof: (proof.depth, system.index[proof.cell])))
+
+
+def proof_in_words(system: System, proof: Proof, names: Mapping[str, str]) -> str:
+    """Put a proof into words again, calling cells by other names."""
+    renamed = _renamed_system(system, names)
+    steps = [_renamed_step(step, names) for step in proof.steps]
+    values = {names.get(proof.cell, proof.cell): proof.value}
+    return _in_words(renamed, renamed.cells[system.index[proof.cell]], steps, values)
+
+
+def _renamed_system(system: System, names: Mapping[str, str]) -> System:
+    def called(name: str) -> str:
+        return names.get(name, name)
+
+    cells = [Cell(called(cell.name), cell.published, cell.mechanism) for cell in system.cells]
+    return System(cells, [Sum(called(one.total), tuple(called(part) for part in one.parts)) for one in system.sums])
+
+
+def _renamed_step(step: Step, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a step with the names that its words use replaced."""
+
+    def renamed(one: Mapping[str, Any]) -> dict[str, Any]:
+        parts = [names.get(part, part) for part in one["parts"]]
+        return {**one, "total": names.get(one["total"], one["total"]), "parts": parts}
+
+    new = {**step, "cell": names.get(step["cell"], step["cell"])}
+    if "sum" in step:
+        new["sum"] = renamed(step["sum"])
+    if "sums" in step:
+        new["sums"] = [renamed(one) for one in step["sums"]]
+    return new
 
 
 def contradiction_in_words(system: System, steps: Sequence[Step]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,13 @@ import numpy as np
 
 from unround.audit.block import Auditor, Rules
 from unround.audit.contradictions import settle
-from unround.audit.model import Model
+from unround.audit.model import Model, display_name
 from unround.audit.pipeline import Stage, block_size, survey
 from unround.audit.spool import Spool, adjustable
 from unround.audit.summary import contradiction_rows
 from unround.prior import Prior
-from unround.release import ABSENT, WHY_ABSENT, Column, Release
+from unround.release import ABSENT, WHY_ABSENT, Release
 from unround.structure import Checked, Overrides, Structure
-
-LONGEST_KEY = 16
-"""Columns with longer keys are called by their labels."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +41,18 @@ class Inspection:
     """
 
     release: Release
-    structure: Structure
+    structure: Structure = field(repr=False)
     areas: int
     levels: Mapping[str, int]
     cells: Mapping[str, int]
-    contradictions: list[dict[str, Any]]
+    contradictions: list[dict[str, Any]] = field(repr=False)
 
     def sum_in_words(self, checked: Checked) -> str:
-        """Return a sum by the keys of its columns, or by their labels where keys are long."""
+        """Return a sum by the names that people know, long ones shortened."""
         columns = [self.release.columns[c] for c in (checked.total, *checked.parts)]
-        short = max(len(column.key) for column in columns) <= LONGEST_KEY
-        total, *parts = [column.key if short else _labelled(column) for column in columns]
+        total, *parts = [display_name(column) for column in columns]
         shown = " + ".join(parts) if len(parts) <= 6 else f"{parts[0]} + {parts[1]} + … + {parts[-1]} ({len(parts)} parts)"
-        return f"{total} = {shown}" if short else f"{columns[0].block}: {total} = {shown}"
+        return f"{total} = {shown}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -129,11 +125,6 @@ def inspect(release: Release, overrides: Overrides | None = None, progress: Stag
             _tally(spool),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
         )
-
-
-def _labelled(column: Column) -> str:
-    """Return a column's label, and its sex where that is not the total."""
-    return column.label if column.codes[-1] == "total" or len(column.codes) < 2 else f"{column.label}, {column.codes[-1]}"
 
 
 def _tally(spool: Spool) -> dict[str, int]:

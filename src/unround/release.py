@@ -138,15 +138,15 @@ class Release:
 
     source: str
     layout: str
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...] = field(repr=False)
     axes: tuple[str, ...]
     areas: tuple[str, ...]
-    read: Callable[[Progress], Iterable[Block]]
-    proposals: tuple[Proposal, ...] = ()
+    read: Callable[[Progress], Iterable[Block]] = field(repr=False)
+    proposals: tuple[Proposal, ...] = field(default=(), repr=False)
     size: int = 0
     product: str | None = None
-    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    notes: list[str] = field(default_factory=list, repr=False)
 
     def blocks(self, progress: Progress = lambda _: None) -> Iterator[Block]:
         """Go through the areas, block by block."""

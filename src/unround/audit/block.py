@@ -254,11 +254,11 @@ class Auditor:
         for cell, (twin, e) in self.model.exact_twin.items():
             # The table itself shows this count as it is, only under another name.
             kinds[active[:, e] & (counts[:, twin] > ABSENT), cell] = OPEN
-        kinds[~self._inhabited(counts)] = OPEN
+        kinds[~self._inhabited(np.maximum(counts, documented.low))] = OPEN
         return kinds, value
 
-    def _inhabited(self, counts: Counts) -> NDArray[np.bool_]:
-        """Say which cells are connected with a published count above 0; that all others are 0 as well is no news."""
+    def _inhabited(self, counts: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Say which cells are connected with a count that is above 0; that all others are 0 as well is no news."""
         order = np.argsort(self.model.piece, kind="stable")
         _, starts, which = np.unique(self.model.piece[order], return_index=True, return_inverse=True)
         largest = np.maximum.reduceat(counts[:, order], starts, axis=1)

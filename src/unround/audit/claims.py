@@ -26,7 +26,8 @@ EXACT = "population exact"
 UNDISTURBED = "right counts in sums that contradict each other"
 FOUND = "a sum that was found in the data"
 DOUBTFUL = "a sum that cannot hold in some other area"
-REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND, DOUBTFUL)
+FITTED = "the fitted prior"
+REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND, DOUBTFUL, FITTED)
 """What claims rest on beyond what the agency documents; in codes, a bit each."""
 
 MOST_ROUTE = 4
@@ -95,9 +96,16 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
 
 
 def findings_frame(
-    model: Model, inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...], names: Labels, written: list[Proved]
+    model: Model,
+    inferred: Inferred,
+    areas: pl.DataFrame,
+    axes: tuple[str, ...],
+    names: Labels,
+    written: list[Proved],
+    *,
+    fitted: bool,
 ) -> pl.DataFrame:
-    """Return the claims of a block, a row each."""
+    """Return the claims of a block, a row each; `fitted` says that probabilities rest on a fitted prior."""
     import polars as pl
 
     rows, cells = np.nonzero(inferred.kinds != OPEN)
@@ -126,7 +134,7 @@ def findings_frame(
             "kind": pl.Series(KINDS).gather(kinds),
             "route": routes,
             "depth": pl.Series(depth).set(pl.Series(depth == PRIOR_NEEDED), None),
-            "assumptions": _assumptions(model, inferred, rows, cells, written),
+            "assumptions": _assumptions(model, inferred, rows, cells, written, fitted),
         }
     )
 
@@ -180,7 +188,7 @@ def _listed(model: Model, equations: list[int]) -> str:
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _assumptions(model: Model, inferred: Inferred, rows: Any, cells: Any, written: list[Proved]) -> pl.Series:
+def _assumptions(model: Model, inferred: Inferred, rows: Any, cells: Any, written: list[Proved], fitted: bool) -> pl.Series:
     """Say what each claim rests on beyond what the agency documents."""
     import polars as pl
 
@@ -188,7 +196,7 @@ def _assumptions(model: Model, inferred: Inferred, rows: Any, cells: Any, writte
     assumed = np.asarray(inferred.documented_slack.any(axis=1) & ~inferred.slack.any(axis=1))
     population = likely & model.on_adjusted[cells] & assumed[rows]
     disturbed = likely & np.asarray(inferred.clashing.any(axis=1))[rows]
-    which = likely + 2 * population + 4 * disturbed
+    which = likely * (33 if fitted else 1) + 2 * population + 4 * disturbed
     proved = {(one.area, one.cell): one.because for one in written}
     for place in np.flatnonzero(~likely).tolist():
         which[place] = proved[int(rows[place]), int(cells[place])]

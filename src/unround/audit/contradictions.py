@@ -16,7 +16,7 @@ from unround.infer.certify import contradiction
 from unround.infer.clash import Clash, smallest_clash
 from unround.mechanisms import Unpublished
 from unround.release import Counts
-from unround.system import Cell, System
+from unround.system import Cell, Sum, System
 
 Active = NDArray[np.bool_]
 """Areas × sums: which sums are used in which area."""
@@ -101,7 +101,9 @@ def _clash_in(
     position = {model.columns[cell].key: cell for e in suspects for cell in model.members(e)}
     named = {str(model.sum_named(e)): e for e in suspects}
     sums = tuple(named[str(one)] for one in clash.sums)
-    return Contradiction(area, SUM, sums, tuple(position[key] for key in clash.cells), _in_words(system, clash))
+    return Contradiction(
+        area, SUM, sums, tuple(position[key] for key in clash.cells), _in_words(system, clash, model.display)
+    )
 
 
 def _impossible_sum(model: Model, windows: Windows, area: int, usable: list[int]) -> int | None:
@@ -115,17 +117,21 @@ def _impossible_sum(model: Model, windows: Windows, area: int, usable: list[int]
     return min(impossible, key=lambda e: (len(model.equations[e][1]), e)) if impossible else None
 
 
-def _in_words(system: System, clash: Clash) -> str:
-    """Say why the sums of a clash cannot hold together."""
+def _in_words(system: System, clash: Clash, names: Mapping[str, str]) -> str:
+    """Say why the sums of a clash cannot hold together, calling cells by their names for people."""
     kept = set(clash.cells)
     cells = {cell for one in clash.sums for cell in (one.total, *one.parts)}
     small = System(
-        [cell if cell.name in kept else Cell(cell.name, None, Unpublished()) for cell in system.cells if cell.name in cells],
-        clash.sums,
+        [
+            Cell(names[cell.name], *((cell.published, cell.mechanism) if cell.name in kept else (None, Unpublished())))
+            for cell in system.cells
+            if cell.name in cells
+        ],
+        [Sum(names[one.total], tuple(names[part] for part in one.parts)) for one in clash.sums],
     )
     steps = contradiction(small)
     if steps is None:
-        return f"{'; '.join(map(str, clash.sums))} cannot hold together."
+        return f"{'; '.join(map(str, small.sums))} cannot hold together."
     return contradiction_in_words(small, steps)
 
 

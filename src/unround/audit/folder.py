@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 
 OURS = (SUMMARY, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, MODEL)
-VERSION = 1
+VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 
 ROW_GROUP = 128
@@ -133,10 +133,10 @@ class AuditFolder:
     """
 
     path: Path
-    summary: dict[str, Any]
+    summary: dict[str, Any] = field(repr=False)
 
     @classmethod
-    def open(cls, path: Path) -> AuditFolder:
+    def open(cls, path: Path | str) -> AuditFolder:
         """Open a folder that `audit` wrote.
 
         Raises
@@ -144,6 +144,7 @@ class AuditFolder:
         InputError
             If it is not one, or was written by a version that lays it out differently.
         """
+        path = Path(path)
         if not path.is_dir():
             raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
         summary = _summary(path)
@@ -177,6 +178,13 @@ class AuditFolder:
         origins, doubtful = tuple(self.told["origins"]), tuple(self.told["doubtful"])
         exact = self.summary["population"] == "exact"
         return Model.build(tuple(columns), tuple(mechanisms), equations, origins, doubtful, exact)
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Every claim, as `findings.parquet` holds them."""
+        import polars as pl
+
+        return pl.read_parquet(self.path / FINDINGS)
 
     @cached_property
     def areas(self) -> pl.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +16,7 @@ from unround.batch.types import Layout
 from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Unpublished, Within
-from unround.release import ABSENT, Column, Counts
+from unround.release import ABSENT, SUPPRESSED, Column, Counts
 from unround.structure import Structure
 from unround.system import Cell, Sum, System
 
@@ -183,6 +185,13 @@ class Model:
         shown = " + ".join(keys) if len(keys) <= 5 else f"{keys[0]} + {keys[1]} + … + {keys[-1]} ({len(keys)} parts)"
         return f"{self.columns[total].key} = {shown}"
 
+    def sum_in_words(self, equation: int) -> str:
+        """Return a sum by the names that people know, long ones shortened."""
+        total, parts = self.equations[equation]
+        names = [self.display[self.columns[cell].key] for cell in (total, *parts)]
+        listed = names[1:] if len(parts) <= 6 else [names[1], names[2], "…", f"{names[-1]} ({len(parts)} parts)"]
+        return f"{names[0]} = {' + '.join(listed)}"
+
     def system(
         self,
         counts: Counts,
@@ -215,7 +224,54 @@ class Model:
 
     def cell(self, cell: int, published: int, within: int = 0, silent: bool = False) -> Cell:
         """Return one cell as the engines for single systems take it."""
-        key = self.columns[cell].key
+        key, how = self.columns[cell].key, self.mechanisms[cell]
         if published <= ABSENT or silent:
-            return Cell(key, None, Unpublished())
-        return Cell(key, published, Within(within) if within else self.mechanisms[cell])
+            # A rule that hides small counts says something about those that it hid; nothing else does.
+            return Cell(key, None, how if published == SUPPRESSED and not silent and _hides(how) else Unpublished())
+        return Cell(key, published, Within(within) if within else how)
+
+    @cached_property
+    def display(self) -> dict[str, str]:
+        """What to call each cell in an argument for people, by its key: its label with its ID, and its sex.
+
+        Cells that would be called alike keep their keys.
+        """
+        names = [display_name(column) for column in self.columns]
+        times = Counter(names)
+        return {
+            column.key: name if times[name] == 1 else column.key for column, name in zip(self.columns, names, strict=True)
+        }
+
+
+def display_name(column: Column) -> str:
+    """Return what to call a column: 0 to 4 years [10], men; tidy tables go by their own codes.
+
+    Examples
+    --------
+    >>> display_name(Column("10/men", ("10", "men"), "0 to 4 years"))
+    '0 to 4 years [10], men'
+    >>> display_name(Column("30-44/men", ("30-44", "men"), "30-44"))
+    '30-44/men'
+    """
+    if column.label in ("", column.key, column.codes[0]) or not column.codes[0]:
+        return column.key
+    sex = "" if len(column.codes) < 2 or column.codes[1] == "total" else f", {column.codes[1]}"
+    return f"{_SOURCE.sub('', column.label)}{_short(column.codes[0])}{sex}"
+
+
+_SOURCE = re.compile(r" - (100|25)% (sample )?data$")
+"""What Statistics Canada puts behind every title: too long to be said with every count."""
+
+
+def _short(code: str) -> str:
+    """Return an ID in brackets, unless it only repeats what the label says at greater length."""
+    return f" [{code}]" if len(code) <= 16 else ""
+
+
+def _hides(how: Mechanism) -> bool:
+    """Whether a mechanism says what a hidden count can be."""
+    try:
+        how.window(None)
+    except InputError:
+        return False
+    return True

@@ -13,7 +13,7 @@ import numpy as np
 
 from unround._version import __version__
 from unround.audit import folder as files
-from unround.audit.block import Auditor, Inferred, Rules
+from unround.audit.block import KINDS, Auditor, Inferred, Rules
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
 from unround.audit.model import Model
@@ -61,8 +61,7 @@ class Options:
     population: str = "exact"
     estimates: bool = False
 
-    def check(self) -> None:
-        """Raise InputError for what cannot be chosen."""
+    def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
             raise InputError(f"the threshold is a probability above 0 and up to 1, such as 0.66; not {self.threshold}.")
         if self.prior not in PRIORS:
@@ -73,7 +72,7 @@ class Options:
 
 def audit(
     release: Release,
-    out: Path,
+    out: Path | str,
     options: Options | None = None,
     *,
     overrides: Overrides | None = None,
@@ -87,7 +86,7 @@ def audit(
     ----------
     release : Release
         What was published; `unround.read` opens a file.
-    out : Path
+    out : path
         The folder. Files appear in it when all are complete, and replace those of an older audit.
     options : Options
         Threshold, prior, and what to make of adjusted populations.
@@ -105,8 +104,7 @@ def audit(
     InputError
         If the release has no usable sum, or the folder cannot be written. Nothing is left behind then.
     """
-    options = options or Options()
-    options.check()
+    options, out = options or Options(), Path(out)
     with files.audit_workshop(out) as work:
         clock = _Clock()
         # 1. Read the file once: what is in it, and which sums hold?
@@ -162,11 +160,14 @@ def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Pri
 
     if options.prior == "flat":
         return Prior.flat()
-    fit = PriorFit(len(model.columns))
+    fit, done = PriorFit(len(model.columns)), 0
     for block in spool.blocks(4096):
+        progress("Fitting the prior", done, 2 * spool.rows)  # as long again for the fit itself
         fit.add(block.counts[:, model.positions])
-        progress("Fitting", 0, 1)
-    return fit.finish(model.layout, model.mechanisms)
+        done += len(block.counts)
+    prior = fit.finish(model.layout, model.mechanisms)
+    progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
+    return prior
 
 
 class _Results:
@@ -195,7 +196,8 @@ class _Results:
         written = proofs(model, inferred)
         self.tally.add(model, inferred, written)
         self.chance.add(counts, inferred.active)
-        found = findings_frame(model, inferred, block.areas, axes, self.labels, written)
+        fitted = auditor.prior.table is not None
+        found = findings_frame(model, inferred, block.areas, axes, self.labels, written, fitted=fitted)
         self._part("findings", found)
         self._part("published", _published(block.areas, axes, counts))
         if self.options.estimates:
@@ -229,15 +231,19 @@ class _Results:
 
         self.proofs.close()
         found = pl.scan_parquet(self.work / "findings" / "*.parquet")
-        found.sink_parquet(self.work / files.FINDINGS)
-        safe_for_spreadsheets(pl.scan_parquet(self.work / files.FINDINGS)).sink_csv(self.work / files.FINDINGS_CSV)
+        # What is certain first, then small counts: what people look for.
+        order = pl.col("kind").replace_strict(dict(zip(KINDS, range(len(KINDS)), strict=True)), return_dtype=pl.Int8)
+        found.sort(order, "value", maintain_order=True).sink_parquet(self.work / files.FINDINGS)
+        # With a mark that tells spreadsheets about the encoding, and no more digits than anybody reads.
+        shown = safe_for_spreadsheets(pl.scan_parquet(self.work / files.FINDINGS))
+        shown.sink_csv(self.work / files.FINDINGS_CSV, include_bom=True, float_precision=6)
         (self.work / files.MODEL).mkdir()
         published = pl.scan_parquet(self.work / "published" / "*.parquet")
         published.sink_parquet(self.work / files.MODEL / "published.parquet", row_group_size=files.ROW_GROUP)
         if self.options.estimates:
             pl.scan_parquet(self.work / "estimates" / "*.parquet").sink_parquet(self.work / files.ESTIMATES)
         clashes = pl.concat(self.contradictions)
-        safe_for_spreadsheets(clashes.lazy()).sink_csv(self.work / files.CONTRADICTIONS)
+        safe_for_spreadsheets(clashes.lazy()).sink_csv(self.work / files.CONTRADICTIONS, include_bom=True)
 
 
 def safe_for_spreadsheets(frame: pl.LazyFrame) -> pl.LazyFrame:

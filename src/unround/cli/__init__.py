@@ -71,7 +71,7 @@ def run() -> None:
     except OSError as problem:
         _fail(f"error: the output cannot be written: {problem.strerror}.", 2)
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        _fail("interrupted: nothing was written", 130)
 
 
 def _fail(message: str, code: int) -> None:

@@ -86,3 +86,4 @@ def simulate(
     for path in (*made.files, made.truth, made.note):
         typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)
+    typer.echo(f"Try: unround audit {made.files[0]} -o audit --truth {made.truth}", err=True)

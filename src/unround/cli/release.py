@@ -73,7 +73,7 @@ def inspect(
     if json:
         print_json(seen.to_json())
     else:
-        from unround.report.release import show_inspection
+        from unround.report.inspection import show_inspection
 
         show_inspection(seen, console(), everything)
     if write is not None:
@@ -123,7 +123,6 @@ def audit(
     from unround.audit import audit as audit_release
 
     options = Options(threshold, prior, population, estimates)
-    options.check()
     release = _read(file, layout, toml, areas)
     known = _read(truth, "auto", None, None) if truth is not None else None
     command = shlex.join(["unround", *sys.argv[1:]])
@@ -161,7 +160,7 @@ def explain(
     if json:
         print_json(explanation.to_json())
     else:
-        from unround.report.release import show_explanation
+        from unround.report.explanation import show_explanation
 
         show_explanation(explanation, console())
 

@@ -13,6 +13,7 @@ Formats, in the order in which a file is tried on them:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -131,7 +132,27 @@ def _detect(source: Source) -> str:
         if _module(layout).matches(head, name):
             return layout
     known = "\n".join(f"  {layout:13} {looks}" for layout, looks in LOOKS.items())
-    raise InputError(f"{source.path} fits no format that unround knows; {_seen(source)}\nThe formats are:\n{known}")
+    raise InputError(
+        f"{source.path} fits no format that unround knows; {_seen(source)}\nThe formats are:\n{known}\n{_skeleton(source)}"
+    )
+
+
+def _skeleton(source: Source) -> str:
+    """Return a description to start from, with the columns that are there."""
+    first = next((line for line in source.head().splitlines() if line.strip()), "")
+    columns = [name.strip().strip('"') for name in first.split(source.delimiter)]
+    if not 2 <= len(columns) <= 12:
+        return "docs/audit.md shows how to describe a table of your own."
+    axes = "\n".join(f"    [axes.{name if name.isidentifier() else json.dumps(name)}]" for name in columns[:-1])
+    return (
+        f"If every row is one count, describe it in {source.path.with_suffix('.toml').name} beside it, for example so "
+        f"(docs/audit.md tells more):\n"
+        f"    data = {json.dumps(source.path.name)}\n"
+        f"    value = {json.dumps(columns[-1])}              # the column of counts\n"
+        f'    default = "rounding:5"       # how they were published\n'
+        f"{axes}\n"
+        f'    # under an axis whose codes add up: sums = [{{ total = "total", parts = ["a", "b"] }}]'
+    )
 
 
 def _seen(source: Source) -> str:

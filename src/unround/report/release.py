@@ -1,9 +1,8 @@
-"""Inspections, audits and explanations as text in the terminal."""
+"""The verdict of an audit as text in the terminal."""
 
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from typing import Any
 
 from rich.console import Console
@@ -12,25 +11,16 @@ from rich.text import Text
 
 from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
-from unround.explain import Explanation, SumShown
-from unround.inspection import Inspection
 from unround.read import SIMULATED
-from unround.report.terminal import COLOURS, counted, percent
-from unround.structure import Checked, Evidence
+from unround.report.terminal import counted, percent
 
 EXAMPLES = 8
-"""Sums, repeats or contradictions that are listed unless all are asked for."""
+"""Kinds of sums that are listed."""
 
-BAR = 40
-"""The longest bar of a histogram."""
-
+OFFICIAL = "Values are inferred from published tables; they are not official counts."
 NOTICE = (
-    "Adapted from {product}. This does not constitute an endorsement by Statistics Canada of this product. Values are "
-    "inferred from published tables; they are not official counts. Tell the agency before you publish what you find."
-)
-PLAIN_NOTICE = (
-    "Values are inferred from published tables; they are not official counts. If this is a real release, tell the agency "
-    "before you publish anything about it."
+    "Adapted from {product}. This does not constitute an endorsement by Statistics Canada of this product. "
+    f"{OFFICIAL} Tell the agency before you publish what you find."
 )
 
 
@@ -40,97 +30,9 @@ def notice(product: str | None) -> str:
         return NOTICE.format(product=product)
     if product == SIMULATED:
         return f"Source: {product}. No value stands for a real place."
-    return f"Source: {product}. {PLAIN_NOTICE}" if product else PLAIN_NOTICE
-
-
-# -- inspect ----------------------------------------------------------------------------------------------------------
-
-
-def show_inspection(seen: Inspection, console: Console, everything: bool = False) -> None:
-    """Print what is in a release."""
-    release, structure = seen.release, seen.structure
-    most = 10**9 if everything else EXAMPLES
-    told = Table.grid(padding=(0, 2, 0, 0))
-    told.add_row("[bold]file[/]", Text(f"{release.source} ({release.layout})"))
-    levels = ", ".join(f"{number:,} {level}" for level, number in list(seen.levels.items())[:6])
-    told.add_row("[bold]areas[/]", Text(f"{seen.areas:,}{f' ({levels})' if levels else ''}"))
-    told.add_row("[bold]columns[/]", Text(f"{len(release.columns):,} of counts{_left_out(seen)}"))
-    absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
-    told.add_row("[bold]counts[/]", Text(f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"))
-    console.print(told)
-    console.print("\n[bold]How counts were published[/]")
-    _mechanisms(seen, console, most)
-    kept = Counter(one.origin for one in structure.sums)
-    origins = ", ".join(f"{number:,} from {origin}" for origin, number in kept.most_common())
-    console.print(f"\n[bold]Sums that hold: {len(structure.sums):,}[/]{f' ({origins})' if origins else ''}")
-    _sums(seen, structure.sums, console, most)
-    if structure.rejected:
-        console.print(f"\n[bold]Rejected: {len(structure.rejected):,}[/]")
-        _sums(seen, structure.rejected, console, most)
-    if structure.repeats:
-        anew = sum(not one.alike for one in structure.repeats)
-        console.print(
-            f"\n[bold]Counts that appear more than once: {len(structure.repeats):,}[/] "
-            f"({anew:,} rounded anew, {len(structure.repeats) - anew:,} alike)"
-        )
-        for repeat in structure.repeats[:most]:
-            names = " = ".join(release.columns[c].key for c in repeat.columns[:5])
-            more = f" … ({len(repeat.columns)} columns)" if len(repeat.columns) > 5 else ""
-            console.print(Text(f"  {names}{more}: {repeat.why}"))
-        _more(console, len(structure.repeats), most)
-    for one in structure.geography:
-        console.print(Text("\nAreas within areas: ", style="bold").append(one.why, style="not bold"))
-    _contradictions(seen.contradictions, console, most)
-    for note in (*release.notes, *structure.notes):
-        console.print(Text(f"Note: {note}"), style="dim")
-
-
-def _left_out(seen: Inspection) -> str:
-    left = ", ".join(f"{len(labels):,} {why}" for why, labels in seen.release.left_out.items() if labels)
-    return f"; not counts: {left}" if left else ""
-
-
-def _mechanisms(seen: Inspection, console: Console, most: int) -> None:
-    """Print how the columns were published: a line a mechanism, or a line a table if all are asked for."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("columns", "mechanism", "why"):
-        table.add_column(heading, justify="right" if heading == "columns" else "left")
-    groups: dict[str, list[Evidence]] = {}
-    for one in seen.structure.how:
-        groups.setdefault(one.mechanism.name if one.mechanism else "not known: not audited", []).append(one)
-    for name, found in sorted(groups.items(), key=lambda item: -sum(len(one.columns) for one in item[1])):
-        found.sort(key=lambda one: -len(one.columns))
-        shown = found if len(found) <= 3 or most > EXAMPLES else found[:1]
-        for one in shown:
-            table.add_row(f"{len(one.columns):,}", name, Text(f"{one.why}{f' ({one.block})' if one.block else ''}"))
-        left = found[len(shown) :]
-        if left:
-            table.add_row(f"{sum(len(one.columns) for one in left):,}", name, f"likewise, in {len(left):,} more tables")
-    console.print(table)
-
-
-def _sums(seen: Inspection, sums: tuple[Checked, ...], console: Console, most: int) -> None:
-    for one in sums[:most]:
-        console.print(Text(f"  {seen.sum_in_words(one)}").append(f"  {one.why}", style="dim"))
-    _more(console, len(sums), most)
-
-
-def _contradictions(rows: list[dict[str, Any]], console: Console, most: int) -> None:
-    if not rows:
-        console.print("\nNo area contradicts itself.")
-        return
-    console.print(f"\n[bold]Contradictions: {len(rows):,}[/]")
-    for row in rows[:most]:
-        console.print(Text(f"  {next(iter(row.values()))}: {row['clash']}"))
-    _more(console, len(rows), most)
-
-
-def _more(console: Console, number: int, most: int) -> None:
-    if number > most:
-        console.print(f"  … and {number - most:,} more; --all lists them.", style="dim")
-
-
-# -- audit ------------------------------------------------------------------------------------------------------------
+    if product:
+        return f"Source: {product}. {OFFICIAL} Tell the agency before you publish what you find."
+    return f"{OFFICIAL} If this is a real release, tell the agency before you publish anything about it."
 
 
 def show_audit(folder: AuditFolder, console: Console) -> None:
@@ -144,39 +46,57 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     for size, numbers in told["what_would_hurt"]["by_value"].items():
         table.add_row(size.replace("-", "–"), *(f"{numbers[name]:,}" for name in CLAIMS))
     table.add_row("all", *(f"{told[name]:,}" for name in CLAIMS), style="bold")
-    console.print(table)
+    if any(told[name] for name in CLAIMS):
+        console.print(table)
+        console.print()
+    if told["likely_without_sums"]:
+        number = counted(told["likely_without_sums"], "more count is", "more counts are")
+        console.print(f"{number} likely from the published value alone, without any sum: not listed.\n")
     _show_chance(told, console)
     if told["contradictions"]:
         console.print(f"\n{_contradictions_in_words(told)}")
     if "truth" in told:
         _show_truth(told["truth"], console)
-    console.print(f"\nPrior: {told['prior_in_words']}", style="dim")
+    console.print(f"\nPrior, {told['prior_in_words']}.", style="dim")
     for note in told["notes"]:
         console.print(Text(f"Note: {note}"), style="dim")
     console.print(Text(f"\n{notice(told['product'])}"), style="dim")
     console.print(f"\nWritten into {folder.path}/. Look next at:")
+    look = Table.grid(padding=(0, 2, 0, 0))
     for name, what in _where_to_look(folder):
-        console.print(Text(f"  {name}").append(f"  {what}", style="dim"))
+        look.add_row(f"  {name}", Text(what, style="dim"))
+    console.print(look)
+    example = _an_example(folder)
+    if example is not None:
+        # In one piece, however long: it is there to be copied.
+        console.print(Text(f"  unround explain {example}"), soft_wrap=True)
 
 
 def verdict(told: dict[str, Any]) -> str:
-    """Say in a sentence or two what an audit found."""
+    """Say in a few sentences what an audit found."""
     areas, counts, sums = told["areas"], told["cells_published"], told["structure"]["sums_kept"]
     where = f"In {counted(areas, 'area', 'areas')} with {counted(counts, 'published count', 'published counts')}"
     proved, conditional, likely = (told[name] for name in CLAIMS)
     if not proved + conditional + likely:
-        return (
-            f"{where}, the {counted(sums, 'sum gives', 'sums give')} nothing away: no count is proved, and none is likely."
-        )
-    said = [f"{counted(proved, 'count is', 'counts are')} proved" if proved else "no count is proved"]
+        return f"{where}, {counted(sums, 'sum gives', 'sums give')} nothing away: no count is proved, and none is likely."
+    by_value = told["what_would_hurt"]["by_value"]
+    said = [
+        f"{counted(proved, 'count is', 'counts are')} proved{_zeros(by_value, 'proved')}" if proved else "no count is proved"
+    ]
     if conditional:
-        said.append(f"{conditional:,} {'more would be' if proved else 'would be'} if something holds that nobody promises")
-    said.append(
-        f"{likely:,} {'is' if likely == 1 else 'are'} likely, with a probability of at least {told['threshold']:.0%}"
-    )
-    small = sum(told["what_would_hurt"]["by_value"]["1-2"].values())
-    more = f" {counted(small, 'is a count', 'are counts')} of one or two." if small else ""
-    return f"{where} and {counted(sums, 'sum', 'sums')}: {'; '.join(said)}.{more}"
+        more = "more would be" if proved else "would be"
+        said.append(f"{conditional:,} {more} if something holds that nobody promises{_zeros(by_value, 'conditional')}")
+    probably = f"{likely:,} {'is' if likely == 1 else 'are'} likely, each at least {told['threshold']:.0%}"
+    said.append(f"{probably}{_zeros(by_value, 'likely')}" if likely else "none is likely")
+    small = by_value["1-2"]
+    listed = [f"{small[name]:,} {name}" for name in CLAIMS if small[name]]
+    ones = f" Counts of one or two: {', '.join(listed)}." if listed else ""
+    return f"{where} and {counted(sums, 'sum', 'sums')}: {'; '.join(said)}.{ones}"
+
+
+def _zeros(by_value: dict[str, dict[str, int]], kind: str) -> str:
+    number = by_value["0"][kind]
+    return f" ({number:,} {'zero' if number == 1 else 'zeros'})" if number else ""
 
 
 def _contradictions_in_words(told: dict[str, Any]) -> str:
@@ -192,18 +112,25 @@ def _contradictions_in_words(told: dict[str, Any]) -> str:
 
 
 def _show_chance(told: dict[str, Any], console: Console) -> None:
-    families = [one for one in told["chance"] if one["groups"]]
+    """Print what single sums give away, where anything was found or to be expected."""
+    families = [one for one in told["chance"] if max(one["proved"], one["strong"], one["proved_expected"]) >= 0.05]
+    families += [one for one in told["chance"] if one not in families and one["strong_expected"] >= 0.05]
     if not families:
         return
-    console.print("\n[bold]One sum at a time, next to what chance predicts[/]")
+    console.print("[bold]What single sums give away, next to what chance predicts[/]")
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading in ("kind of sum", "sums", "proved", "predicted", "strong", "predicted"):
+    for heading in ("kind of sum", "in all areas", "proved", "by chance", "strong", "by chance"):
         table.add_column(heading, justify="left" if heading == "kind of sum" else "right")
     for one in sorted(families, key=lambda one: -one["groups"])[:EXAMPLES]:
         numbers = (one["proved"], one["proved_expected"], one["strong"], one["strong_expected"])
         shown = [f"{number:,.1f}" if isinstance(number, float) else f"{number:,}" for number in numbers]
         table.add_row(one["family"], f"{one['groups']:,}", *shown)
     console.print(table)
+    console.print(
+        "Sums whose counts are all well above 0, each looked at by itself; an audit joins them. proved: one solution, "
+        f"for all its counts. strong: some count is at least {told['threshold']:.0%} likely under a flat prior.",
+        style="dim",
+    )
 
 
 def _show_truth(score: dict[str, Any], console: Console) -> None:
@@ -235,9 +162,9 @@ def _where_to_look(folder: AuditFolder) -> list[tuple[str, str]]:
         "estimates.parquet": "an estimate of every count, with error bars",
         "summary.json": "the numbers above, and more",
     }
-    listed = [(name, text) for name, text in what.items() if (folder.path / name).exists()]
-    example = _an_example(folder)
-    return [*listed, (f"unround explain {example}", "the argument for one count")] if example else listed
+    found = any(folder.summary[name] for name in CLAIMS)
+    there = {"contradictions.csv": folder.summary["contradictions"], "proofs.jsonl": found, "findings.csv": found}
+    return [(name, text) for name, text in what.items() if (folder.path / name).exists() and there.get(name, True)]
 
 
 def _an_example(folder: AuditFolder) -> str | None:
@@ -258,77 +185,3 @@ def _an_example(folder: AuditFolder) -> str | None:
     codes = tuple(row[axis] for axis in axes)
     key = next(column.key for column in folder.model.columns if column.codes == codes)
     return shlex.join([str(folder.path), str(area), key])
-
-
-# -- explain ----------------------------------------------------------------------------------------------------------
-
-
-def show_explanation(one: Explanation, console: Console) -> None:
-    """Print the argument for one cell."""
-    where = " ".join(str(part) for part in dict.fromkeys(one.area.values()))
-    codes = [str(code) for axis, code in one.cell.items() if axis not in ("label", "block")]
-    console.print(Text(f"{where} · {one.cell['label']} ({', '.join(codes)})", style="bold"))
-    if one.cell["block"]:
-        console.print(Text(f"in {one.cell['block']}"), style="dim")
-    published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
-    console.print(Text(f"\nPublished: {published}. {one.mechanism}"))
-    console.print(Text(_conclusion(one), style=COLOURS.get(one.kind, "")))
-    if one.sums:
-        console.print("\n[bold]The sums it stands in[/]")
-        for shown in one.sums:
-            console.print(Text(f"  {shown.sum}: {_arithmetic(shown)}{'' if shown.used else ' (not used here)'}"))
-    if one.proof:
-        console.print("\n[bold]The argument[/]")
-        console.print(Text(f"  {one.proof['text']}"))
-    elif one.growth and one.value is not None and one.probability is not None:
-        _growth(one, console)
-    if one.distribution and one.low != one.high:
-        console.print("\n[bold]How likely each count is[/]")
-        _histogram(one.distribution, console)
-    for text in one.contradictions:
-        console.print(Text(f"\nThis area contradicts itself: {text}"), style="red")
-    console.print("\n[bold]Assumed:[/]")
-    for sentence in one.assumptions:
-        console.print(Text(f" • {sentence}"), style="dim")
-
-
-def _growth(one: Explanation, console: Console) -> None:
-    """Print how the probability of the likeliest count grows with every sum that is used."""
-    console.print(f"\n[bold]How sure {one.value:,} becomes[/]")
-    steps = ["from its published value alone", "with the sums that it stands in", "with the sums next to these"]
-    last = len(one.growth) - 1
-    for k, probability in enumerate(one.growth):
-        said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
-        console.print(f"  {percent(probability):>8}  {said}")
-    assert one.probability is not None
-    if abs(one.probability - one.growth[-1]) > 1e-9:
-        console.print(f"  {percent(one.probability):>8}  with the prior that was fitted to the release")
-
-
-def _conclusion(one: Explanation) -> str:
-    span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
-    if one.kind == "given":
-        return f"It was published as it is: {one.published:,}."
-    if one.kind in ("proved", "conditional"):
-        deep = f" (a chain of {one.depth} sums)" if one.depth and one.depth > 1 else ""
-        proviso = " if the population is exact" if one.kind == "conditional" else ""
-        return f"It is {one.value:,}{proviso}: {one.kind}{deep}."
-    if one.probability is None:
-        return f"It is {span}; nothing says how likely each count is."
-    return f"It is {span}, most likely {one.value:,} ({percent(one.probability)})."
-
-
-def _arithmetic(shown: SumShown) -> str:
-    numbers = ["?" if number is None else f"{number:,}" for number in shown.parts]
-    listed = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
-    total = "?" if shown.total is None else f"{shown.total:,}"
-    off = "" if shown.residual is None else ", which adds up" if shown.residual == 0 else f", {shown.residual:+,} off"
-    return f"{total} against {listed}{off}"
-
-
-def _histogram(distribution: tuple[tuple[int, float], ...], console: Console) -> None:
-    largest = max(p for _, p in distribution)
-    shown = [(value, p) for value, p in distribution if p >= largest / 200] if len(distribution) > 30 else distribution
-    for value, p in shown:
-        bar = "█" * max(1 if p > 0 else 0, round(BAR * p / largest))
-        console.print(Text(f"  {value:>7,} {percent(p):>8}  {bar}"))

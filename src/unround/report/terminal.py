@@ -214,6 +214,14 @@ def histogram(distribution: Sequence[tuple[int, float]]) -> str:
     return "".join(" " if b == 0 else BARS[min(7, int(b / tallest * 8))] for b in bins)
 
 
+def items(rows: Sequence[tuple[str, str]], console: Console) -> None:
+    """Print names with what is to be said of each, so that wrapped lines stay indented."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for name, text in rows:
+        grid.add_row(" •", Text(name).append(f": {text}" if text else "", style="dim"))
+    console.print(grid)
+
+
 def counted(number: int, one: str, many: str) -> str:
     """Return a number with the words that go with it.
 

@@ -152,7 +152,7 @@ def simulate(
     plan(areas, seed)  # complain about the number of areas before anything is written
     layout = f"{format}, zipped" if zip else format
     with census_workshop(out, layout) as folder:
-        release, truth = _writer(folder, layout, table, seed), Truth(folder, table)
+        release, truth = _writer(folder, layout, table, seed), Truth(folder, table, wide=layout == "censusmapper")
         done = 0
         try:
             for block in published_counts(areas, seed, rows):

@@ -175,16 +175,12 @@ class CensusMapper:
         self._first = True
 
     def _columns(self) -> list[tuple[int, int, str]]:
-        """Return row, sex and name of every column; vectors are numbered much as CensusMapper does."""
-        columns, vector = [], 1
-        for at, row in enumerate(self._table.rows):
-            vector = max(vector, {41: 434}.get(row.id, 0))
+        """Return row, sex and name of every column."""
+        columns = []
+        for at, (row, vector) in enumerate(zip(self._table.rows, vectors(self._table), strict=True)):
             name = row.name.removeprefix("Total - ").removesuffix(" - 100% data").removesuffix(" - 25% sample data")
-            for sex in range(3 if row.has_sex else 1):
-                columns.append((at, sex, f"v_CA21_{vector}: {name}, - {self.SEX[sex]}"))
-                vector += 1
-            if row.depth == 2 and 10 <= row.id <= 28:
-                vector += 15  # CensusMapper numbers the single years of age too
+            sexes = range(3 if row.has_sex else 1)
+            columns += [(at, sex, f"v_CA21_{vector + sex}: {name}, - {self.SEX[sex]}") for sex in sexes]
         return columns
 
     def add(self, block: CountBlock) -> None:
@@ -224,6 +220,19 @@ class CensusMapper:
 
 
 _WHOLE = {"Population": 1, "Dwellings": 4, "Households": 5}
+"""The counts that this layout shows under their own names, as they are."""
+
+
+def vectors(table: Schema) -> list[int]:
+    """Return the number of every row's first vector, which is its total's; they are numbered much as CensusMapper does."""
+    numbers, vector = [], 1
+    for row in table.rows:
+        vector = max(vector, {41: 434}.get(row.id, 0))
+        numbers.append(vector)
+        vector += 3 if row.has_sex else 1
+        if row.depth == 2 and 10 <= row.id <= 28:
+            vector += 15  # CensusMapper numbers the single years of age too
+    return numbers
 
 
 class Parts:
@@ -307,27 +316,42 @@ class Tidy:
 
 
 class Truth:
-    """The true counts, in the same long form: region, characteristic_id, sex, true."""
+    """The true counts, in the same long form: region, characteristic_id, sex, true.
 
-    def __init__(self, folder: Path, table: Schema) -> None:
+    Areas and characteristics go by the names that the release gives them, so that the two can be matched.
+    """
+
+    def __init__(self, folder: Path, table: Schema, wide: bool = False) -> None:
         self._table, self.cells = table, 0
         self._parts = Parts(folder / TRUTH)
-        self._ids = pl.Series(table.ids)
+        self._ids = pl.Series([f"v_CA21_{vector}" for vector in vectors(table)]) if wide else pl.Series(table.ids)
+        self._region = "code" if wide else "region"
+        self._whole = _WHOLE if wide else {}
 
     def add(self, block: CountBlock) -> None:
         """Write the cells of a block."""
         area, row, sex = _cells(block, self._table)
         self.cells += len(area)
-        self._parts.add(
+        cells = pl.DataFrame(
+            {
+                "region": block.regions[self._region].gather(area),
+                "characteristic_id": self._ids.gather(row),
+                "sex": pl.Series(SEXES).gather(sex),
+                "true": pl.Series(block.true[area, row, sex]),
+            }
+        )
+        whole = [
             pl.DataFrame(
                 {
-                    "region": block.regions["region"].gather(area),
-                    "characteristic_id": self._ids.gather(row),
-                    "sex": pl.Series(SEXES).gather(sex),
-                    "true": pl.Series(block.true[area, row, sex]),
+                    "region": block.regions[self._region],
+                    "characteristic_id": pl.Series([name] * len(block.true)),
+                    "sex": pl.Series([SEXES[0]] * len(block.true)),
+                    "true": pl.Series(block.true[:, self._table.index[own], 0]),
                 }
             )
-        )
+            for name, own in self._whole.items()
+        ]
+        self._parts.add(pl.concat([cells, *whole]))
 
     def close(self) -> list[Path]:
         """Finish the table."""

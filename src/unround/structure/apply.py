@@ -112,14 +112,16 @@ class Rules:
 
     def _complain(self, result: Result, checked: Checked, line: int) -> None:
         names = self._names
+        # A line is that of a plan, in which sums can be switched off; a description of a table has no such switch.
+        leave = "leave the sum out (use = false)" if line else "take it out of the file"
         shown = f"{names[checked.total]} = {' + '.join(names[part] for part in checked.parts)}"
         if not result.known:
             unknown = f"the sum {shown} cannot be used: {checked.why}. Declare their mechanism"
-            raise self._error(f"{unknown}, or leave the sum out (use = false).", line, names[checked.total])
+            raise self._error(f"{unknown}, or {leave}.", line, names[checked.total])
         if result.areas and result.impossible > MOST * result.areas:
             raise self._error(
                 f"{shown} cannot be a sum: no true counts fit in {result.impossible:,} of {areas_(result.areas)} "
-                f"(the residual averages {result.all_mean:.2f}). Leave it out (use = false), or correct its parts.",
+                f"(the residual averages {result.all_mean:.2f}). Correct its parts (is one missing?), or {leave}.",
                 line,
                 names[checked.total],
             )

@@ -1,0 +1,96 @@
+"""An explanation as text in the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from unround.explain import Explanation, SumShown
+from unround.report.terminal import COLOURS, items, percent
+
+BAR = 40
+"""The longest bar of a histogram."""
+
+
+def show_explanation(one: Explanation, console: Console) -> None:
+    """Print the argument for one cell."""
+    console.print(Text(_title(one), style="bold"))
+    if one.cell["block"] and one.cell["block"] != one.cell["label"]:
+        console.print(Text(f"in {one.cell['block']}"), style="dim")
+    published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
+    console.print(Text(f"\nPublished: {published}. {one.mechanism}"))
+    console.print(Text(_conclusion(one), style=COLOURS.get(one.kind, "")))
+    if one.sums:
+        console.print("\n[bold]The sums it stands in[/]")
+        items(
+            [(f"{shown.sum}{'' if shown.used else ' (not used here)'}", _arithmetic(shown)) for shown in one.sums], console
+        )
+    if one.argument:
+        console.print("\n[bold]The argument[/]")
+        items([(one.argument, "")], console)
+    elif one.growth and one.value is not None and one.probability is not None:
+        _growth(one, console)
+    if one.distribution and one.low != one.high:
+        console.print("\n[bold]How likely each count is[/]")
+        _histogram(one.distribution, console)
+    if one.contradictions:
+        console.print("\n[bold red]What cannot be, around here[/]")
+        items([(text, "") for text in one.contradictions], console)
+    console.print("\n[bold]Assumed[/]")
+    items([(sentence, "") for sentence in one.assumptions], console)
+
+
+def _title(one: Explanation) -> str:
+    """Say which count it is: its area, its label, its codes, each once."""
+    names = [str(part) for part in one.area.values()]
+    where = " ".join(name for i, name in enumerate(names) if not any(name in other for other in names[:i]))
+    codes = [str(code) for axis, code in one.cell.items() if axis not in ("label", "block") and code != one.cell["label"]]
+    listed = f" ({', '.join(codes)})" if codes else ""
+    return f"{where} · {one.cell['label']}{listed}"
+
+
+def _growth(one: Explanation, console: Console) -> None:
+    """Print how the probability of the likeliest count grows with every sum that is used."""
+    console.print(f"\n[bold]How sure {one.value:,} becomes[/]")
+    steps = ["from its published value alone", "with the sums that it stands in", "with the sums next to these"]
+    last = len(one.growth) - 1
+    for k, probability in enumerate(one.growth):
+        said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
+        console.print(f"  {percent(probability):>8}  {said}")
+    assert one.probability is not None
+    if one.alone is not None:
+        console.print("  and with the prior that was fitted to the release:", style="dim")
+        console.print(f"  {percent(one.alone):>8}  from its published value alone")
+        console.print(f"  {percent(one.probability):>8}  with all sums")
+
+
+def _conclusion(one: Explanation) -> str:
+    span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
+    if one.kind == "given":
+        return f"It was published as it is: {one.published:,}."
+    if one.kind in ("proved", "conditional"):
+        deep = f" (a chain of {one.depth} sums)" if one.depth and one.depth > 1 else ""
+        proviso = f", given {' and '.join(one.because)}" if one.because else ""
+        return f"It is {one.value:,}: {one.kind}{proviso}{deep}."
+    if one.probability is None:
+        return f"It is {span}; nothing says how likely each count is."
+    if one.low == one.high:
+        return f"It is {one.low:,}, as it stands; no sum is needed for that."
+    claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
+    return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+
+
+def _arithmetic(shown: SumShown) -> str:
+    numbers = ["?" if number is None else f"{number:,}" for number in shown.parts]
+    listed = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
+    total = "?" if shown.total is None else f"{shown.total:,}"
+    off = "" if shown.residual is None else ", which adds up" if shown.residual == 0 else f", {shown.residual:+,} off"
+    return f"{total} against {listed}{off}"
+
+
+def _histogram(distribution: tuple[tuple[int, float], ...], console: Console) -> None:
+    largest = max(p for _, p in distribution)
+    shown = [(value, p) for value, p in distribution if p >= largest / 200] if len(distribution) > 30 else distribution
+    for value, p in shown:
+        bar = "█" * round(BAR * p / largest) or "▏"
+        console.print(Text(f"  {value:>7,} {percent(p):>8}  {bar}"))
