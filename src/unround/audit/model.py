@@ -71,6 +71,12 @@ class Model:
             for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
             if all(c in at for c in (equation[0], *equation[1]))
         ]
+        if not known and any(one.exactly for one in structure.rejected):
+            raise InputError(
+                "there is nothing to infer from in this table: all its sums add up exactly in all areas, so that totals "
+                "were added up after rounding, or all counts rounded together (controlled rounding). Such sums tell nothing "
+                "about single counts. `unround inspect FILE --all` shows what was tried."
+            )
         if not known:
             raise InputError(
                 "there is no usable sum in this table: no total is published together with its parts, so that nothing can "
