@@ -196,7 +196,7 @@ def _not_used(told: dict[str, Any]) -> list[str]:
         sums = "1 sum adds" if added == 1 else f"{added:,} sums add"
         said.append(
             f"{sums} up exactly in all areas: totals were added up after rounding, or all counts rounded together. Such "
-            "sums tell nothing about single counts, and are not used."
+            "totals tell nothing that their parts do not, and their sums are not used."
         )
     if unweighed:
         said.append(
