@@ -76,6 +76,12 @@ class Model:
             for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
             if all(c in at for c in (equation[0], *equation[1]))
         ]
+        if not known and any(one.exactly for one in structure.rejected):
+            raise InputError(
+                "there is nothing to infer from in this table: all its sums add up exactly in all areas, so that totals "
+                "were added up after rounding, or all counts rounded together (controlled rounding). Such totals tell "
+                "nothing that their parts do not. `unround inspect FILE --all` shows what was tried."
+            )
         if not known:
             raise InputError(
                 "there is no usable sum in this table: no total is published together with its parts, so that nothing can "
@@ -125,6 +131,12 @@ class Model:
     def exact(self) -> NDArray[np.bool_]:
         """Which cells were published as they are: there is nothing to find out about them."""
         return np.array([isinstance(how, Exact) for how in self.mechanisms])
+
+    @cached_property
+    def hides(self) -> NDArray[np.bool_]:
+        """Which cells have a mechanism that hides counts, and so says something about those that are hidden."""
+        hiding = {how: _hides(how) for how in set(self.mechanisms)}
+        return np.array([hiding[how] for how in self.mechanisms])
 
     @cached_property
     def exact_twin(self) -> dict[int, tuple[int, int]]:
@@ -227,7 +239,7 @@ class Model:
         key, how = self.columns[cell].key, self.mechanisms[cell]
         if published <= ABSENT or silent:
             # A rule that hides small counts says something about those that it hid; nothing else does.
-            return Cell(key, None, how if published == SUPPRESSED and not silent and _hides(how) else Unpublished())
+            return Cell(key, None, how if published == SUPPRESSED and not silent and self.hides[cell] else Unpublished())
         return Cell(key, published, Within(within) if within else how)
 
     @cached_property
