@@ -141,8 +141,11 @@ def explain(folder: AuditFolder, area: str, characteristic: str, sex: str | None
     InputError
         If there is no such area or cell, or more than one.
     """
-    row = find_area(folder, area)
-    cell = find_cell(folder, characteristic, sex)
+    return explain_at(folder, find_area(folder, area), find_cell(folder, characteristic, sex))
+
+
+def explain_at(folder: AuditFolder, row: int, cell: int) -> Explanation:
+    """Explain one cell of an audit by the place of its area, and its own place among the cells."""
     model, counts = folder.model, folder.counts(row)[None, :]
     rules = Rules(folder.summary["threshold"], folder.summary["population"] == "exact")
     here = folder.areas[row]

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
-from unround.explain import Explanation, SumShown
+from unround.explain import Explanation
 from unround.inspection import Inspection
 from unround.report.terminal import COLOURS, percent
+from unround.report.words import CLASHES, arithmetic, growth
 from unround.structure import Checked, Evidence
 
 EXAMPLES = 8
@@ -174,13 +175,7 @@ def verdict(told: dict[str, Any]) -> str:
 
 def _contradictions_in_words(told: dict[str, Any]) -> str:
     kinds = told["contradictions_by_kind"]
-    words = {
-        "sum": "sums that cannot hold",
-        "cell": "counts that cannot come from their mechanism",
-        "assumption": "areas whose population was adjusted",
-        "unresolved": "areas without any solution",
-    }
-    said = ", ".join(f"{number:,} {words[kind]}" for kind, number in kinds.items())
+    said = ", ".join(f"{number:,} {CLASHES[kind]}" for kind, number in kinds.items())
     return f"{told['contradictions']:,} contradictions ({said}); everything else was audited."
 
 
@@ -221,6 +216,7 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
 
 def _where_to_look(folder: AuditFolder) -> list[tuple[str, str]]:
     what = {
+        "report.html": "the result as a page (report-public.html: the same without any inferred value, to share)",
         "findings.csv": "every claim: its range, probability, route (findings.parquet: the same)",
         "contradictions.csv": "what cannot be, with the smallest clash",
         "proofs.jsonl": "a certificate for every proved count",
@@ -268,7 +264,7 @@ def show_explanation(one: Explanation, console: Console) -> None:
     if one.sums:
         console.print("\n[bold]The sums it stands in[/]")
         for shown in one.sums:
-            console.print(Text(f"  {shown.sum}: {_arithmetic(shown)}{'' if shown.used else ' (not used here)'}"))
+            console.print(Text(f"  {shown.sum}: {arithmetic(shown)}{'' if shown.used else ' (not used here)'}"))
     if one.proof:
         console.print("\n[bold]The argument[/]")
         console.print(Text(f"  {one.proof['text']}"))
@@ -287,14 +283,8 @@ def show_explanation(one: Explanation, console: Console) -> None:
 def _growth(one: Explanation, console: Console) -> None:
     """Print how the probability of the likeliest count grows with every sum that is used."""
     console.print(f"\n[bold]How sure {one.value:,} becomes[/]")
-    steps = ["from its published value alone", "with the sums that it stands in", "with the sums next to these"]
-    last = len(one.growth) - 1
-    for k, probability in enumerate(one.growth):
-        said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
+    for said, probability in growth(one):
         console.print(f"  {percent(probability):>8}  {said}")
-    assert one.probability is not None
-    if abs(one.probability - one.growth[-1]) > 1e-9:
-        console.print(f"  {percent(one.probability):>8}  with the prior that was fitted to the release")
 
 
 def _conclusion(one: Explanation) -> str:
@@ -308,14 +298,6 @@ def _conclusion(one: Explanation) -> str:
     if one.probability is None:
         return f"It is {span}; nothing says how likely each count is."
     return f"It is {span}, most likely {one.value:,} ({percent(one.probability)})."
-
-
-def _arithmetic(shown: SumShown) -> str:
-    numbers = ["?" if number is None else f"{number:,}" for number in shown.parts]
-    listed = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
-    total = "?" if shown.total is None else f"{shown.total:,}"
-    off = "" if shown.residual is None else ", which adds up" if shown.residual == 0 else f", {shown.residual:+,} off"
-    return f"{total} against {listed}{off}"
 
 
 def _histogram(distribution: tuple[tuple[int, float], ...], console: Console) -> None:
