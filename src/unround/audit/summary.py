@@ -14,7 +14,7 @@ from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, 
 from unround.audit.claims import Proved
 from unround.audit.contradictions import Contradiction
 from unround.audit.model import Model
-from unround.release import ABSENT
+from unround.release import ABSENT, NOT_APPLICABLE
 
 SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
 """Classes of counts by what their disclosure would mean: nobody, one or two people, a few, many."""
@@ -30,7 +30,7 @@ def _zero() -> dict[str, int]:
 
 
 def _no_areas() -> dict[str, dict[str, int]]:
-    return {name: {"areas": 0, "cells_published": 0, **_zero()} for _, name in AREA_SIZES}
+    return {name: {"areas": 0, "cells": 0, "cells_published": 0, **_zero()} for _, name in AREA_SIZES}
 
 
 @dataclass
@@ -89,7 +89,8 @@ class Tally:
         """Count areas, and what is claimed about them, by how large the areas are."""
         shown = there.any(axis=1)
         classes = np.searchsorted([start for start, _ in AREA_SIZES], inferred.counts.max(axis=1), side="right") - 1
-        per_area = {"areas": shown, "cells_published": there.sum(axis=1)}
+        exists = inferred.counts != NOT_APPLICABLE
+        per_area = {"areas": shown, "cells": exists.sum(axis=1), "cells_published": there.sum(axis=1)}
         per_area |= {KINDS[kind]: (inferred.kinds == kind).sum(axis=1) for kind in (PROVED, CONDITIONAL, LIKELY)}
         for k, (_, name) in enumerate(AREA_SIZES):
             for what, number in per_area.items():

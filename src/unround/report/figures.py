@@ -68,7 +68,7 @@ def claims_by_class(rows: Mapping[str, Mapping[str, float]], axis: str, digits: 
     drawn = alt.Chart(alt.InlineData(values=bars)).mark_bar().encode(x=x, y=y, color=colour, order="order:Q")
     labels = (
         alt.Chart(alt.InlineData(values=ends))
-        .mark_text(align="left", dx=4, fontSize=11, color=PALETTE["ink"][0])
+        .mark_text(align="left", dx=4, fontSize=12, color=PALETTE["ink"][0])
         .encode(x=alt.X("number:Q"), y=alt.Y("class:N", sort=None), text=alt.Text("number:Q", format=f",.{digits}f"))
     )
     return _finished(alt.layer(drawn, labels), 30 * len(rows) + 70)
@@ -91,7 +91,7 @@ def against_chance(rows: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
     y = alt.Y("label:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, labelPadding=8))
     expected = alt.Chart(data).mark_bar(height=10, cornerRadius=3, color=PALETTE["chance"][0]).encode(x=x, x2="high:Q", y=y)
     found = alt.Chart(data).mark_point(shape="diamond", filled=True, opacity=1, size=95, color=PALETTE["proved"][0])
-    number = alt.Chart(data).mark_text(align="left", dx=9, fontSize=11, color=PALETTE["ink"][0])
+    number = alt.Chart(data).mark_text(align="left", dx=9, fontSize=12, color=PALETTE["ink"][0])
     drawn = (
         expected,
         found.encode(x=alt.X("found:Q", scale=scale), y=y),
@@ -162,13 +162,13 @@ def _finished(chart: altair.LayerChart, height: int, width: int = WIDTH) -> alta
     finished: altair.LayerChart = sized.configure(
         background="transparent",
         font=FONT,
-        padding=2,
+        padding={"left": 8, "top": 2, "right": 8, "bottom": 2},
         view=alt.ViewConfig(stroke=None),
         axis=alt.AxisConfig(
             labelColor=ink,
             titleColor=muted,
-            labelFontSize=11,
-            titleFontSize=11,
+            labelFontSize=12,
+            titleFontSize=12,
             titleFontWeight="normal",
             gridColor=rule,
             domain=False,
@@ -178,7 +178,7 @@ def _finished(chart: altair.LayerChart, height: int, width: int = WIDTH) -> alta
         ),
         axisBand=alt.AxisConfig(grid=False),
         legend=alt.LegendConfig(
-            labelColor=ink, labelFontSize=11, symbolType="square", symbolSize=90, columnPadding=14, offset=6
+            labelColor=ink, labelFontSize=12, symbolType="square", symbolSize=90, columnPadding=14, offset=6
         ),
     )
     return finished
@@ -187,11 +187,17 @@ def _finished(chart: altair.LayerChart, height: int, width: int = WIDTH) -> alta
 # -- SVG --------------------------------------------------------------------------------------------------------------
 
 
+def specification(chart: altair.LayerChart) -> dict[str, Any]:
+    """Return a chart as plain data. It is not validated here, which takes longer than drawing it; the tests do that."""
+    told: dict[str, Any] = chart.to_dict(validate=False)
+    return told
+
+
 def svg(chart: altair.LayerChart) -> str:
     """Return a chart as SVG that can stand in a page; whoever puts it there says in words what it shows."""
     import vl_convert
 
-    drawn: str = vl_convert.vegalite_to_svg(chart.to_dict())
+    drawn: str = vl_convert.vegalite_to_svg(specification(chart))
     return drawn.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
 
 

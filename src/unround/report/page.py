@@ -7,10 +7,12 @@ what could name one in it is left out as well.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unround._version import __version__
 from unround.audit import AuditFolder
@@ -23,6 +25,9 @@ from unround.report.release import notice
 from unround.report.strongest import MOST, Strong, first_contradictions, strongest
 from unround.report.terminal import percent
 from unround.report.words import CLASHES
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MOST_BLOCKS = 24
 MOST_ROUTES = 14
@@ -49,10 +54,10 @@ def write_pages(folder: AuditFolder) -> tuple[Path, Path]:
     InputError
         If they cannot be written.
     """
-    written = []
+    written, drawn = [], dict[str, str]()  # most charts stand in both pages
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
         path = folder.path / name
-        text = page(folder, public=public)
+        text = page(folder, public=public, drawn=drawn)
         try:
             path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as problem:
@@ -61,7 +66,7 @@ def write_pages(folder: AuditFolder) -> tuple[Path, Path]:
     return written[0], written[1]
 
 
-def page(folder: AuditFolder, *, public: bool = False) -> str:
+def page(folder: AuditFolder, *, public: bool = False, drawn: dict[str, str] | None = None) -> str:
     """Return the report of an audit as one HTML document.
 
     Parameters
@@ -70,9 +75,27 @@ def page(folder: AuditFolder, *, public: bool = False) -> str:
         The audit.
     public : bool
         Leave out every area and every inferred value.
+    drawn : dict, optional
+        Charts that were drawn already, by their specification; those that are drawn now are added.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
+
+    before = {} if drawn is None else drawn
+
+    def draw(chart: Any) -> Markup:
+        specification = json.dumps(figures.specification(chart))
+        if specification not in before:
+            before[specification] = figures.svg(chart)
+        return Markup(before[specification])
+
+    shown = context(folder, public=public)
+    text: str = _template().render(shown, draw=draw, theme=Markup(figures.theme_css()))
+    return text
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("unround.report"),
@@ -85,26 +108,25 @@ def page(folder: AuditFolder, *, public: bool = False) -> str:
         "n": lambda number: f"{number:,}",
         "rate": lambda number: f"{number:,.1f}" if number >= 0.05 or number == 0 else "<0.1",
         "percent": percent,
+        "share": share,
         "cut": cut,
-        "draw": lambda chart: Markup(figures.svg(chart)),
     }
-    theme = Markup(figures.theme_css())
-    text: str = environment.get_template("report.html.j2").render(context(folder, public=public), theme=theme)
-    return text
+    return environment.get_template("report.html.j2")
 
 
 def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
     """Gather what a page shows; the template only lays it out."""
     told = folder.summary
+    title = told["product"] or Path(told["source"]).name
     few = public and told["areas"] < FEWEST_AREAS
     return {
         "public": public,
         "told": told,
-        "title": told["product"] or Path(told["source"]).name,
+        "title": f"{title[:1].upper()}{title[1:]}",
         "file": Path(told["source"]).name,
         "version": __version__,
         "notice": notice(told["product"]),
-        "kinds": CLAIMS,
+        "kinds": [kind for kind in CLAIMS if told[kind]],
         "verdict": verdict(told),
         "assumed": _assumed(told, public=public),
         "blocks": _blocks(told),
@@ -135,7 +157,7 @@ def cut(text: object, longest: int = LONGEST) -> str:
 
 def verdict(told: Mapping[str, Any]) -> tuple[str, str]:
     """Say in two sentences what an audit found."""
-    sure = percent(told["threshold"])
+    sure = share(told["threshold"])
     where = f"{several(told['areas'], 'area')} and {several(told['cells_published'], 'published count')}"
     claims = sum(told[name] for name in CLAIMS)
     if not claims:
@@ -143,10 +165,10 @@ def verdict(told: Mapping[str, Any]) -> tuple[str, str]:
             f"The sums of this release give no count away: nothing is proved, and nothing is likely ({sure} or more).",
             f"That holds for {where}, under the assumptions below; it does not say what other knowledge would reveal.",
         )
-    said = f"The sums of this release prove {several(told['proved'], 'count')} exactly"
+    said = f"prove {several(told['proved'], 'count')} exactly" if told["proved"] else "prove no count outright"
     if told["conditional"]:
-        said += f", {told['conditional']:,} more on a condition,"
-    said += f" and make {told['likely']:,} likely ({sure} or more), in {where}."
+        said += f", {told['conditional']:,} {'more ' if told['proved'] else ''}on a condition,"
+    said = f"The sums of this release {said} and make {told['likely']:,} likely ({sure} or more), in {where}."
     by_value = told["what_would_hurt"]["by_value"]
     small, zero = sum(by_value["1-2"].values()), sum(by_value["0"].values())
     if claims == 1:
@@ -154,6 +176,17 @@ def verdict(told: Mapping[str, Any]) -> tuple[str, str]:
     few = "None" if not small else f"{small:,}"
     zeros = "none is a zero" if not zero else f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}"
     return said, f"{few} of these {claims:,} {'is a count' if small == 1 else 'are counts'} of one or two, and {zeros}."
+
+
+def share(probability: float) -> str:
+    """Return a share that somebody chose, as it was chosen.
+
+    Examples
+    --------
+    >>> share(0.66), share(0.995)
+    ('66 %', '99.5 %')
+    """
+    return f"{100 * probability:.6g} %"
 
 
 def several(number: int, what: str) -> str:
@@ -254,15 +287,15 @@ def _by_value(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return claims by the size of their area, with how many there are among 1,000 published counts."""
+    """Return claims by the size of their area, with how many there are among 1,000 counts, published or suppressed."""
     rows, rates = {}, {}
     for name, numbers in told.get("by_area_size", {}).items():
         if numbers["areas"]:
             size = name.replace("-", "–")
             rows[size] = numbers
-            rates[size] = {kind: 1000 * numbers[kind] / max(1, numbers["cells_published"]) for kind in CLAIMS}
+            rates[size] = {kind: 1000 * numbers[kind] / max(1, numbers["cells"]) for kind in CLAIMS}
     claims = sum(numbers[kind] for numbers in rows.values() for kind in CLAIMS)
-    axis = "claims per 1,000 published counts"
+    axis = "claims per 1,000 counts"
     return {
         "rows": rows,
         "rates": {name: sum(of.values()) for name, of in rates.items()},

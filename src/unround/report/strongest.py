@@ -16,7 +16,7 @@ from unround.audit import AuditFolder
 from unround.audit.claims import read_proof
 from unround.audit.folder import CONTRADICTIONS, FINDINGS, PROOFS
 from unround.errors import InternalError
-from unround.explain import explain_at
+from unround.explain import SumShown, explain_at
 from unround.findings import proofs_of
 from unround.release import ABSENT
 from unround.report.words import arithmetic, growth
@@ -55,8 +55,10 @@ class Strong:
     ----------
     finding : dict
         Its row of `findings.parquet`.
-    area, code, what : str
-        Its area, by name and code, and what is counted.
+    area, code, what, table : str
+        Its area, by name and code, what is counted, and the table that it stands in, where that is not said already.
+    sums : tuple of str
+        Of a proof, the sums that it uses.
     steps : tuple of str
         The argument, a sentence each; `more_steps` says how many were left out.
     cells : tuple of CellShown
@@ -71,6 +73,8 @@ class Strong:
     area: str
     code: str
     what: str
+    table: str
+    sums: tuple[str, ...]
     steps: tuple[str, ...]
     more_steps: int
     cells: tuple[CellShown, ...]
@@ -82,7 +86,7 @@ class Strong:
 def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
     """Return the findings of a kind that matter most: small counts before large ones and zeros, then the surest.
 
-    Of findings that rest on the same sums of the same area, one stands for all.
+    Among likely ones those come first that the sums explain without the fitted prior. Of findings that rest on the same sums of the same area, one stands for all.
     """
     rows = _chosen(folder, kind, MOST[kind])
     if kind == "likely":
@@ -101,7 +105,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
         pl.scan_parquet(folder.path / FINDINGS)
         .filter(pl.col("kind") == kind)
         .with_columns(small.alias("_small"))
-        .sort("_small", -pl.col("probability"), "depth", nulls_last=True, maintain_order=True)
+        .sort("_small", pl.col("depth").is_null(), -pl.col("probability"), "depth", maintain_order=True)
         .unique([*folder.told["areas"], "route"], keep="first", maintain_order=True)
         .head(number)
         .drop("_small")
@@ -130,6 +134,11 @@ def _what(folder: AuditFolder, cell: int) -> str:
         if axis != "characteristic_id" and code != "total" and code not in column.label
     ]
     return ", ".join([column.label, *others])
+
+
+def _table(folder: AuditFolder, cell: int) -> str:
+    column = folder.model.columns[cell]
+    return "" if column.block in column.label else column.block
 
 
 def letters(number: int) -> list[str]:
@@ -178,8 +187,19 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
         for key in keys[:MOST_CELLS]
     )
     name, code = _place(folder, row)
-    what = _what(folder, index[proof["cell"]])
-    return Strong(row, name, code, what, shown, len(steps) - len(shown), cells, len(keys) - len(cells))
+    cell = index[proof["cell"]]
+    return Strong(
+        finding=row,
+        area=name,
+        code=code,
+        what=_what(folder, cell),
+        table=_table(folder, cell),
+        sums=tuple(_equation([one.total, *one.parts]) for one in system.sums),
+        steps=shown,
+        more_steps=len(steps) - len(shown),
+        cells=cells,
+        more_cells=len(keys) - len(cells),
+    )
 
 
 def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:
@@ -231,7 +251,9 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
         area=name,
         code=code,
         what=_what(folder, cell),
-        steps=tuple(f"{_equation([named[c] for c in model.members(e)])}: {arithmetic(s)}." for e, s in used[:MOST_SUMS]),
+        table=_table(folder, cell),
+        sums=(),
+        steps=tuple(f"{_equation([named[c] for c in model.members(e)])}: {_arithmetic(s)}." for e, s in used[:MOST_SUMS]),
         more_steps=max(0, len(used) - MOST_SUMS),
         cells=cells,
         more_cells=len(members) - len(cells),
@@ -244,6 +266,10 @@ def _equation(names: list[str]) -> str:
     total, *parts = names
     listed = " + ".join(parts) if len(parts) <= 12 else f"{' + '.join(parts[:6])} + … + {parts[-1]}"
     return f"{total} = {listed}"
+
+
+def _arithmetic(shown: SumShown) -> str:
+    return arithmetic(shown).replace(", -", ", −")  # a page has room for a proper minus sign
 
 
 # -- contradictions ---------------------------------------------------------------------------------------------------
