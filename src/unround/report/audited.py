@@ -34,6 +34,4 @@ def audit_release(
         write_pages(folder)
         progress("Reporting", 1, 1)
 
-    return audit(
-        release, out, options, overrides=overrides, truth=truth, progress=progress, command=command, finish=finish
-    )
+    return audit(release, out, options, overrides=overrides, truth=truth, progress=progress, command=command, finish=finish)

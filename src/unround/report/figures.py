@@ -55,8 +55,9 @@ def claims_by_class(rows: Mapping[str, Mapping[str, float]], axis: str, digits: 
         for name, row in rows.items()
         for kind in kinds
     ]
-    ends = [{"class": name, "number": sum(row[kind] for kind in kinds)} for name, row in rows.items()]
-    largest = max((one["number"] for one in ends), default=0) or 1
+    totals = {name: sum(row[kind] for kind in kinds) for name, row in rows.items()}
+    ends = [{"class": name, "number": number} for name, number in totals.items()]
+    largest = max(totals.values(), default=0) or 1
     x = alt.X("number:Q", title=axis, axis=_few_ticks(), scale=alt.Scale(domain=[0, largest * 1.18]))
     y = alt.Y("class:N", title=None, sort=None, axis=alt.Axis(labelPadding=6), scale=alt.Scale(paddingInner=0.3))
     colour = alt.Color(
@@ -71,7 +72,7 @@ def claims_by_class(rows: Mapping[str, Mapping[str, float]], axis: str, digits: 
         .mark_text(align="left", dx=4, fontSize=12, color=PALETTE["ink"][0])
         .encode(x=alt.X("number:Q"), y=alt.Y("class:N", sort=None), text=alt.Text("number:Q", format=f",.{digits}f"))
     )
-    return _finished(alt.layer(drawn, labels), 30 * len(rows) + 70)
+    return _finished([drawn, labels], 30 * len(rows) + 70)
 
 
 def against_chance(rows: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
@@ -97,7 +98,7 @@ def against_chance(rows: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
         found.encode(x=alt.X("found:Q", scale=scale), y=y),
         number.encode(x=alt.X("end:Q", scale=scale), y=y, text=alt.Text("found:Q", format=",")),
     )
-    return _finished(alt.layer(*drawn), 32 * len(rows) + 50)
+    return _finished(drawn, 32 * len(rows) + 50)
 
 
 def calibration(bands: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
@@ -124,7 +125,7 @@ def calibration(bands: Sequence[Mapping[str, Any]]) -> altair.LayerChart:
     bars = alt.Chart(data).mark_rule(strokeWidth=2, color=PALETTE["likely"][0])
     points = alt.Chart(data).mark_point(filled=True, opacity=1, size=70, color=PALETTE["likely"][0])
     drawn = (diagonal, bars.encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q"), points.encode(x=x, y=y))
-    return _finished(alt.layer(*drawn), 260)
+    return _finished(drawn, 260)
 
 
 def distribution(chances: Sequence[tuple[int, float]], kind: str = "likely", width: int = 260) -> altair.LayerChart:
@@ -136,6 +137,8 @@ def distribution(chances: Sequence[tuple[int, float]], kind: str = "likely", wid
         Counts and their probabilities.
     kind : str
         What is claimed of the cell, for the colour.
+    width : int
+        In pixels, axes included.
     """
     import altair as alt
 
@@ -144,7 +147,8 @@ def distribution(chances: Sequence[tuple[int, float]], kind: str = "likely", wid
     few = len(bars) <= 24
     x = alt.X("count:O" if few else "count:Q", title=None, axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=False))
     y = alt.Y("probability:Q", title=None, axis=alt.Axis(format=".0%", tickCount=3), scale=alt.Scale(zero=True))
-    return _finished(alt.layer(alt.Chart(alt.InlineData(values=bars)).mark_bar(color=colour).encode(x=x, y=y)), 120, width)
+    drawn = alt.Chart(alt.InlineData(values=bars)).mark_bar(color=colour).encode(x=x, y=y)
+    return _finished([drawn], 120, width)
 
 
 def _few_ticks() -> altair.Axis:
@@ -153,12 +157,14 @@ def _few_ticks() -> altair.Axis:
     return alt.Axis(tickCount=4, format=",~r", labelOverlap=True)
 
 
-def _finished(chart: altair.LayerChart, height: int, width: int = WIDTH) -> altair.LayerChart:
-    """Give a chart its size and the common look: no frame, no background, quiet axes."""
+def _finished(layers: Sequence[altair.Chart], height: int, width: int = WIDTH) -> altair.LayerChart:
+    """Lay charts over each other, and give the whole its size and the common look: no frame, no background, quiet axes."""
     import altair as alt
 
     ink, muted, rule = (PALETTE[name][0] for name in ("ink", "muted", "rule"))
-    sized = chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+    sized = alt.LayerChart(layer=list(layers)).properties(
+        width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding")
+    )
     finished: altair.LayerChart = sized.configure(
         background="transparent",
         font=FONT,

@@ -24,7 +24,7 @@ from unround.report import figures
 from unround.report.release import notice
 from unround.report.strongest import MOST, Strong, first_contradictions, strongest
 from unround.report.terminal import percent
-from unround.report.words import CLASHES
+from unround.report.words import CLASHES, several, share, verdict
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -34,7 +34,17 @@ MOST_ROUTES = 14
 MOST_FAMILIES = 10
 MOST_CLASHES = 20
 MOST_NOTES = 12
+MOST_ODD = 8
 """Rows that are shown; the others are counted."""
+
+FIT = {
+    "fits": "Yes: the residuals of the sums spread as these mechanisms say.",
+    "departs": "Not quite: the residuals of some sums do not spread as these mechanisms say; probabilities may be off.",
+    "contradicts": "No: some published counts cannot come from these mechanisms and sums.",
+    "untested": "Not checked: the sums were verified one by one, but whether the residuals of all sums spread as these "
+    "mechanisms say was not tested. A wrong mechanism would make claims wrong.",
+}
+"""Verdicts of the check, in words."""
 
 LONGEST = 300
 """Signs of a name that are shown."""
@@ -117,15 +127,16 @@ def _template() -> Template:
 def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
     """Gather what a page shows; the template only lays it out."""
     told = folder.summary
-    title = told["product"] or Path(told["source"]).name
+    product = told["product"]
+    title = f"{product[:1].upper()}{product[1:]}" if product else Path(told["source"]).name
     few = public and told["areas"] < FEWEST_AREAS
     return {
         "public": public,
         "told": told,
-        "title": f"{title[:1].upper()}{title[1:]}",
+        "title": title,
         "file": Path(told["source"]).name,
         "version": __version__,
-        "notice": notice(told["product"]),
+        "notice": notice(product),
         "kinds": [kind for kind in CLAIMS if told[kind]],
         "verdict": verdict(told),
         "assumed": _assumed(told, public=public),
@@ -152,54 +163,6 @@ def cut(text: object, longest: int = LONGEST) -> str:
     return said if len(said) <= longest else f"{said[: longest - 1]}…"
 
 
-# -- the verdict ------------------------------------------------------------------------------------------------------
-
-
-def verdict(told: Mapping[str, Any]) -> tuple[str, str]:
-    """Say in two sentences what an audit found."""
-    sure = share(told["threshold"])
-    where = f"{several(told['areas'], 'area')} and {several(told['cells_published'], 'published count')}"
-    claims = sum(told[name] for name in CLAIMS)
-    if not claims:
-        return (
-            f"The sums of this release give no count away: nothing is proved, and nothing is likely ({sure} or more).",
-            f"That holds for {where}, under the assumptions below; it does not say what other knowledge would reveal.",
-        )
-    said = f"prove {several(told['proved'], 'count')} exactly" if told["proved"] else "prove no count outright"
-    if told["conditional"]:
-        said += f", {told['conditional']:,} {'more ' if told['proved'] else ''}on a condition,"
-    said = f"The sums of this release {said} and make {told['likely']:,} likely ({sure} or more), in {where}."
-    by_value = told["what_would_hurt"]["by_value"]
-    small, zero = sum(by_value["1-2"].values()), sum(by_value["0"].values())
-    if claims == 1:
-        return said, "It is a count of one or two." if small else "It is a zero." if zero else "It is a count of three or more."
-    few = "None" if not small else f"{small:,}"
-    zeros = "none is a zero" if not zero else f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}"
-    return said, f"{few} of these {claims:,} {'is a count' if small == 1 else 'are counts'} of one or two, and {zeros}."
-
-
-def share(probability: float) -> str:
-    """Return a share that somebody chose, as it was chosen.
-
-    Examples
-    --------
-    >>> share(0.66), share(0.995)
-    ('66 %', '99.5 %')
-    """
-    return f"{100 * probability:.6g} %"
-
-
-def several(number: int, what: str) -> str:
-    """Return a number of things.
-
-    Examples
-    --------
-    >>> several(1, "count"), several(1200, "area")
-    ('1 count', '1,200 areas')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 # -- what was assumed -------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +176,25 @@ def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         "mechanisms": list(told["mechanisms"].items()),
         "population": population[told["population"]],
         "notes": [] if public else told["notes"][:MOST_NOTES],
-        "check": told.get("check"),
+        "check": _checked(told.get("check"), public=public),
+    }
+
+
+def _checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
+    """Say whether the release fits how it is said to have been published; an audit that was not asked does not know."""
+    if check is None or check["verdict"] not in ("fits", "departs", "contradicts"):
+        few = "" if check is None else " There are too few sums to test it on."
+        return {"said": f"{FIT['untested']}{few}", "alarm": False, "odd": [], "more": 0}
+    odd = [one for one in check["families"] if one["verdict"] != "fits"]
+    fitting = len(check["families"]) - len(odd)
+    untested = len(check.get("untested", ()))
+    families = several(len(check["families"]), "family", "families")
+    said = f"{FIT[check['verdict']]} {fitting:,} of {families} of sums and counts fit"
+    return {
+        "said": f"{said}{f', and {untested:,} could not be tested' if untested else ''}.",
+        "alarm": check["verdict"] != "fits",
+        "odd": [(one["family"], one["verdict"], "" if public else one["note"]) for one in odd[:MOST_ODD]],
+        "more": len(odd) - len(odd[:MOST_ODD]),
     }
 
 
@@ -223,9 +204,10 @@ def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
 def _blocks(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables with most claims, each with its bars, next to what chance predicts of its sums."""
     chance = told.get("chance_by_block", {})
+    nameless = "all columns" if len(chance) == 1 else "columns of no table"
     nothing = {"groups": 0, "proved": 0, "proved_expected": 0.0, "strong": 0, "strong_expected": 0.0}
     rows = [
-        {"name": name or "all columns", **numbers, "chance": chance.get(name, nothing)}
+        {"name": name or nameless, **numbers, "chance": chance.get(name, nothing)}
         for name, numbers in told["by_block"].items()
     ]
     silent = [name for name in chance if name not in told["by_block"]]
@@ -264,7 +246,8 @@ def _families(told: Mapping[str, Any]) -> dict[str, Any]:
         "proved": sum(one["proved"] for one in met),
         "expected": sum(one["proved_expected"] for one in met),
         "odd": [
-            f"{one['family']}: {one['proved']:,} found, {one['proved_expected']:,.1f} predicted" for one in odd[:MOST_FAMILIES]
+            f"{one['family']}: {one['proved']:,} found, {one['proved_expected']:,.1f} predicted"
+            for one in odd[:MOST_FAMILIES]
         ],
     }
 

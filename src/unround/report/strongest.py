@@ -30,6 +30,9 @@ MOST = {"proved": 8, "conditional": 4, "likely": 6}
 MOST_CELLS = 24
 """Cells of an argument that are listed by name."""
 
+MOST_NEIGHBOURS = 12
+"""The same around a likely count, which are no argument by themselves."""
+
 MOST_STEPS = 14
 """Sentences of an argument that are shown; the certificate has them all."""
 
@@ -86,7 +89,8 @@ class Strong:
 def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
     """Return the findings of a kind that matter most: small counts before large ones and zeros, then the surest.
 
-    Among likely ones those come first that the sums explain without the fitted prior. Of findings that rest on the same sums of the same area, one stands for all.
+    Among likely ones those come first that the sums explain without the fitted prior. Of findings that rest on the same
+    sums of an area one stands for all, and every area has its turn before one comes again.
     """
     rows = _chosen(folder, kind, MOST[kind])
     if kind == "likely":
@@ -97,7 +101,7 @@ def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
 def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]:
     import polars as pl
 
-    value = pl.col("value")
+    value, areas = pl.col("value"), folder.told["areas"]
     small = pl.when(value == 0).then(3).when(value <= 2).then(0).when(value <= 9).then(1).otherwise(2)
     if kind == "likely":  # between 1 and 9 how sure it is says more than how small it is
         small = pl.when(value == 0).then(2).when(value <= 9).then(0).otherwise(1)
@@ -106,9 +110,11 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
         .filter(pl.col("kind") == kind)
         .with_columns(small.alias("_small"))
         .sort("_small", pl.col("depth").is_null(), -pl.col("probability"), "depth", maintain_order=True)
-        .unique([*folder.told["areas"], "route"], keep="first", maintain_order=True)
+        .unique([*areas, "route"], keep="first", maintain_order=True)
+        .with_columns(pl.int_range(pl.len()).over(areas).alias("_turn"))
+        .sort("_turn", maintain_order=True)
         .head(number)
-        .drop("_small")
+        .drop("_small", "_turn")
     )
     return found.collect().to_dicts()
 
@@ -243,7 +249,7 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
             int(counts[c]) if counts[c] > ABSENT else None,
             model.mechanisms[c].name,
         )
-        for c in members[:MOST_CELLS]
+        for c in members[:MOST_NEIGHBOURS]
     )
     name, code = _place(folder, row)
     return Strong(
