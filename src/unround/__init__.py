@@ -26,7 +26,6 @@ from unround._version import __version__
 if TYPE_CHECKING:
     from unround.audit import AuditFolder as AuditFolder
     from unround.audit import Options as Options
-    from unround.audit import audit as audit_release  # noqa: F401 - public under this name
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from unround.read import read as read_release  # noqa: F401 - public under this name
     from unround.read.frames import from_frame as from_frame
     from unround.release import Release as Release
+    from unround.report.audited import audit_release as audit_release
     from unround.solution import Solution as Solution
     from unround.solution import solve as solve
     from unround.system import Cell as Cell
@@ -73,7 +73,7 @@ _HOME = {
     "from_frame": "read.frames:from_frame",
     "inspect_release": "inspection:inspect",
     "Options": "audit:Options",
-    "audit_release": "audit:audit",
+    "audit_release": "report.audited:audit_release",
     "AuditFolder": "audit:AuditFolder",
     "explain_cell": "explain:explain",
     "protection": "protect.table:protection",

@@ -159,8 +159,11 @@ def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, se
     """
     if not isinstance(folder, AuditFolder):
         folder = AuditFolder.open(Path(folder))
-    row = find_area(folder, area)
-    cell = find_cell(folder, characteristic, sex)
+    return explain_at(folder, find_area(folder, area), find_cell(folder, characteristic, sex))
+
+
+def explain_at(folder: AuditFolder, row: int, cell: int) -> Explanation:
+    """Explain one cell of an audit by the place of its area, and its own place among the cells."""
     model, counts = folder.model, folder.counts(row)[None, :]
     rules = Rules(folder.summary["threshold"], folder.summary["population"] == "exact")
     here = folder.areas[row]

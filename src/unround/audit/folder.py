@@ -29,10 +29,14 @@ FINDINGS_CSV = "findings.csv"
 CONTRADICTIONS = "contradictions.csv"
 ESTIMATES = "estimates.parquet"
 PROOFS = "proofs.jsonl"
+REPORT = "report.html"
+PUBLIC_REPORT = "report-public.html"
+"""The same for everybody's eyes: without any area, or any value that was inferred."""
+
 MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 
-OURS = (SUMMARY, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, MODEL)
+OURS = (SUMMARY, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL)
 VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 

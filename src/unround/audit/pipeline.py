@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Stage = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and out of how much."""
 
+Finish = Callable[[files.AuditFolder], None]
+"""Is given the folder when everything else is in it."""
+
 CELLS_AT_A_TIME = 1_000_000
 """Cells in a block: enough for arrays to pay, few enough to fit a hundred bytes each into memory."""
 
@@ -79,6 +82,7 @@ def audit(
     truth: Release | None = None,
     progress: Stage = lambda *_: None,
     command: str = "",
+    finish: Finish = lambda _: None,
 ) -> files.AuditFolder:
     """Work out every count of a release that can be worked out, and write what was found into a folder.
 
@@ -98,6 +102,8 @@ def audit(
         Is told how far the audit is.
     command : str
         What was typed, for the summary.
+    finish : function
+        Adds pages to the finished folder before anybody sees it; `unround.audit_release` has them written here.
 
     Raises
     ------
@@ -132,6 +138,7 @@ def audit(
         clock.lap("writing")
         told = _summary(release, structure, model, prior, options, results, clock, command)
         (work / files.SUMMARY).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        finish(files.AuditFolder.open(work))
         files.move_out(work, out)
         progress("Writing", 1, 1)
     return files.AuditFolder.open(out)
@@ -319,6 +326,7 @@ def _summary(
         "product": release.product,
         **results.tally.to_json(),
         "chance": results.chance.to_json(),
+        "chance_by_block": results.chance.by_block(),
         "structure": {
             "columns": len(release.columns),
             "audited": len(model.columns),

@@ -8,21 +8,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Inferred
 from unround.audit.claims import Proved
 from unround.audit.contradictions import Contradiction
 from unround.audit.model import Model
-from unround.release import ABSENT
+from unround.release import ABSENT, NOT_APPLICABLE
 
 SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
 """Classes of counts by what their disclosure would mean: nobody, one or two people, a few, many."""
+
+AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
+"""Classes of areas by the largest count that was published of them, which is their population in most releases."""
 
 CLAIMS = ("proved", "conditional", "likely")
 
 
 def _zero() -> dict[str, int]:
     return dict.fromkeys(CLAIMS, 0)
+
+
+def _no_areas() -> dict[str, dict[str, int]]:
+    return {name: {"areas": 0, "cells": 0, "cells_published": 0, **_zero()} for _, name in AREA_SIZES}
 
 
 @dataclass
@@ -38,6 +46,7 @@ class Tally:
     by_block: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
     by_route: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
     by_value: dict[str, dict[str, int]] = field(default_factory=lambda: {name: _zero() for _, name in SIZES})
+    by_area_size: dict[str, dict[str, int]] = field(default_factory=_no_areas)
     alone: int = 0
     zeros_proved: int = 0
     whole_totals: int = 0
@@ -76,6 +85,18 @@ class Tally:
             self.by_route[route_of(model, one)][KINDS[one.kind]] += 1
         self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
         self.whole_totals += _whole_totals(model, inferred)
+        self._area_sizes(inferred, there)
+
+    def _area_sizes(self, inferred: Inferred, there: NDArray[np.bool_]) -> None:
+        """Count areas, and what is claimed about them, by how large the areas are."""
+        shown = there.any(axis=1)
+        classes = np.searchsorted([start for start, _ in AREA_SIZES], inferred.counts.max(axis=1), side="right") - 1
+        exists = inferred.counts != NOT_APPLICABLE
+        per_area = {"areas": shown, "cells": exists.sum(axis=1), "cells_published": there.sum(axis=1)}
+        per_area |= {KINDS[kind]: (inferred.kinds == kind).sum(axis=1) for kind in (PROVED, CONDITIONAL, LIKELY)}
+        for k, (_, name) in enumerate(AREA_SIZES):
+            for what, number in per_area.items():
+                self.by_area_size[name][what] += int(number[shown & (classes == k)].sum())
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -90,6 +111,7 @@ class Tally:
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(self.contradictions),
             "by_block": dict(sorted(self.by_block.items(), key=lambda item: -sum(item[1].values()))),
+            "by_area_size": self.by_area_size,
             "by_route": dict(sorted(self.by_route.items(), key=lambda item: -sum(item[1].values()))),
             "what_would_hurt": {
                 "by_value": self.by_value,

@@ -13,6 +13,7 @@ from unround._version import __version__
 from unround.cli.census import paper, simulate
 from unround.cli.protect import protect
 from unround.cli.release import audit, explain, inspect
+from unround.cli.report import report
 from unround.cli.single import expect, solve
 from unround.errors import InternalError, UnroundError
 
@@ -45,7 +46,7 @@ def _root(
 
 
 # The order of --help: from one sum to a whole release.
-for command in (solve, inspect, audit, explain, expect, simulate, protect, paper):
+for command in (solve, inspect, audit, report, explain, expect, simulate, protect, paper):
     app.command()(command)
 
 

@@ -111,6 +111,7 @@ def audit(
 
     \b
     In the folder:
+      report.html                      the result as a page, offline; report-public.html: without any inferred value
       findings.parquet, findings.csv   one row a claim: proved, conditional or likely; its range, its route
       summary.json                     how much was found, where, against chance; what of it would hurt
       contradictions.csv               what cannot be, with the smallest clash
@@ -120,7 +121,7 @@ def audit(
     The exit code is 0 whenever the audit completes, whatever it finds.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.audit import Options
-    from unround.audit import audit as audit_release
+    from unround.report.audited import audit_release
 
     options = Options(threshold, prior, population, estimates)
     release = read_file(file, layout, toml, areas)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from unround.explain import Explanation, SumShown
+from unround.explain import Explanation
 from unround.report.terminal import COLOURS, items, percent
+from unround.report.words import arithmetic, growth
 
 BAR = 40
 """The longest bar of a histogram."""
@@ -22,9 +23,7 @@ def show_explanation(one: Explanation, console: Console) -> None:
     console.print(Text(_conclusion(one), style=COLOURS.get(one.kind, "")))
     if one.sums:
         console.print("\n[bold]The sums it stands in[/]")
-        items(
-            [(f"{shown.sum}{'' if shown.used else ' (not used here)'}", _arithmetic(shown)) for shown in one.sums], console
-        )
+        items([(f"{shown.sum}{'' if shown.used else ' (not used here)'}", arithmetic(shown)) for shown in one.sums], console)
     if one.argument:
         console.print("\n[bold]The argument[/]")
         items([(one.argument, "")], console)
@@ -50,18 +49,10 @@ def _title(one: Explanation) -> str:
 
 
 def _growth(one: Explanation, console: Console) -> None:
-    """Print how the probability of the likeliest count grows with every sum that is used."""
+    """Print how the probability of the likeliest count changes with every sum that is used."""
     console.print(f"\n[bold]How sure {one.value:,} becomes[/]")
-    steps = ["from its published value alone", "with the sums that it stands in", "with the sums next to these"]
-    last = len(one.growth) - 1
-    for k, probability in enumerate(one.growth):
-        said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
+    for said, probability in growth(one):
         console.print(f"  {percent(probability):>8}  {said}")
-    assert one.probability is not None
-    if one.alone is not None:
-        console.print("  and with the prior that was fitted to the release:", style="dim")
-        console.print(f"  {percent(one.alone):>8}  from its published value alone")
-        console.print(f"  {percent(one.probability):>8}  with all sums")
 
 
 def _conclusion(one: Explanation) -> str:
@@ -78,14 +69,6 @@ def _conclusion(one: Explanation) -> str:
         return f"It is {one.low:,}, as it stands; no sum is needed for that."
     claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
     return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
-
-
-def _arithmetic(shown: SumShown) -> str:
-    numbers = ["?" if number is None else f"{number:,}" for number in shown.parts]
-    listed = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
-    total = "?" if shown.total is None else f"{shown.total:,}"
-    off = "" if shown.residual is None else ", which adds up" if shown.residual == 0 else f", {shown.residual:+,} off"
-    return f"{total} against {listed}{off}"
 
 
 def _histogram(distribution: tuple[tuple[int, float], ...], console: Console) -> None:

@@ -178,6 +178,8 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
 
 def _where_to_look(folder: AuditFolder) -> list[tuple[str, str]]:
     what = {
+        "report.html": "the result as a page; open it in a browser",
+        "report-public.html": "the same without any area or inferred value, to share",
         "findings.csv": "every claim: its range, probability, route (findings.parquet: the same)",
         "contradictions.csv": "what cannot be, with the smallest clash",
         "proofs.jsonl": "a certificate for every proved count",

@@ -1,0 +1,570 @@
+"""report.html and report-public.html: what they show, what they must not, and that they need nothing but themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.conftest import Run
+from unround import audit_release
+from unround.audit import AuditFolder, Options, audit
+from unround.audit.summary import AREA_SIZES, CLAIMS
+from unround.errors import InputError, InternalError
+from unround.read import read
+from unround.read.frames import from_frame
+from unround.report import figures
+from unround.report.page import MOST_CLASHES, page, write_pages
+from unround.report.release import NOTICE
+from unround.report.strongest import MOST, letters, sentences, strongest
+from unround.report.words import verdict
+from unround.simulate import simulate
+
+BULK = "98-401-X2021006_English_CSV_data.csv"
+SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
+HOSTILE = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
+LARGEST = 3_000_000
+VOID = {"meta", "br", "img", "link", "hr", "input"}
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
+    """The audit of a simulated census of 300 areas, scored against the truth, with its pages."""
+    folder = tmp_path_factory.mktemp("census")
+    simulate(folder, areas=300, seed=11)
+    return audit_release(
+        read(folder / BULK), folder / "audit", truth=read(folder / "truth.parquet"), command="unround audit x"
+    )
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
+    return audit_release(read(SURVEY), tmp_path_factory.mktemp("survey") / "audit")
+
+
+def copied(folder: AuditFolder, to: Path, **changes: Any) -> AuditFolder:
+    """Return a copy of an audit with another summary."""
+    shutil.copytree(folder.path, to)
+    told = {**folder.summary, **changes}
+    (to / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    return AuditFolder.open(to)
+
+
+def texts(folder: AuditFolder) -> tuple[str, str]:
+    return tuple((folder.path / name).read_text(encoding="utf-8") for name in ("report.html", "report-public.html"))  # type: ignore[return-value]
+
+
+class Outline(HTMLParser):
+    """Reads a page: every element is closed in its turn; keeps text, elements and headings."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.headings: list[tuple[int, str]] = []
+        self.said: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append((int(tag[1]), ""))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()}"
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open:
+            return
+        self.said.append(data)
+        if self.open and re.fullmatch("h[1-6]", self.open[-1]):
+            level, before = self.headings[-1]
+            self.headings[-1] = (level, before + data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+    def all(self, tag: str) -> Iterator[dict[str, str]]:
+        return (attributes for name, attributes in self.elements if name == tag)
+
+
+# -- what is shown ----------------------------------------------------------------------------------------------------
+
+
+def test_the_sections_come_in_order(census: AuditFolder) -> None:
+    full, public = map(Outline, texts(census))
+    wanted = [
+        "Verdict",
+        "What was assumed, and whether the data agree",
+        "Claims by table, next to chance",
+        "Where the risk sits",
+        "The strongest findings, with their arithmetic",
+        "Contradictions",
+        "Against the truth",
+        "Method, and how to use this",
+    ]
+    assert [name for level, name in full.headings if level == 2] == wanted
+    assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "findings" not in name]
+    for outline in (full, public):
+        levels = [level for level, _ in outline.headings]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels)), levels
+
+
+def test_the_numbers_are_those_of_the_summary(census: AuditFolder) -> None:
+    told = census.summary
+    assert told["likely"] > 50
+    for outline in map(Outline, texts(census)):
+        for name in CLAIMS:
+            assert f"{told[name]:,} {name}" in outline.text
+        assert " ".join(verdict(told)) in outline.text
+        assert told["prior_in_words"] in outline.text
+        for size, numbers in told["by_area_size"].items():
+            if numbers["areas"]:
+                assert f"{size.replace('-', '–')} {numbers['areas']:,} " in outline.text
+        assert f"likely {told['truth']['checked']['likely']:,} {told['truth']['wrong']['likely']:,}" in outline.text
+        assert "unround 0" in outline.text
+
+
+def test_claims_by_size_of_area_add_up(census: AuditFolder, survey: AuditFolder) -> None:
+    for folder in (census, survey):
+        told, sizes = folder.summary, folder.summary["by_area_size"]
+        assert list(sizes) == [name for _, name in AREA_SIZES]
+        assert sum(row["areas"] for row in sizes.values()) == told["areas"] - told["areas_hidden"]
+        assert sum(row["cells_published"] for row in sizes.values()) == told["cells_published"]
+        for kind in CLAIMS:
+            assert sum(row[kind] for row in sizes.values()) == told[kind]
+    small = pl.read_parquet(survey.path / "model" / "published.parquet")["counts"].to_numpy().max(axis=1)
+    assert survey.summary["by_area_size"]["100-499"]["areas"] == ((small >= 100) & (small < 500)).sum() > 0
+
+
+def test_chance_by_table_adds_up_to_chance(census: AuditFolder) -> None:
+    told = census.summary
+    for what in ("groups", "proved", "proved_expected", "strong", "strong_expected"):
+        by_kind = sum(one[what] for one in told["chance"])
+        assert sum(one[what] for one in told["chance_by_block"].values()) == pytest.approx(by_kind)
+    assert set(told["by_block"]) <= set(told["chance_by_block"])
+
+
+def test_the_strongest_findings_come_with_their_arithmetic(survey: AuditFolder) -> None:
+    text = Outline(texts(survey)[0]).text
+    proved = strongest(survey, "proved")
+    groups = pl.read_parquet(survey.path / "findings.parquet").filter(kind="proved").select("district", "route").unique()
+    assert len(proved) == min(MOST["proved"], groups.height) > 3
+    for one in proved:
+        assert one.cells[0].letter == "A"
+        assert one.steps[-1] == f"So A = {one.finding['value']}."
+        assert one.sums
+        for step in one.steps:
+            assert step in text
+    values = [one.finding["value"] for one in proved]
+    assert values == sorted(values, key=lambda value: (value == 0, value > 2, value > 9))
+    likely = strongest(survey, "likely")
+    assert len(likely) == MOST["likely"]
+    for one in likely:
+        assert dict(one.distribution)[one.finding["value"]] == pytest.approx(one.finding["probability"], abs=1e-6)
+        assert one.growth[-1][1] == pytest.approx(one.finding["probability"], abs=1e-6)
+    assert "How sure" in text
+
+
+def test_one_finding_stands_for_those_from_the_same_sums(survey: AuditFolder) -> None:
+    shown = [(one.code, one.finding["route"]) for one in strongest(survey, "proved")]
+    assert len(set(shown)) == len(shown)
+
+
+def test_a_finding_without_its_certificate_is_not_shown_as_proved(survey: AuditFolder, tmp_path: Path) -> None:
+    folder = copied(survey, tmp_path / "audit")
+    (folder.path / "proofs.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(InternalError, match="no certificate"):
+        page(folder)
+
+
+def test_contradictions_are_listed_up_to_a_number_and_then_counted(survey: AuditFolder, tmp_path: Path) -> None:
+    many = MOST_CLASHES + 15
+    folder = copied(survey, tmp_path / "audit", contradictions=many, contradictions_by_kind={"sum": many})
+    lines = [f"D{k:02},sum,a = b + c,a; b; c,clash number {k}." for k in range(many)]
+    (folder.path / "contradictions.csv").write_text("\n".join(["district,kind,sums,cells,clash", *lines]), encoding="utf-8")
+    text = Outline(page(folder)).text
+    assert f"clash number {MOST_CLASHES - 1}." in text
+    assert f"clash number {MOST_CLASHES}." not in text
+    assert f"{many} sums that cannot hold" in text
+    assert "15 more are in contradictions.csv" in text
+    public = Outline(page(folder, public=True)).text
+    assert "clash number" not in public
+    assert f"{many} sums that cannot hold" in public
+
+
+def test_canadian_releases_carry_their_notice(survey: AuditFolder, tmp_path: Path) -> None:
+    product = "Statistics Canada, 2021 Census of Population, Census Profile"
+    folder = copied(survey, tmp_path / "audit", product=product)
+    for public in (False, True):
+        assert NOTICE.format(product=product) in Outline(page(folder, public=public)).text
+    assert "they are not official counts" in Outline(texts(survey)[1]).text
+
+
+def test_nothing_found_is_not_called_safe(survey: AuditFolder, tmp_path: Path) -> None:
+    none = {"proved": 0, "conditional": 0, "likely": 0}
+    folder = copied(
+        survey,
+        tmp_path / "audit",
+        **none,
+        by_block={},
+        by_route={},
+        by_area_size={name: {**row, **none} for name, row in survey.summary["by_area_size"].items()},
+        what_would_hurt={"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none), "zeros_proved": 0}
+        | {"parts_proved_to_be_their_total": 0},
+    )
+    text = Outline(page(folder)).text
+    assert "nothing is proved, and nothing is likely (66 % or more)" in text
+    assert "does not say what other knowledge would reveal" in text
+    assert "safe" not in text.replace("does not make it safe", "")
+
+
+def test_a_failed_assumption_is_an_alarm(census: AuditFolder, tmp_path: Path) -> None:
+    wrong = {"region": "R-SECRET", "cell": "8", "value": 3, "true": 4}
+    score = census.summary["truth"] | {"assumption_failed": "a documented fact does not hold", "proved_wrong": [wrong]}
+    folder = copied(census, tmp_path / "audit", truth=score)
+    assert "An assumption failed: a documented fact does not hold" in Outline(page(folder)).text
+    assert "R-SECRET" in page(folder)
+    assert "An assumption failed" in page(folder, public=True)
+    assert "R-SECRET" not in page(folder, public=True)
+
+
+def test_an_audit_that_was_not_checked_says_so(survey: AuditFolder, tmp_path: Path) -> None:
+    folder = copied(survey, tmp_path / "audit", check=None)
+    assert "Not checked: the sums were verified one by one, but" in Outline(page(folder)).text
+
+
+@pytest.mark.parametrize(
+    ("worst", "said", "alarm"),
+    [
+        ("fits", "Yes: the residuals of the sums spread as these mechanisms say. 2 of 2 families of sums", False),
+        ("departs", "Not quite:", True),
+        ("contradicts", "No: some published counts cannot come from these mechanisms", True),
+        ("untested", "Not checked:", False),
+    ],
+)
+def test_the_check_is_shown(survey: AuditFolder, tmp_path: Path, worst: str, said: str, alarm: bool) -> None:
+    families = [
+        {"family": f"family {k}", "verdict": verdict, "note": f"as in D0{k}"} for k, verdict in enumerate(["fits", worst])
+    ]
+    check = {"verdict": worst, "families": families if worst != "untested" else [], "untested": [{"family": "x"}]}
+    folder = copied(survey, tmp_path / "audit", check=check)
+    full, public = page(folder), page(folder, public=True)
+    assert said in Outline(full).text
+    assert said in Outline(public).text
+    assert ('<dd class="alarm">' in full) == alarm == ("family 1: " in full)
+    assert ("as in D01" in full) == alarm
+    assert "as in D0" not in public
+
+
+@pytest.mark.parametrize(
+    ("proved", "conditional", "likely", "small", "zero", "said"),
+    [
+        (
+            1,
+            0,
+            0,
+            1,
+            0,
+            "prove 1 count exactly and make 0 likely (66 % or more), in 40 areas and 880 published counts. It is a",
+        ),
+        (0, 4, 7, 0, 1, "prove no count outright, 4 on a condition, and make 7 likely"),
+        (0, 4, 7, 0, 1, "None of these 11 are counts of one or two, and 1 is a zero."),
+        (2, 3, 7, 1, 0, "prove 2 counts exactly, 3 more on a condition, and make 7 likely"),
+        (2, 3, 7, 1, 0, "1 of these 12 is a count of one or two, and none is a zero."),
+    ],
+)
+def test_the_verdict_in_two_sentences(proved: int, conditional: int, likely: int, small: int, zero: int, said: str) -> None:
+    by_value = {"1-2": {"likely": small}, "0": {"likely": zero}}
+    told = {
+        "areas": 40,
+        "cells_published": 880,
+        "threshold": 0.66,
+        "proved": proved,
+        "conditional": conditional,
+        "likely": likely,
+        "what_would_hurt": {"by_value": by_value},
+    }
+    assert said in " ".join(verdict(told))
+    assert all(sentence.endswith(".") for sentence in verdict(told))
+
+
+# -- what the public page must not show -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["census", "survey"])
+def test_the_public_page_names_no_area(which: str, request: pytest.FixtureRequest) -> None:
+    folder: AuditFolder = request.getfixturevalue(which)
+    full, public = texts(folder)
+    axis = folder.told["areas"][0]
+    codes = set(pl.read_parquet(folder.path / "findings.parquet")[axis])
+    assert any(code in full for code in codes)
+    names = codes.union(folder.areas.get_column("region_name", default=pl.Series(dtype=pl.String)))
+    assert not [name for name in names if name and re.search(rf"\b{re.escape(name)}\b", public)]
+    assert not re.search(r"\bSo A = |most likely|must be\b|class=\"card", public)
+
+
+def test_the_public_page_does_not_depend_on_any_single_finding(census: AuditFolder, tmp_path: Path) -> None:
+    """It is the same to the last sign when all findings, proofs, areas and contradictions are others, or gone."""
+    folder = copied(census, tmp_path / "audit")
+    before = page(folder, public=True)
+    assert before == texts(census)[1]
+    for name in ("findings.parquet", "findings.csv", "proofs.jsonl", "contradictions.csv"):
+        (folder.path / name).unlink()
+    (folder.path / "model" / "areas.parquet").unlink()
+    (folder.path / "model" / "published.parquet").unlink()
+    assert page(folder, public=True) == before
+
+
+def test_the_public_page_leaves_out_notes_and_the_command(survey: AuditFolder, tmp_path: Path) -> None:
+    changes = {
+        "notes": ["D07 is not the same in all rows"],
+        "command": "unround audit /home/me/x.csv",
+        "source": "/home/me/x.csv",
+    }
+    folder = copied(survey, tmp_path / "audit", **changes)
+    full, public = page(folder), page(folder, public=True)
+    for said in ("D07 is not the same", "/home/me"):
+        assert said in full
+        assert said not in public
+    assert "x.csv" in public
+
+
+def test_of_few_areas_the_public_page_does_not_tell_the_counts(survey: AuditFolder, tmp_path: Path) -> None:
+    folder = copied(survey, tmp_path / "audit", areas=3)
+    assert "Inferred count" in page(folder)
+    public = Outline(page(folder, public=True)).text
+    assert "Inferred count" not in public
+    assert "With so few areas" in public
+
+
+# -- hostile names, large releases ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
+    """An audit of a table whose areas, characteristics and tables are called like scripts, and some of them very long."""
+    cells = [(f"{HOSTILE}{k}" if k < 3 else f"{k}{'=very long' * 20_000}") for k in range(8)]
+    rows = []
+    for k, area in enumerate(cells):
+        men, women = 3 * (k + 1), 3 * (k + 2)
+        rows += [(area, HOSTILE, "total", men + women + (6 if k % 2 else 0)), (area, HOSTILE, "men", men)]
+        rows += [(area, HOSTILE, "women", women)]
+    frame = pl.DataFrame(rows, schema=["region", "thing", "sex", "n"], orient="row")
+    sums = [{"total": "total", "parts": ["men", "women"]}]
+    release = from_frame(
+        frame,
+        value="n",
+        axes={"region": {}, "thing": {}, "sex": {"sums": sums}},
+        default="rounding:3",
+        product=HOSTILE,
+    )
+    return audit_release(release, tmp_path_factory.mktemp("hostile") / "audit", command=HOSTILE)
+
+
+def test_names_from_files_are_text(hostile: AuditFolder) -> None:
+    assert hostile.summary["proved"] >= 3
+    for text in texts(hostile):
+        outline = Outline(text)
+        assert HOSTILE in outline.text
+        tags = {name for name, _ in outline.elements}
+        assert not tags & {"img", "script", "iframe", "object", "link"}
+        assert not [name for _, attributes in outline.elements for name in attributes if name.startswith("on")]
+        assert "<script" not in text
+        assert "<img" not in text
+
+
+def test_a_page_stays_small_whatever_the_names(hostile: AuditFolder, census: AuditFolder, survey: AuditFolder) -> None:
+    for folder in (hostile, census, survey):
+        for text in texts(folder):
+            assert 20_000 < len(text.encode()) < LARGEST
+    assert max(len(text) for text in texts(hostile)) < 300_000
+
+
+def test_a_page_stays_small_whatever_the_summary(survey: AuditFolder, tmp_path: Path) -> None:
+    claims = {"proved": 5, "conditional": 1, "likely": 9}
+    folder = copied(
+        survey,
+        tmp_path / "audit",
+        by_block={f"table {k} {'x' * 5000}": claims for k in range(3000)},
+        by_route={f"route {k}": claims for k in range(3000)},
+        chance=[{**survey.summary["chance"][0], "parts": k + 2, "groups": k + 1} for k in range(3000)],
+        notes=["y" * 100_000] * 500,
+        mechanisms={f"rounding:{k}": "z" * 3000 for k in range(500)},
+    )
+    text = page(folder)
+    assert len(text) < 300_000
+    assert "2,976 more tables" in Outline(text).text
+
+
+# -- the page as a document -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["census", "survey", "hostile"])
+def test_a_page_needs_nothing_but_itself(which: str, request: pytest.FixtureRequest) -> None:
+    for text in texts(request.getfixturevalue(which)):
+        outline = Outline(text)
+        for tag, attributes in outline.elements:
+            assert tag not in ("script", "link", "iframe", "img", "object", "embed", "form", "base")
+            for name in ("src", "href", "xlink:href", "srcset", "data", "action", "poster"):
+                assert attributes.get(name, "#").startswith("#"), (tag, attributes)
+        assert not re.search(r"@import|url\(", text)
+        addresses = set(re.findall(r"https?://[^\"' ]+", text))
+        assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+        (policy,) = [one["content"] for one in outline.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+
+
+@pytest.mark.parametrize("which", ["census", "survey"])
+def test_a_page_can_be_read_without_seeing_it(which: str, request: pytest.FixtureRequest) -> None:
+    for text in texts(request.getfixturevalue(which)):
+        outline = Outline(text)
+        assert text.startswith("<!DOCTYPE html>")
+        assert [one["lang"] for one in outline.all("html")] == ["en"]
+        for landmark in ("header", "nav", "main", "footer", "title"):
+            assert len(list(outline.all(landmark))) == 1, landmark
+        ids = [attributes["id"] for _, attributes in outline.elements if "id" in attributes]
+        assert len(set(ids)) == len(ids)
+        for link in outline.all("a"):
+            assert link["href"][1:] in ids
+        for section in outline.all("section"):
+            assert section["aria-labelledby"] in ids
+        assert all(one.get("scope") in ("col", "row", "colgroup") for one in outline.all("th"))
+        charts = [attributes for _, attributes in outline.elements if attributes.get("role") == "img"]
+        assert len(charts) == len(list(outline.all("svg"))) >= 3
+        assert all(len(one["aria-label"]) > 30 for one in charts)
+        assert all(one["aria-hidden"] == "true" for one in outline.all("svg"))
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_colours_stand_out(scheme: int) -> None:
+    css = (Path(figures.__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
+    for ground in ("page", "card", "warn-page"):
+        behind = luminance(re.findall(rf"--{ground}:(#\w+)", css)[scheme].replace("#fff", "#ffffff")[:7])
+        needed = {"ink": 4.5, "muted": 4.5} if ground != "warn-page" else {"ink": 4.5}
+        needed |= dict.fromkeys(CLAIMS, 3.0) if ground == "page" else {}
+        for name, least in needed.items():
+            bright, dark = sorted((luminance(figures.PALETTE[name][scheme]), behind), reverse=True)
+            assert (bright + 0.05) / (dark + 0.05) >= least, (ground, name)
+
+
+def test_charts_follow_the_readers_scheme(survey: AuditFolder) -> None:
+    text = texts(survey)[0]
+    css = figures.theme_css()
+    assert css in text
+    assert "prefers-color-scheme:dark" in css
+    themed = {colours[0] for colours in figures.PALETTE.values()}
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        used = set(re.findall(r"(?:fill|stroke)=\"(#\w+)\"", svg))
+        assert used
+        assert used <= themed, used - themed
+
+
+# -- the charts -------------------------------------------------------------------------------------------------------
+
+
+def test_charts_are_valid_specifications() -> None:
+    rows = {"0": {"proved": 1, "conditional": 0, "likely": 5}, "1–2": {"proved": 0, "conditional": 0, "likely": 0}}
+    charts = [
+        figures.claims_by_class(rows, "claims"),
+        figures.claims_by_class(dict.fromkeys(rows, dict.fromkeys(CLAIMS, 0.0)), "claims", 1),
+        figures.against_chance([{"label": "2 parts", "found": 3, "low": 0, "high": 5}]),
+        figures.calibration([{"stated": 0.7, "right": 0.5, "low": 0.3, "high": 0.8}]),
+        figures.distribution([(3, 0.75), (4, 0.25)]),
+        figures.distribution([(value, 0.02) for value in range(50)], "proved"),
+    ]
+    for chart in charts:
+        assert chart.to_dict() == figures.specification(chart)
+        drawn = figures.svg(chart)
+        assert drawn.startswith("<svg ")
+        assert float(re.search(r'viewBox="0 0 ([\d.]+)', drawn)[1]) <= 400  # type: ignore[index]
+
+
+def test_letters_and_sentences() -> None:
+    assert letters(3) == ["A", "B", "C"]
+    assert len(set(letters(800))) == 800
+    text = "B = 832 (exact), so C ≤ 832. So A = 421."
+    assert " ".join(sentences(text)) == text
+
+
+# -- the command, and the folder --------------------------------------------------------------------------------------
+
+
+def test_report_writes_both_again(run: Run, survey: AuditFolder, tmp_path: Path) -> None:
+    folder = copied(survey, tmp_path / "audit")
+    for name in ("report.html", "report-public.html"):
+        (folder.path / name).unlink()
+    ran = run("report", str(folder.path))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [str(folder.path / "report.html"), str(folder.path / "report-public.html")]
+    assert texts(folder)[1] == texts(survey)[1]
+    assert run("report", str(tmp_path)).code == 2
+    assert "no folder" in run("report", str(tmp_path / "nowhere")).err
+
+
+def test_pages_that_cannot_be_written_are_an_error(survey: AuditFolder, tmp_path: Path) -> None:
+    folder = copied(survey, tmp_path / "audit")
+    (folder.path / "report.html").unlink()
+    (folder.path / "report.html").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        write_pages(folder)
+
+
+def test_an_older_page_does_not_survive_an_audit_without_one(survey: AuditFolder, tmp_path: Path) -> None:
+    folder = copied(survey, tmp_path / "audit")
+    audit(read(SURVEY), folder.path, Options(threshold=0.9))
+    assert not (folder.path / "report.html").exists()
+    assert not (folder.path / "report-public.html").exists()
+
+
+def test_audit_says_where_the_page_is(run: Run, tmp_path: Path) -> None:
+    ran = run("audit", str(SURVEY), "-o", str(tmp_path / "audit"))
+    assert "report.html" in ran.out
+    assert (tmp_path / "audit" / "report.html").exists()
+
+
+# -- in a browser -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (320, False), (800, True)])
+def test_a_browser_shows_it(hostile: AuditFolder, tmp_path: Path, width: int, dark: bool) -> None:
+    """Chromium lays the page out without fetching, running or complaining about anything."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no chromium here")
+    picture = tmp_path / "page.png"
+    scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
+    command = [browser, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += [*scheme, "--enable-logging=stderr", f"--window-size={width},900", f"--screenshot={picture}"]
+    shown = subprocess.run(
+        [*command, (hostile.path / "report.html").as_uri()], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert picture.stat().st_size > 5_000
+    assert "CONSOLE" not in shown.stderr
