@@ -154,7 +154,7 @@ def mean_shares(totals: FloatArray, parts: FloatArray) -> FloatArray:
     Every part gets half a person more than it has: none is impossible.
     """
     typical = max(float(np.median(totals)), 1.0) if totals.size else 1.0
-    weights = 1 / (1 + totals / typical)
+    weights = 1 / (1 + np.maximum(totals, 0.0) / typical)  # noise can make totals negative
     sums = (weights[:, np.newaxis] * np.maximum(parts, 0.0)).sum(axis=0) + 0.5
     return np.asarray(sums / sums.sum())
 
