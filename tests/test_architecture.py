@@ -31,6 +31,7 @@ ORDER = [
     "inspection",
     "explain",
     "simulate",
+    "protect",
     "paper",
     "report",
     "cli",
