@@ -15,8 +15,9 @@ from unround.batch.types import Posterior
 from unround.batch.windows import WindowTable
 from unround.compare.narrow import CUT, Narrower
 from unround.errors import InternalError
+from unround.mechanisms import Mechanism
 from unround.prior import Prior
-from unround.release import Counts
+from unround.release import ABSENT, Counts
 
 THRESHOLD = 0.66
 """From which probability on a count is likely, as in an audit."""
@@ -55,6 +56,8 @@ class Attacker:
         What true counts are like.
     threshold : float
         From which probability on a count is likely.
+    alone : tuple of Mechanism, optional
+        How each column was published, looked at by itself, where that differs from the model's.
 
     Notes
     -----
@@ -63,11 +66,14 @@ class Attacker:
     posteriors are exact.
     """
 
-    def __init__(self, model: Model, prior: Prior, threshold: float = THRESHOLD) -> None:
+    def __init__(
+        self, model: Model, prior: Prior, threshold: float = THRESHOLD, alone: tuple[Mechanism, ...] | None = None
+    ) -> None:
         self.model = model
         self.prior = prior
         self.threshold = threshold
         self._windows = WindowTable(model.mechanisms)
+        self._windows_alone = self._windows if alone is None else WindowTable(alone)
         self._no_sums = compile_layout(len(model.columns), (), frozenset())
         self._narrower: Narrower | None = None
 
@@ -90,12 +96,14 @@ class Attacker:
         if misfit.any() or not documented.feasible.all():
             raise InternalError("what was published contradicts the mechanism by which it was published.")
         table = self.prior.table
-        if windows.certain.all():
-            posterior = posteriors(model.layout, windows, documented, table, None, true)
+        if windows.certain.all() or (counts <= ABSENT).any():
+            reach = documented if windows.certain.all() else tighten(model.layout, windows)
+            posterior = posteriors(model.layout, windows, reach, table, None, true)
         else:
             self._narrower = self._narrower or self._finest(counts[:PILOT], true[:PILOT])
             posterior = self._narrower.posteriors(counts, table, true)
-        own = posteriors(self._no_sums, windows, tighten(self._no_sums, windows), self.prior.own, None, true)
+        by_itself, _ = self._windows_alone.of(counts)
+        own = posteriors(self._no_sums, by_itself, tighten(self._no_sums, by_itself), self.prior.own, None, true)
         assert posterior.asked is not None
         assert own.asked is not None
         given = model.exact[None, :]

@@ -14,9 +14,10 @@ from unround.audit.pipeline import survey
 from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
+from unround.mechanisms.base import BoolArray
 from unround.prior.table import structure_of
 from unround.release import ABSENT, Column, Counts, Release
-from unround.simulate import MISSING, SEXES, schema, true_counts
+from unround.simulate import SEXES, schema, true_counts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +69,7 @@ class Material:
         """Totals, with the men and women that they split into."""
         return structure_of(self.model(self.mechanisms(Rounding())).layout).pairs
 
-    def judged(self) -> tuple[np.ndarray, np.ndarray]:
+    def judged(self) -> tuple[BoolArray, BoolArray]:
         """Return which columns count for errors, and which for inferences.
 
         What is exact today is neither. What is shown exactly under another name can be off, but hides nothing.
@@ -103,7 +104,7 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         columns=columns,
         equations=equations,
         exact=frozenset(c for c, column in enumerate(columns) if isinstance(column.mechanism, Exact)),
-        levels=levels_of(frame["code"].to_list(), frame["parent"].to_list()),
+        levels=levels_of(frame["region"].to_list(), frame["parent"].to_list()),
         notes=notes,
     )
 
@@ -152,7 +153,7 @@ def from_release(truth: Release) -> Material:
             f"no area of {truth.source} has all of the {len(model.columns):,} counts that stand in sums: a comparison needs "
             "the true table, with nothing left out."
         )
-    true, areas = true[whole], areas.filter(whole)
+    true, areas = true[whole], areas[np.flatnonzero(whole)]
     for total, parts in model.equations:
         if (true[:, total] != true[:, list(parts)].sum(axis=1)).any():
             raise InputError(
@@ -160,19 +161,18 @@ def from_release(truth: Release) -> Material:
                 f"{', '.join(model.columns[part].key for part in parts)} everywhere."
             )
     left = int((~whole).sum())
-    said = isinstance_exact(model.columns)
     return Material(
         source=truth.source,
         true=np.ascontiguousarray(true),
         columns=model.columns,
         equations=model.equations,
-        exact=said,
+        exact=said_to_be_exact(model.columns),
         levels=_levels(areas, truth.areas),
         notes=(f"{left:,} areas without all of their counts are left out.",) if left else (),
     )
 
 
-def isinstance_exact(columns: tuple[Column, ...]) -> frozenset[int]:
+def said_to_be_exact(columns: tuple[Column, ...]) -> frozenset[int]:
     """Return the columns that the layout says are published as they are: populations and dwellings."""
     from unround.read.exact import published_exactly
 
@@ -205,6 +205,3 @@ def levels_of(codes: list[str], parents: list[str | None]) -> int:
             depth, at = depth + 1, above[at]
         most = max(most, depth)
     return most
-
-
-__all__ = ["MISSING", "Material", "from_release", "levels_of", "simulated"]

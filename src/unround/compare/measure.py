@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.compare.attack import Inference
 from unround.compare.material import Material
-from unround.compare.practice import Practice
 from unround.mechanisms import HIDDEN
 from unround.mechanisms.base import IntArray
 
@@ -20,6 +17,9 @@ FARTHEST = 20
 
 SMALL = (1, 2)
 """Counts of so few people are what rounding is there to hide."""
+
+LARGE = 10
+"""Above this it matters no longer how near 0 a count is; the paper looks at such counts only."""
 
 WITHIN = 4
 """How near the paper wants published counts to be."""
@@ -55,9 +55,7 @@ class Measures:
         return {str(d): float(p) for d, p in zip(range(-FARTHEST, FARTHEST + 1), shares, strict=True) if p > 0}
 
 
-def measure(
-    material: Material, practice: Practice, published: IntArray, inferred: Inference
-) -> tuple[dict[str, float], NDArray[np.float64]]:
+def measure(material: Material, published: IntArray, inferred: Inference) -> tuple[dict[str, float], NDArray[np.float64]]:
     """Judge one release by the truth; return the numbers, and how often each signed distance occurred."""
     errors, risks = material.judged()
     true = material.true.astype(np.int64)
@@ -66,6 +64,7 @@ def measure(
     off = off[there]
     told = {
         **_errors(off),
+        **_large(off, true[:, errors][there]),
         "hidden": 1 - float(there.mean()),
         "negative": float((shown[:, errors][there] < 0).mean()),
         **_clamped(shown, true, errors, there),
@@ -87,6 +86,12 @@ def _errors(off: IntArray) -> dict[str, float]:
         "within_4": float((away <= WITHIN).mean()),
         "bias": float(off.mean()),
     }
+
+
+def _large(off: IntArray, true: IntArray) -> dict[str, float]:
+    """Return the same of counts that are not small: where 0 stays 0, many zeros make the mean error smaller."""
+    told = _errors(off[true > LARGE])
+    return {f"mean_error_over_{LARGE}": told["mean_error"], f"rmse_over_{LARGE}": told["rmse"]}
 
 
 def _clamped(shown: IntArray, true: IntArray, errors: NDArray[np.bool_], there: NDArray[np.bool_]) -> dict[str, float]:
@@ -155,8 +160,3 @@ def _risks(inferred: Inference, true: IntArray, risks: NDArray[np.bool_]) -> dic
         "small": float((small & risks).sum()),
         "not_exact": float((posterior.cut > 0).sum()),
     }
-
-
-def rows_of(told: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Go through the mechanisms of a comparison as plain data."""
-    yield from told["mechanisms"]

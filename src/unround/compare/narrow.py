@@ -88,14 +88,14 @@ def in_steps(model: Model) -> Steps:
 def _spread(mechanisms: tuple[Mechanism, ...]) -> FloatArray:
     """Return how likely the true sum of some cells lies so far from the sum of what was published of them.
 
-    The middle entry stands for 0. Only how far counts lie apart matters, as it does for noise and for rounding of large ones.
+    The middle entry stands for 0. Only how far counts lie apart matters, as it does for noise and for large rounded counts.
     """
     away = np.arange(-_REACH, _REACH + 1)
     found = (away == 0).astype(np.float64)
     for mechanism in mechanisms:
         one = mechanism.likelihood(1_000_000, 1_000_000 + away)
         found = np.convolve(found, one / one.sum(), mode="same")
-    return np.maximum(found, 0.0)
+    return np.asarray(np.maximum(found, 0.0))
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ import numpy as np
 
 from unround.compare.material import Material
 from unround.errors import InputError
-from unround.mechanisms import Exact, Mechanism, Rounding, Unpublished
+from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding, Unpublished, Within
 from unround.mechanisms.base import IntArray
 from unround.protect.table import Protection, protection, publish_counts
 
@@ -37,7 +37,11 @@ class Practice:
     how : Mechanism
         What protects the counts that are not exact.
     mechanisms : tuple of Mechanism
-        What somebody who infers takes every column to have been published by.
+        How every column is published, looked at by itself.
+    assumed : tuple of Mechanism
+        What somebody who infers from all columns together takes them to be published by. The same, but for controlled
+        rounding: a total that always is the sum of its parts says nothing more once these are known, except by how
+        much it can be off.
     publish : function
         Draws published counts for true ones; `HIDDEN` where nothing is published.
     """
@@ -46,6 +50,7 @@ class Practice:
     sentence: str
     how: Mechanism
     mechanisms: tuple[Mechanism, ...]
+    assumed: tuple[Mechanism, ...]
     publish: Callable[[IntArray, np.random.Generator], IntArray]
 
 
@@ -60,7 +65,11 @@ def _plain(name: str, chosen: Protection, material: Material, exact: frozenset[i
         return publish_counts(true, chosen, material.equations, rng, exact=exact)
 
     mechanisms = tuple(Exact() if c in exact else chosen.mechanism for c in range(len(material.columns)))
-    return Practice(name, said or chosen.sentence, chosen.mechanism, mechanisms, publish)
+    assumed = mechanisms
+    if chosen.base is not None:
+        heads = {total for total, parts in material.equations if len(parts) > 1} - exact
+        assumed = tuple(Within(chosen.base - 1) if c in heads else how for c, how in enumerate(mechanisms))
+    return Practice(name, said or chosen.sentence, chosen.mechanism, mechanisms, assumed, publish)
 
 
 def what_if(change: str, material: Material) -> Practice:
@@ -70,8 +79,10 @@ def what_if(change: str, material: Material) -> Practice:
     ----------
     change : str
         `drop-invariants`: populations are rounded as well. `same-seed`: a total, its men and its women are rounded by the
-        same random number. `base=N`: another base. `no-totals`: only the smallest groups are published, so that people add
-        up totals themselves. `controlled`: published counts add up. Or any mechanism, such as `laplace:1.45`.
+        same random number. `base=N`: another base. `no-totals`: men and women are published without their total, so that
+        people add it up themselves. `controlled`: published counts add up. Or any mechanism, such as `laplace:1.45`.
+    material : Material
+        What is published.
 
     Raises
     ------
@@ -121,25 +132,24 @@ def _same_seed(material: Material) -> Practice:
         found[:, exact] = true[:, exact]
         return found
 
-    said = "As today, but a total, its men and its women are rounded by the same random number. Probabilities do not know it."
-    return Practice("same-seed", said, Rounding(base), material.mechanisms(Rounding(base)), publish)
+    said = (
+        "As today, but a total, its men and its women are rounded by the same random number. Probabilities do not know it."
+    )
+    mechanisms = material.mechanisms(Rounding(base))
+    return Practice("same-seed", said, Rounding(base), mechanisms, mechanisms, publish)
 
 
 def _no_totals(material: Material, today: Protection) -> Practice:
-    """Publish only what is no sum of something else, and what is exact."""
-    totals = {total for total, parts in material.equations if len(parts) > 1} - material.exact
-    totals |= {total for total, parts in material.equations if len(parts) == 1 and parts[0] in material.exact}
-    hidden = sorted(totals)
-    mechanisms = list(material.mechanisms(today.mechanism))
-    for cell in hidden:
-        mechanisms[cell] = Unpublished()
+    """Publish men and women, but not both together."""
+    hidden = sorted({total for total, *_ in material.pairs} - material.exact)
+    if not hidden:
+        raise InputError("no-totals leaves out totals of men and women (or the like), and this table has none.")
+    mechanisms = tuple(Unpublished() if c in hidden else how for c, how in enumerate(material.mechanisms(today.mechanism)))
 
     def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
         found = publish_counts(true, today, material.equations, rng, exact=material.exact)
-        found[:, hidden] = np.iinfo(np.int64).min
+        found[:, hidden] = HIDDEN
         return found
 
-    said = (
-        "As today, but only the smallest groups and the populations are published. Errors of totals are those of adding up."
-    )
-    return Practice("no-totals", said, today.mechanism, tuple(mechanisms), publish)
+    said = "As today, but where men and women are published, their total is not: people add it up, and it is as far off."
+    return Practice("no-totals", said, today.mechanism, mechanisms, mechanisms, publish)

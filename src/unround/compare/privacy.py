@@ -51,7 +51,7 @@ def cells_of_a_person(material: Material, mechanisms: tuple[Mechanism, ...]) -> 
     split = {total: parts for total, *parts in found.pairs}
     below: dict[int, list[tuple[int, ...]]] = {}
     inner = {part for parts in split.values() for part in parts}
-    parts_of_something = set()
+    parts_of_something: set[int] = set()
     for one in found.sums:
         below.setdefault(one.total, []).append(one.parts)
         parts_of_something.update(one.parts)

@@ -11,12 +11,13 @@ import numpy as np
 from unround.compare.attack import THRESHOLD, Attacker
 from unround.compare.distances import distances
 from unround.compare.material import Material
-from unround.compare.measure import Measures, measure
+from unround.compare.measure import Measures, added_up, measure
 from unround.compare.practice import Practice
 from unround.compare.privacy import Cost, cost
 from unround.errors import InputError
-from unround.mechanisms import HIDDEN
-from unround.prior import PriorFit
+from unround.mechanisms import HIDDEN, Unpublished
+from unround.mechanisms.base import IntArray
+from unround.prior import Prior, PriorFit
 from unround.release import SUPPRESSED, Counts
 
 Progress = Callable[[str, int, int], None]
@@ -119,7 +120,7 @@ def compare(
     done, compared = 0, []
     for one in practices:
         # 1. What all releases of this practice share.
-        model = material.model(one.mechanisms)
+        model = material.model(one.assumed)
         measures = Measures()
         attacker: Attacker | None = None
         for number in range(seeds):
@@ -129,12 +130,11 @@ def compare(
             counts = as_counts(published)
             # 3. Infer.
             if attacker is None:
-                fit = PriorFit(len(model.columns))
-                fit.add(counts)
-                attacker = Attacker(model, fit.finish(model.layout, model.mechanisms), threshold)
+                prior = fitted_prior(material, one, published)
+                attacker = Attacker(model, prior, threshold, one.mechanisms)
             inferred = attacker.infer(counts, material.true)
             # 4. Judge both by the truth.
-            measures.add(measure(material, one, published, inferred))
+            measures.add(measure(material, published, inferred))
             done += 1
         assert attacker is not None
         price = cost(material, one.how, one.mechanisms)
@@ -143,11 +143,19 @@ def compare(
     return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes)
 
 
+def fitted_prior(material: Material, one: Practice, published: IntArray) -> Prior:
+    """Fit a prior to a release; totals that are not published are added up for it."""
+    alone = tuple(one.how if isinstance(how, Unpublished) else how for how in one.mechanisms)
+    fit = PriorFit(len(alone))
+    fit.add(as_counts(added_up(published, material)))
+    return fit.finish(material.model(alone).layout, alone)
+
+
 def _stream(seed: int, number: int, name: str) -> np.random.Generator:
     """Return the random numbers of one release: its own, whatever it is compared with."""
     return np.random.default_rng(np.random.SeedSequence([seed, number, *name.encode()]))
 
 
-def as_counts(published: np.ndarray) -> Counts:
+def as_counts(published: IntArray) -> Counts:
     """Return published counts as a release has them."""
     return np.ascontiguousarray(np.where(published == HIDDEN, SUPPRESSED, published), dtype=np.int32)
