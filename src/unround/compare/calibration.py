@@ -19,8 +19,9 @@ from unround.audit.spool import adjustable
 from unround.audit.truth import LARGE, Truth, sparse_totals
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Posterior
+from unround.batch.types import Posterior, Tight
 from unround.compare.material import Material
+from unround.compare.narrow import Narrower
 from unround.compare.practice import TODAY, practice
 from unround.compare.run import as_counts
 from unround.errors import InputError
@@ -185,7 +186,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     material : Material
         The truth.
     spec : str
-        A mechanism with bounds, such as "rounding:5".
+        How it is published, such as "rounding:5".
     seed : int
         Of the publication.
     progress : function
@@ -251,11 +252,21 @@ def _score(
     model = auditor.model
     windows, slack, active, _ = auditor.documented(counts, loose)
     tight, _ = settle(model, counts, windows, slack, active)
+    asked = np.where(true > ABSENT, true, 0).astype(np.int32)
     if not windows.certain.all():
         tight = tighten(model.layout, windows, active)
-    asked = np.where(true > ABSENT, true, 0).astype(np.int32)
+        if (counts > ABSENT).all() and active.all():
+            narrower = Narrower(model)
+            each = {name: narrower.posteriors(counts, prior.table, asked) for name, prior in priors.items()}
+            found.add(model, counts, true, _usable(model, true, tight, each), each)
+            return
     each = {name: posteriors(model.layout, windows, tight, prior.table, active, asked) for name, prior in priors.items()}
-    usable = (true > ABSENT) & (tight.low < tight.high) & ~model.exact[None, :]
+    found.add(model, counts, true, _usable(model, true, tight, each), each)
+
+
+def _usable(model: Model, true: Counts, tight: Tight, each: dict[str, Posterior]) -> BoolArray:
+    """Mark the cells that are neither given nor proved, and of which something is thought under every prior."""
+    usable = np.asarray((true > ABSENT) & (tight.low < tight.high) & ~model.exact[None, :])
     for posterior in each.values():
         usable &= posterior.probability > 0
-    found.add(model, counts, true, usable, each)
+    return usable
