@@ -63,9 +63,9 @@ def inspect(
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.inspection import inspect as look
 
-    release = _read(file, layout, toml, areas)
+    release = read_file(file, layout, toml, areas)
     with stages() as progress:
-        seen = look(release, _overrides(plan), progress)
+        seen = look(release, overrides_of(plan), progress)
     if write is not None:
         from unround.structure import write_plan
 
@@ -124,12 +124,12 @@ def audit(
 
     options = Options(threshold, prior, population, estimates)
     options.check()
-    release = _read(file, layout, toml, areas)
-    known = _read(truth, "auto", None, None) if truth is not None else None
+    release = read_file(file, layout, toml, areas)
+    known = read_file(truth, "auto", None, None) if truth is not None else None
     command = shlex.join(["unround", *sys.argv[1:]])
     with stages() as progress:
         folder = audit_release(
-            release, output, options, overrides=_overrides(plan), truth=known, progress=progress, command=command
+            release, output, options, overrides=overrides_of(plan), truth=known, progress=progress, command=command
         )
     if json:
         print_json(folder.summary)
@@ -166,13 +166,15 @@ def explain(
         show_explanation(explanation, console())
 
 
-def _read(file: Path, layout: str, toml: Path | None, areas: Path | None) -> Release:
+def read_file(file: Path, layout: str, toml: Path | None, areas: Path | None) -> Release:
+    """Open a table, whatever its layout."""
     from unround.read import read
 
     return read(file, layout, toml, areas)
 
 
-def _overrides(plan: Path | None) -> Overrides | None:
+def overrides_of(plan: Path | None) -> Overrides | None:
+    """Return what a plan file says, if one was given."""
     if plan is None:
         return None
     from unround.structure import read_plan

@@ -1,7 +1,6 @@
 """Noise without bounds on whole numbers: the discrete Laplace and the discrete Gaussian distribution.
 
-The draws are for simulation: seeded, and in floating point. They are no substitute for the samplers of a
-library for differential privacy.
+Draws are exact (`sampling`): the parameters are taken as the decimals that they are written as, 1.45 as 29/20.
 """
 
 from __future__ import annotations
@@ -9,12 +8,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import exp, expm1, floor, fsum, log, pi, sqrt, tanh
+from math import exp, floor, fsum, log, pi, sqrt, tanh
 
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import TAIL, FloatArray, IntArray, Window, counts, window_from
+from unround.mechanisms import sampling
+from unround.mechanisms.base import TAIL, FloatArray, IntArray, Window, counts, fraction, window_from
+
+CLAMPED = "clamped"
+"""What follows a scale where negative counts are published as 0."""
 
 # Below the first there is no noise to speak of; above the second a window has millions of counts.
 _SCALES = 0.01, 100_000
@@ -24,11 +27,16 @@ class Noise(ABC):
     """What all noise without bounds shares: what is published is the true count plus a draw."""
 
     reach: int
+    clamped: bool
     _how: str
 
     @abstractmethod
     def _density(self, distance: FloatArray) -> FloatArray:
         """Return the probability of noise of this size, of one sign."""
+
+    @abstractmethod
+    def _tail(self, distance: FloatArray) -> FloatArray:
+        """Return the probability of noise of at least this size, of one sign; of 0 on, where the size is 0."""
 
     @abstractmethod
     def _draw(self, size: int, rng: np.random.Generator) -> IntArray:
@@ -39,12 +47,20 @@ class Noise(ABC):
         least, most = _SCALES
         if not least <= scale <= most:
             raise InputError(f"{symbol} must be a number from {least} to {most}, such as 1.45; not {scale}.")
-        object.__setattr__(self, "_how", how)
+        object.__setattr__(self, "_how", f"{how}, negative counts published as 0" if self.clamped else how)
         return float(scale)
 
+    def _said(self, what: str) -> str:
+        """Return the sentence for people."""
+        negative = ", and negative counts were published as 0" if self.clamped else ""
+        return (
+            f"{what} was added to every count, independently of the others{negative} (noise of more than {self.reach}, less "
+            f"than {TAIL:g} likely, is left out of account)."
+        )
+
     @property
-    def _cut(self) -> str:
-        return f"noise of more than {self.reach}, less than {TAIL:g} likely, is left out of account"
+    def _end(self) -> str:
+        return f",{CLAMPED}" if self.clamped else ""
 
     def window(self, published: int | None) -> Window:
         """Return `reach` counts on either side, as far as they are not negative.
@@ -62,23 +78,21 @@ class Noise(ABC):
     def likelihood(self, published: int | IntArray | None, true: IntArray) -> FloatArray:
         """Return the probability of the difference, for arrays; beyond `reach` too."""
         y, x, possible = counts(published, true)
-        return np.where(possible, self._density(np.abs(y - x).astype(np.float64)), 0.0)
+        density = self._density(np.abs(y - x).astype(np.float64))
+        if self.clamped:
+            density = np.where(y > 0, density, np.where(y == 0, self._tail(np.maximum(x, 0).astype(np.float64)), 0.0))
+        return np.where(possible, density, 0.0)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
         """Add a draw to every count."""
         true = np.asarray(true)
-        return np.asarray(true + self._draw(true.size, rng).reshape(true.shape), dtype=np.int64)
+        noisy = np.asarray(true + self._draw(true.size, rng).reshape(true.shape), dtype=np.int64)
+        return np.maximum(noisy, 0) if self.clamped else noisy
 
 
 def _number(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
     return repr(value).removesuffix(".0")
-
-
-def _laplace(scale: float, size: int, rng: np.random.Generator) -> IntArray:
-    """Draw from the discrete Laplace distribution: the difference of two geometric draws."""
-    p = -expm1(-1 / scale)
-    return np.asarray(rng.geometric(p, size) - rng.geometric(p, size), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -89,6 +103,8 @@ class Laplace(Noise):
     ----------
     t : float
         The scale; the paper proposes 1.45 in place of random rounding to base 5.
+    clamped : bool
+        Whether negative counts are published as 0, which then stands for all of them.
 
     Examples
     --------
@@ -101,6 +117,7 @@ class Laplace(Noise):
     """
 
     t: float
+    clamped: bool = False
 
     def __post_init__(self) -> None:
         t = self._set("the scale t of Laplace noise", self.t, f"Laplace noise of scale {self.t} on a count")
@@ -111,21 +128,21 @@ class Laplace(Noise):
     @property
     def name(self) -> str:
         """How the command line calls it."""
-        return f"laplace:{_number(self.t)}"
+        return f"laplace:{_number(self.t)}{self._end}"
 
     @property
     def sentence(self) -> str:
         """What is assumed, for people."""
-        return (
-            f"Discrete Laplace noise of scale {_number(self.t)} was added to every count, independently "
-            f"of the others ({self._cut})."
-        )
+        return self._said(f"Discrete Laplace noise of scale {_number(self.t)}")
 
     def _density(self, distance: FloatArray) -> FloatArray:
         return np.asarray(tanh(1 / (2 * self.t)) * np.exp(-distance / self.t))
 
+    def _tail(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-distance / self.t) / (1 + exp(-1 / self.t)))
+
     def _draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        return _laplace(self.t, size, rng)
+        return sampling.laplace(fraction(self.t), size, rng)
 
 
 @dataclass(frozen=True)
@@ -136,6 +153,8 @@ class Gaussian(Noise):
     ----------
     sigma : float
         The scale σ; from about 1 on it is the standard deviation.
+    clamped : bool
+        Whether negative counts are published as 0, which then stands for all of them.
 
     Examples
     --------
@@ -145,7 +164,9 @@ class Gaussian(Noise):
     """
 
     sigma: float
+    clamped: bool = False
     _total: float = field(init=False, repr=False, compare=False)
+    _tails: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         sigma = self._set("the scale σ of Gaussian noise", self.sigma, f"Gaussian noise of scale {self.sigma} on a count")
@@ -158,32 +179,23 @@ class Gaussian(Noise):
         density = self._density(np.arange(np.ceil(9 * sigma) + 2))
         outside = 2 * np.cumsum(density[::-1])[::-1]
         object.__setattr__(self, "reach", int(np.argmax(outside[1:] < TAIL)))
+        object.__setattr__(self, "_tails", np.append(outside / 2, 0.0))
 
     @property
     def name(self) -> str:
         """How the command line calls it."""
-        return f"gaussian:{_number(self.sigma)}"
+        return f"gaussian:{_number(self.sigma)}{self._end}"
 
     @property
     def sentence(self) -> str:
         """What is assumed, for people."""
-        return (
-            f"Discrete Gaussian noise of scale {_number(self.sigma)} was added to every count, "
-            f"independently of the others ({self._cut})."
-        )
+        return self._said(f"Discrete Gaussian noise of scale {_number(self.sigma)}")
 
     def _density(self, distance: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-0.5 * (distance / self.sigma) ** 2) / self._total)
 
+    def _tail(self, distance: FloatArray) -> FloatArray:
+        return np.asarray(self._tails[np.minimum(distance, len(self._tails) - 1).astype(np.int64)])
+
     def _draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Draw by rejection from a discrete Laplace distribution (Canonne and others 2020, algorithm 3)."""
-        scale = floor(self.sigma) + 1
-        noise = np.empty(size, dtype=np.int64)
-        open_ = np.arange(size)
-        while open_.size:
-            draw = _laplace(scale, open_.size, rng)
-            excess = (np.abs(draw) - self.sigma**2 / scale) / self.sigma
-            kept = rng.random(open_.size) < np.exp(-0.5 * excess**2)
-            noise[open_[kept]] = draw[kept]
-            open_ = open_[~kept]
-        return noise
+        return sampling.gaussian(fraction(self.sigma), size, rng)

@@ -10,7 +10,7 @@ from unround.errors import InputError
 from unround.mechanisms.base import Mechanism, fraction
 from unround.mechanisms.conventional import Digits, Nearest
 from unround.mechanisms.graduated import Graduated, Sample
-from unround.mechanisms.noise import Gaussian, Laplace
+from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
 from unround.mechanisms.residues import Residues
 from unround.mechanisms.rounding import Rounding
@@ -26,7 +26,7 @@ def mechanism(spec: str) -> Mechanism:
         A name and, after a colon, parameters: `rounding:5`, `sample:5`, `graduated`, `graduated:0=3,20=5`,
         `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
         `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `laplace:1.45`,
-        `gaussian:2`, `transition:FILE`.
+        `laplace:1.45,clamped`, `gaussian:2`, `transition:FILE`.
 
     Raises
     ------
@@ -78,6 +78,13 @@ def _suppressed(text: str) -> Suppressed:
     return Suppressed(int(low), int(high), mechanism(then) if comma else Exact())
 
 
+def _noise(text: str) -> tuple[float, bool]:
+    scale, comma, rest = text.partition(",")
+    if comma and rest.strip() != CLAMPED:
+        raise ValueError("not a scale")
+    return float(scale), bool(comma)
+
+
 def _transition(text: str) -> Transition:
     # A table spelt out starts with a change and its probability; anything else is a file.
     return Transition.parse(text) if re.match(r"[+-]?\d+=", text) else Transition.read(text)
@@ -111,8 +118,8 @@ _FAMILIES = {
         _Family("within:5", "the largest change", lambda text: Within(int(text))),
         _Family("unpublished", bare=Unpublished()),
         _Family("suppressed:1..7", "the range of hidden counts", _suppressed),
-        _Family("laplace:1.45", "a scale", lambda text: Laplace(float(text))),
-        _Family("gaussian:2", "a scale", lambda text: Gaussian(float(text))),
+        _Family("laplace:1.45", "a scale", lambda text: Laplace(*_noise(text))),
+        _Family("gaussian:2", "a scale", lambda text: Gaussian(*_noise(text))),
         _Family("transition:ptable.csv", "a file or a table", _transition),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import accumulate
 from os import PathLike
 from typing import NoReturn
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.sampling import choose
 
 Row = tuple[tuple[int, Fraction], ...]
 
@@ -130,13 +132,11 @@ class Transition:
         """Draw a change for every count on its own."""
         true = np.asarray(true)
         row = np.clip(true, 0, len(self.rows) - 1)
-        draw = rng.random(true.shape)
         change = np.empty(true.shape, dtype=np.int64)
         for i in np.unique(row):
             values = np.array([v for v, _ in self.rows[i]])
-            steps = np.cumsum([float(p) for _, p in self.rows[i]])
-            # Without the last step, which rounding may leave just under 1, no draw can fall outside.
-            change[row == i] = values[np.searchsorted(steps[:-1], draw[row == i], side="right")]
+            steps = list(accumulate(p for _, p in self.rows[i]))
+            change[row == i] = values[choose(steps, int((row == i).sum()), rng)]
         return np.asarray(true + change, dtype=np.int64)
 
 

@@ -1,1 +1,13 @@
-"""Publishing more safely: a table of true counts becomes a release, under any mechanism of the library."""
+"""Publishing more safely: a table of true counts becomes a release, under any mechanism of the library.
+
+- `table`: protection, publish_counts: arrays in, arrays out; START HERE for experiments
+- `walk`: controlled rounding, all counts of an area at once
+- `additive`: the nearest whole numbers that add up
+- `score`: how far a published table is from the true one
+- `release`: protect: from a file to a folder (with `names` and `write`)
+"""
+
+from unround.protect.score import Score
+from unround.protect.table import Protection, protection, publish_counts
+
+__all__ = ["Protection", "Score", "protection", "publish_counts"]

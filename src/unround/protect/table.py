@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.infer.bounds import Equations
-from unround.mechanisms import HIDDEN, Mechanism, Rounding, mechanism
+from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Within, mechanism
 from unround.mechanisms.base import IntArray
 
 CONTROLLED = "controlled"
+STEPS = ("negative as 0", "made to add up")
+"""What can be done to counts after they were protected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,27 @@ class Protection:
     def controlled(self) -> bool:
         """Whether counts are rounded together, so that published sums add up."""
         return self.base is not None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether noise is added, so that counts can become negative."""
+        return isinstance(self.mechanism, Laplace | Gaussian) and not self.mechanism.clamped
+
+    def declared(self, *, clamp: bool, additive: bool, farthest: int) -> Mechanism:
+        """Return the mechanism that a reader of the table should be told, also where counts were changed afterwards.
+
+        Parameters
+        ----------
+        clamp, additive : bool
+            What was done afterwards.
+        farthest : int
+            How far any published count is from the true one.
+        """
+        if additive and not self.controlled and not self.noisy:
+            return Within(farthest)  # what rounding made of counts is no longer there to be seen
+        if clamp and isinstance(self.mechanism, Laplace | Gaussian):
+            return replace(self.mechanism, clamped=True)
+        return self.mechanism
 
 
 def protection(spec: str) -> Protection:
@@ -105,7 +128,8 @@ def publish_counts(
     rng : Generator
         Where chance comes from.
     exact : frozenset of int
-        Columns that are published as they are. Controlled rounding cannot keep up sums with such a column.
+        Columns that are published as they are. Sums with such a column cannot add up after controlled rounding: its
+        parts come to a neighbouring multiple of an exact total.
     clamp : bool
         Publish negative counts, which only noise makes, as 0.
     additive : bool
@@ -121,20 +145,41 @@ def publish_counts(
     InputError
         Where sums form loops that neither controlled rounding nor `additive` can keep up.
     """
+    *_, (_, published) = publish_in_steps(true, how, sums, rng, exact=exact, clamp=clamp, additive=additive)
+    return published
+
+
+def publish_in_steps(
+    true: IntArray,
+    how: Protection,
+    sums: Equations,
+    rng: np.random.Generator,
+    *,
+    exact: frozenset[int] = frozenset(),
+    clamp: bool = False,
+    additive: bool = False,
+) -> Iterator[tuple[str, IntArray]]:
+    """Do the same as `publish_counts`, and yield the table after each step, to see what the step costs.
+
+    Steps are called by what was done: the protection's name, "negative as 0", "made to add up".
+    """
     true = np.asarray(true, dtype=np.int64)
     absent = true < 0
     safe = np.where(absent, 0, true)
-    published = _controlled(safe, absent, how.base, sums, exact, rng) if how.base else how.mechanism.publish(safe, rng)
+    published = _controlled(true, safe, how.base, sums, rng) if how.base else how.mechanism.publish(safe, rng)
     as_is = sorted(exact)
     published[:, as_is] = safe[:, as_is]
     published[absent] = HIDDEN
-    if clamp:
+    yield how.name, published
+    if clamp and how.noisy:
         published = np.where((published < 0) & (published != HIDDEN), 0, published)
+        yield STEPS[0], published
     if additive and not how.controlled:
         from unround.protect.additive import nearest_consistent
 
-        published = nearest_consistent(published, keepable(true, sums), sums, rng, fixed=exact, floor=clamp)
-    return published
+        # What rounding made of a count is never negative, and must not become so.
+        floor = clamp or not how.noisy
+        yield STEPS[1], nearest_consistent(published, keepable(true, sums), sums, rng, fixed=exact, floor=floor)
 
 
 def patterns(usable: NDArray[np.bool_]) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
@@ -153,24 +198,16 @@ def keepable(true: IntArray, sums: Equations) -> NDArray[np.bool_]:
     return usable
 
 
-def _controlled(
-    true: IntArray,
-    absent: NDArray[np.bool_],
-    base: int,
-    sums: Equations,
-    exact: frozenset[int],
-    rng: np.random.Generator,
-) -> IntArray:
+def _controlled(true: IntArray, safe: IntArray, base: int, sums: Equations, rng: np.random.Generator) -> IntArray:
     """Round every count to a neighbouring multiple of the base so that the sums still hold."""
     from unround.protect.walk import Loops, tableaux, walk
 
-    kept = tuple((total, parts) for total, parts in sums if not exact & {total, *parts})
-    rest = true % base
-    down = true - rest
-    for areas, which in patterns(keepable(np.where(absent, -1, true), kept)):
+    rest = safe % base
+    down = safe - rest
+    for areas, which in patterns(keepable(true, sums)):
         few = rest[areas]
         try:
-            walk(few, base, tableaux(true.shape[1], tuple(kept[at] for at in which)), rng)
+            walk(few, base, tableaux(true.shape[1], tuple(sums[at] for at in which)), rng)
         except Loops:
             raise InputError(
                 "controlled rounding cannot keep up these sums: they form loops other than those of trees crossed with one "

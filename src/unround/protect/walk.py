@@ -171,7 +171,7 @@ def _members(pieces: list[Tableau]) -> list[Ints]:
 
 
 @inner
-def _below(number: int, words: Words, at: NDArray[np.int64]) -> int:
+def _below(number: int, words: Words, at: NDArray[np.int64]) -> np.int64:
     """Return a random number below another, exactly uniform; −1 where the words have run out."""
     limit = np.uint64((1 << 63) // number * number)
     while at[0] < len(words):
@@ -204,7 +204,8 @@ def _leaning(here: Ints, first: Ints, signs: Signs, basic: Ints, cell: int, colu
         if sign != 0:
             slope -= 2 * sign * (here[basic[row]] - first[basic[row]])
             weight += 1
-    return (up * up - down * down) * weight + (up + down) * slope
+    farther: int = (up * up - down * down) * weight + (up + down) * slope
+    return farther
 
 
 @inner
@@ -244,8 +245,8 @@ def _walk(cells: Ints, start: int, base: int, tableau: Signs, words: Words, near
         signs[:] = tableau
         for row in range(many):
             basic[row] = row
-        for column in range(free):
-            loose[column] = many + column
+        for place in range(free):
+            loose[place] = many + place
         columns = free
         while columns > 0:
             column = _below(columns, words, at)
