@@ -51,6 +51,15 @@ def compare(
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="True counts of your own, in place of simulated ones.")
     ] = None,
+    exact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exact",
+            metavar="NAME",
+            help="With --truth: published as it is, today. Repeat it.",
+            show_default="population and dwellings, if there are any",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth.
@@ -72,7 +81,7 @@ def compare(
         raise InputError("--mechanisms and --what-if are two kinds of comparison: give one of them.")
     if output is not None:
         _check_folder(output)
-    material = _material(truth, areas, seed, rows)
+    material = _material(truth, areas, seed, rows, exact)
     if changes is not None:
         wanted = comparing.WHAT_IFS if changes.strip() == "all" else tuple(_listed(changes, "--what-if"))
         practices = [comparing.practice(comparing.TODAY, material)]
@@ -153,7 +162,9 @@ def calibrate(
             typer.echo(f"\nWritten: {output / 'calibrate.html'} (pictures), {output / 'calibrate.json'} (every number).")
 
 
-def _material(truth: Path | None, areas: int | None, seed: int, rows: str | None) -> Material:
+def _material(
+    truth: Path | None, areas: int | None, seed: int, rows: str | None, exact: list[str] | None = None
+) -> Material:
     from unround.compare import from_release, simulated
 
     if truth is not None:
@@ -161,7 +172,9 @@ def _material(truth: Path | None, areas: int | None, seed: int, rows: str | None
             raise InputError("--areas and --rows are for simulated counts: leave them out with --truth.")
         from unround.read import read
 
-        return from_release(read(truth))
+        return from_release(read(truth), None if exact is None else tuple(exact))
+    if exact is not None:
+        raise InputError("--exact is for counts of your own: it goes with --truth.")
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
     return simulated(AREAS if areas is None else areas, seed, rows or ROWS)
@@ -171,8 +184,8 @@ def _listed(text: str, option: str) -> list[str]:
     """Split a list at its commas, but for those inside the parameters of a mechanism."""
     found: list[str] = []
     for piece in (part.strip() for part in text.split(",")):
-        # What starts with a number, or is a pair of numbers, goes on with the parameters of the one before.
-        if found and ":" in found[-1] and (piece[:1].isdigit() or piece[:1] in "+-."):
+        # What starts with a number, or is no name of its own, goes on with the parameters of the one before.
+        if found and ":" in found[-1] and (piece[:1].isdigit() or piece[:1] in "+-." or piece == "clamped"):
             found[-1] += f",{piece}"
         elif piece:
             found.append(piece)

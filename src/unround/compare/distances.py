@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import lcm, sinh, sqrt
+from math import sinh, sqrt
 
 import numpy as np
 
@@ -55,8 +55,10 @@ def distances(mechanism: Mechanism) -> Distances | None:
     """
     if isinstance(mechanism, Laplace | Gaussian):
         return Distances.of(mechanism, 1, mechanism.reach)
-    if isinstance(mechanism, Rounding | Nearest):
-        return Distances.of(mechanism, lcm(2, mechanism.base), mechanism.base)
+    if isinstance(mechanism, Rounding):
+        return Distances.of(mechanism, mechanism.base, mechanism.base)
+    if isinstance(mechanism, Nearest):  # halves may go to the even multiple
+        return Distances.of(mechanism, 2 * mechanism.base, mechanism.base)
     return None
 
 

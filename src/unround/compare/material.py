@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.prior.table import structure_of
+from unround.protect.names import exact_columns, with_labels
+from unround.protect.release import true_sums
+from unround.read.exact import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulate import SEXES, schema, true_counts
 
@@ -134,53 +137,63 @@ def _profile(rows: str) -> tuple[tuple[Column, ...], Equations, list[tuple[int, 
     return tuple(columns), tuple(equations), list(at)
 
 
-def from_release(truth: Release) -> Material:
+def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Material:
     """Take a table of true counts that somebody has.
+
+    Parameters
+    ----------
+    truth : Release
+        The table; how it says that its counts were published is not listened to.
+    exact : tuple of str, optional
+        What is published as it is, as people call it; by default populations and dwellings, where there are any.
 
     Raises
     ------
     InputError
-        If no sum holds in it, or no area has all of its counts.
+        If no sum holds in it, no area has all of its counts, or a name fits no column.
     """
+    plain = with_labels(truth)
+    plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
     with tempfile.TemporaryDirectory(prefix="unround-compare-") as folder:
-        spool, structure = survey(truth, Path(folder))
-        model = Model.of(structure)
-        true = spool.counts(0, spool.rows)[:, model.positions]
-        areas = spool.areas
+        spool, structure = survey(plain, Path(folder))
+        sums = true_sums(structure)
+        used = sorted({cell for total, parts in sums for cell in (total, *parts)})
+        if not used:
+            raise InputError(f"no sum holds among the counts of {truth.source}, so that there is nothing to infer from.")
+        true, areas = spool.counts(0, spool.rows)[:, used], spool.areas
+    at = {cell: place for place, cell in enumerate(used)}
+    columns = tuple(plain.columns[cell] for cell in used)
+    equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
     whole = (true > ABSENT).all(axis=1)
+    for total, parts in equations:
+        whole &= true[:, total] == true[:, list(parts)].sum(axis=1)
     if not whole.any():
         raise InputError(
-            f"no area of {truth.source} has all of the {len(model.columns):,} counts that stand in sums: a comparison needs "
+            f"no area of {truth.source} has all of the {len(used):,} counts that stand in sums, adding up: a comparison needs "
             "the true table, with nothing left out."
         )
-    true, areas = true[whole], areas[np.flatnonzero(whole)]
-    for total, parts in model.equations:
-        if (true[:, total] != true[:, list(parts)].sum(axis=1)).any():
-            raise InputError(
-                f"{truth.source} is no table of true counts: {model.columns[total].key} is not the sum of "
-                f"{', '.join(model.columns[part].key for part in parts)} everywhere."
-            )
     left = int((~whole).sum())
     return Material(
         source=truth.source,
-        true=np.ascontiguousarray(true),
-        columns=model.columns,
-        equations=model.equations,
-        exact=said_to_be_exact(model.columns),
+        true=np.ascontiguousarray(true[whole]),
+        columns=columns,
+        equations=equations,
+        exact=_exact(plain.columns, at, exact),
         levels=_levels(areas, truth.areas),
-        notes=(f"{left:,} areas without all of their counts are left out.",) if left else (),
+        notes=(f"{left:,} areas are left out, in which some count is missing or does not add up.",) if left else (),
     )
 
 
-def said_to_be_exact(columns: tuple[Column, ...]) -> frozenset[int]:
-    """Return the columns that the layout says are published as they are: populations and dwellings."""
-    from unround.read.exact import published_exactly
-
-    return frozenset(
-        c
-        for c, column in enumerate(columns)
-        if published_exactly(column.label)[0] is not None and column.codes[-1] in ("total", column.codes[0])
-    )
+def _exact(columns: tuple[Column, ...], at: dict[int, int], names: tuple[str, ...] | None) -> frozenset[int]:
+    """Return the places of the columns that are published as they are."""
+    if names is None:
+        named = frozenset(c for c, column in enumerate(columns) if published_exactly(column.label)[0] is not None)
+    else:
+        named = exact_columns(names, columns)
+    found = frozenset(at[c] for c in named if c in at)
+    if len(found) == len(at):
+        raise InputError("all columns that stand in sums are to be published as they are: leave some out of --exact.")
+    return found
 
 
 def _levels(areas: pl.DataFrame, axes: tuple[str, ...]) -> int:

@@ -87,7 +87,12 @@ def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) 
     """
     cells = material.levels * cells_of_a_person(material, mechanisms)
     exact = any(isinstance(one, Exact) for one in mechanisms)
-    among = ", among tables with the same exact counts" if exact else ""
+    among = (
+        ". Exact counts are not in it: among tables that agree in these, changing one person's answers costs up to twice "
+        "as much"
+        if exact
+        else ""
+    )
     person = f"one person changes {cells} counts by 1"
     if isinstance(how, Laplace):
         return Cost(cells, cells / how.t, None, f"pure: {person}, each of which costs 1/{how.t:g}{among}")

@@ -21,8 +21,7 @@ def sentences(told: dict[str, Any]) -> list[str]:
     """
     rows = told["mechanisms"]
     found = list(_wrong(rows))
-    for row in rows[1:]:
-        found.append(_beside(rows[0], row))
+    found += [_beside(rows[0], row) for row in rows[1:]]
     found += [_clamping(row) for row in rows if row["negative"] > 0]
     found += list(_noise(rows))
     return found
@@ -35,7 +34,7 @@ def _wrong(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _differ(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
-    """Say whether two means differ by more than their standard errors explain; with one release each, any difference does."""
+    """Say whether two means differ by more than their standard errors explain; after one release, any does."""
     errors = [row["standard_error"][name] or 0.0 for row in (one, other)]
     return bool(abs(one[name] - other[name]) > SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12)
 
@@ -53,19 +52,34 @@ def _change(one: dict[str, Any], other: dict[str, Any], name: str) -> str:
 
 def _beside(first: dict[str, Any], row: dict[str, Any]) -> str:
     """Return how one way of publishing compares with the first."""
-    proofs = (
-        "proofs vanish"
-        if first["proved"] and not row["proved"]
-        else f"proved counts go from {number(first['proved'])} to {number(row['proved'])}"
-    )
-    large = f"mean_error_over_{LARGE}"
+    if not first["proved"]:
+        proofs = "nothing is proved in either" if not row["proved"] else f"{number(row['proved'])} counts are proved"
+    elif not row["proved"]:
+        proofs = f"proofs vanish ({number(first['proved'])} before)"
+    else:
+        proofs = f"{number(row['proved'])} counts are proved in place of {number(first['proved'])}"
     truth = "truth_probability"
     return (
         f"{row['name']} beside {first['name']}: {proofs}; likely counts go from {number(first['likely'])} to "
-        f"{number(row['likely'])}; the probability put on the truth {_change(first, row, truth)} ({first[truth]:.3f} to "
-        f"{row[truth]:.3f}). The mean error {_change(first, row, 'mean_error')} (of counts over {LARGE}, "
-        f"{_change(first, row, large)}: {first[large]:.2f} to {row[large]:.2f}), and the root-mean-square error "
-        f"{_change(first, row, 'rmse')} ({first['rmse']:.2f} to {row['rmse']:.2f})."
+        f"{number(row['likely'])}, and the probability put on the truth {_change(first, row, truth)} ({first[truth]:.3f} to "
+        f"{row[truth]:.3f}). The mean error {_change(first, row, 'mean_error')} ({first['mean_error']:.2f} to "
+        f"{row['mean_error']:.2f}{_promise(first, row)}); the root-mean-square error {_change(first, row, 'rmse')} "
+        f"({first['rmse']:.2f} to {row['rmse']:.2f})."
+    )
+
+
+def _promise(first: dict[str, Any], row: dict[str, Any]) -> str:
+    """Return the same of large counts: in closed form, and as measured."""
+    if first["expected"] is None or row["expected"] is None:
+        return ""
+    before, after = first["expected"]["mean_error"], row["expected"]["mean_error"]
+    if before == after:
+        return ""
+    large = f"mean_error_over_{LARGE}"
+    share = 100 * (after / before - 1)
+    return (
+        f"; for large counts it {'falls' if share < 0 else 'rises'} by {abs(share):.0f} %, from {before:.3f} to {after:.3f} "
+        f"in closed form, and from {first[large]:.2f} to {row[large]:.2f} among counts over {LARGE} here"
     )
 
 
@@ -74,8 +88,8 @@ def _clamping(row: dict[str, Any]) -> str:
     return (
         f"{row['name']}: {100 * row['negative']:.1f} % of counts come out negative. Published as 0 instead, the mean error "
         f"is {row['clamped_mean_error']:.2f} in place of {row['mean_error']:.2f}, but every count is "
-        f"{row['clamped_bias']:+.3f} off on average, and a true 0 {row['clamped_bias_of_zeros']:+.2f}: totals that are added "
-        "up from many empty parts come out too large."
+        f"{row['clamped_bias']:+.3f} off on average, and a true 0 {row['clamped_bias_of_zeros']:+.2f}: totals that are "
+        "added up from many empty parts come out too large."
     )
 
 
@@ -84,11 +98,16 @@ def _noise(rows: list[dict[str, Any]]) -> Iterator[str]:
     noisy = [row for row in rows if row["left_out_of_account"] is not None]
     if not noisy:
         return
-    yield "Does noise defeat inference? Nothing can be proved, and solutions cannot be listed one by one. But sums still help: " + "; ".join(
+    helped = "; ".join(
         f"under {row['name']} they raise the probability put on the truth from {row['truth_probability_alone']:.3f} to "
-        f"{row['truth_probability']:.3f}, and bring the best guess from {row['mean_error']:.2f} to {row['guess_error']:.2f} of it"
+        f"{row['truth_probability']:.3f}, and the best guess is {row['guess_error']:.2f} off on average, where the "
+        f"published count is {row['mean_error']:.2f}"
         for row in noisy
-    ) + "."
+    )
+    yield (
+        "Does noise defeat inference? Nothing can be proved any more, and solutions cannot be listed one by one. But sums "
+        f"still help: {helped}."
+    )
 
 
 def number(value: float) -> str:

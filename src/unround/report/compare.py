@@ -18,8 +18,8 @@ def show_comparison(told: dict[str, Any], console: Console) -> None:
     releases = f"{told['seeds']} releases" if told["seeds"] > 1 else "one release"
     console.print(
         Text(
-            f"{told['areas']:,} areas, {told['cells']:,} counts and {told['sums']:,} sums an area, from {told['source']}; the "
-            f"means of {releases} each."
+            f"{told['areas']:,} areas, {told['cells']:,} counts and {told['sums']:,} sums an area, from {told['source']}; "
+            f"the means of {releases} each."
         )
     )
     table = Table(box=None, pad_edge=False, header_style="bold", title="\nHow far off", title_justify="left")
@@ -69,31 +69,30 @@ def footnotes(told: dict[str, Any]) -> list[str]:
     """Return how to read the numbers of a comparison, and what was left out of account."""
     found = [
         f"promised: the mean error of a large count, in closed form. p(truth): the probability that all sums, the mechanism "
-        f"and a prior fitted to the release put on the true count, on average over {told['cells_to_infer']:,} counts; without "
-        "sums: from the published count and that prior alone. ±: one standard error over releases. 1s and 2s: true counts of "
-        "one or two that are proved or likely, and rightly so.",
+        f"and a prior fitted to the release put on the true count, on average over {told['cells_to_infer']:,} counts; "
+        "without sums: from the published count and that prior alone. ±: one standard error over releases. 1s and 2s: true "
+        "counts of one or two that are proved or likely, and rightly so.",
     ]
-    for row in told["mechanisms"]:
-        if row["epsilon"] is not None:
-            found.append(f"ε of {row['name']}, whole release: {row['epsilon_note']}.")
+    rows = told["mechanisms"]
+    found += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
     if any(row["epsilon"] is None for row in told["mechanisms"]):
         found.append(
-            "ε is none where some tables can be told apart for certain, as with all rounding: then there is no bound on what "
-            "a release may give away."
+            "ε is none where some tables can be told apart for certain, as with all rounding: then there is no bound on "
+            "what a release may give away."
         )
     if any(row["left_out_of_account"] for row in told["mechanisms"]):
         cut = max(row["left_out_of_account"] or 0.0 for row in told["mechanisms"])
         found.append(
-            f"Noise has no bounds: counts less than {cut:g} as likely as the likeliest, by what is published next to them, are "
-            "left out of account."
+            f"Noise has no bounds: counts less than {cut:g} as likely as the likeliest, by what is published next to them, "
+            "are left out of account."
         )
-    for row in told["mechanisms"]:
-        if row["not_exact"]:
-            found.append(
-                f"{row['name']}: in {number(row['not_exact'])} areas some sums had too many possible counts to be used, so that "
-                "more could be inferred than is shown."
-            )
-    return found + told["notes"]
+    found += [
+        f"{row['name']}: in {number(row['not_exact'])} areas some sums had too many possible counts to be used, so that "
+        "more could be inferred than is shown."
+        for row in rows
+        if row["not_exact"]
+    ]
+    return [*found, *told["notes"]]
 
 
 def show_calibration(found: Calibration, console: Console) -> None:
@@ -124,8 +123,8 @@ def show_calibration(found: Calibration, console: Console) -> None:
         console.print(Text(f" • {sentence}"))
     console.print(
         Text(
-            " • off by: the expected calibration error, in points: how far what is stated lies from how often it is right. by "
-            "chance: what perfectly calibrated claims, as many as these, would show. log loss: the mean of −log p(truth), a "
+            " • off by: the expected calibration error, in points: how far what is stated lies from how often it is right. "
+            "by chance: what perfectly calibrated claims, as many as these, would show. log loss: the mean of −log p(truth), a "
             "proper score."
         ),
         style="dim",
@@ -175,7 +174,6 @@ def calibration_sentences(told: dict[str, Any]) -> list[str]:
         by_choice.setdefault(group["trust"], []).append(name)
     if set(by_choice) <= {"fitted", "too few to say"}:
         found.append("Trust the fitted prior, for every kind of count that there are enough of to tell.")
-    for choice in ("flat", "either"):
-        if choice in by_choice:
-            found.append(f"Trust {choice if choice == 'either' else 'the flat one'} for: {', '.join(by_choice[choice])}.")
+    called = {"flat": "the flat one", "either": "either"}
+    found += [f"Trust {called[one]} for: {', '.join(by_choice[one])}." for one in called if one in by_choice]
     return found
