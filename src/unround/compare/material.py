@@ -169,10 +169,14 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         whole &= true[:, total] == true[:, list(parts)].sum(axis=1)
     if not whole.any():
         raise InputError(
-            f"no area of {truth.source} has all of the {len(used):,} counts that stand in sums, adding up: a comparison needs "
-            "the true table, with nothing left out."
+            f"no area of {truth.source} has all of the {len(used):,} counts that stand in sums, adding up: a comparison "
+            "needs the true table, with nothing left out."
         )
-    left = int((~whole).sum())
+    empty = whole & (true == 0).all(axis=1)
+    left, empty_areas = int((~whole).sum()), int(empty.sum())
+    whole &= ~empty
+    notes = [f"{left:,} areas are left out, in which some count is missing or does not add up."] if left else []
+    notes += [f"{empty_areas:,} areas are left out, in which all counts are 0."] if empty_areas else []
     return Material(
         source=truth.source,
         true=np.ascontiguousarray(true[whole]),
@@ -180,7 +184,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         equations=equations,
         exact=_exact(plain.columns, at, exact),
         levels=_levels(areas, truth.areas),
-        notes=(f"{left:,} areas are left out, in which some count is missing or does not add up.",) if left else (),
+        notes=tuple(notes),
     )
 
 

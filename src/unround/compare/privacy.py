@@ -86,14 +86,16 @@ def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) 
         How every column is published.
     """
     cells = material.levels * cells_of_a_person(material, mechanisms)
-    exact = any(isinstance(one, Exact) for one in mechanisms)
+    exact = any(isinstance(each, Exact) for each in mechanisms)
     among = (
         ". Exact counts are not in it: among tables that agree in these, changing one person's answers costs up to twice "
         "as much"
         if exact
         else ""
     )
-    person = f"one person changes {cells} counts by 1"
+    one = cells // material.levels
+    inside = f" ({one} in each of {material.levels} areas that lie inside each other)" if material.levels > 1 else ""
+    person = f"one person changes {cells} counts by 1{inside}"
     if isinstance(how, Laplace):
         return Cost(cells, cells / how.t, None, f"pure: {person}, each of which costs 1/{how.t:g}{among}")
     if isinstance(how, Gaussian):

@@ -111,7 +111,7 @@ def compare(
 
     Notes
     -----
-    Whoever infers knows the mechanism and the sums, and fits a prior to the first release of each practice.
+    Whoever infers knows the mechanism and the sums, and fits a prior to each release.
     """
     if seeds < 1:
         raise InputError(f"publish at least once: --seeds takes a whole number from 1, not {seeds}.")
@@ -122,21 +122,16 @@ def compare(
         # 1. What all releases of this practice share.
         model = material.model(one.assumed)
         measures = Measures()
-        attacker: Attacker | None = None
         for number in range(seeds):
             progress("Comparing", done, len(practices) * seeds)
             # 2. Publish.
             published = one.publish(material.true.astype(np.int64), _stream(seed, number, one.name))
-            counts = as_counts(published)
-            # 3. Infer.
-            if attacker is None:
-                prior = fitted_prior(material, one, published)
-                attacker = Attacker(model, prior, threshold, one.mechanisms)
-            inferred = attacker.infer(counts, material.true)
+            # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
+            attacker = Attacker(model, fitted_prior(material, one, published), threshold, one.mechanisms)
+            inferred = attacker.infer(as_counts(published), material.true)
             # 4. Judge both by the truth.
             measures.add(measure(material, published, inferred))
             done += 1
-        assert attacker is not None
         price = cost(material, one.how, one.mechanisms)
         compared.append(Compared(one, measures, price, attacker.prior.name, attacker.cut))
     progress("Comparing", done, len(practices) * seeds)

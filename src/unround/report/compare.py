@@ -25,7 +25,7 @@ def show_comparison(told: dict[str, Any], console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", title="\nHow far off", title_justify="left")
     columns = ("", "mean error", f"over {LARGE}", "promised", "RMSE", "within 4", "bias", "sums broken", "ε")
     for name in columns:
-        table.add_column(name, justify="left" if not name else "right")
+        table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for row in told["mechanisms"]:
         promised = row["expected"]
         table.add_row(
@@ -41,8 +41,8 @@ def show_comparison(told: dict[str, Any], console: Console) -> None:
         )
     console.print(table)
     table = Table(box=None, pad_edge=False, header_style="bold", title="\nWhat it gives away", title_justify="left")
-    for name in ("", "proved", "wrong", "likely", "right", "p(truth)", "±", "without sums", "best guess", "1s and 2s"):
-        table.add_column(name, justify="left" if not name else "right")
+    for name in ("", "proved", "wrong", "likely", "right", "p(truth)", "±", "alone", "best guess", "1s and 2s"):
+        table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     for row in told["mechanisms"]:
         spread = row["standard_error"]["truth_probability"]
         table.add_row(
@@ -70,8 +70,8 @@ def footnotes(told: dict[str, Any]) -> list[str]:
     found = [
         f"promised: the mean error of a large count, in closed form. p(truth): the probability that all sums, the mechanism "
         f"and a prior fitted to the release put on the true count, on average over {told['cells_to_infer']:,} counts; "
-        "without sums: from the published count and that prior alone. ±: one standard error over releases. 1s and 2s: true "
-        "counts of one or two that are proved or likely, and rightly so.",
+        "alone: without sums, from the published count and that prior. ±: one standard error over releases. 1s and 2s: "
+        "true counts of one or two that are proved or likely, and rightly so.",
     ]
     rows = told["mechanisms"]
     found += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
@@ -101,8 +101,8 @@ def show_calibration(found: Calibration, console: Console) -> None:
     console.print(Text(f"{found.areas:,} areas published by {found.mechanism}, from {found.source}."))
     console.print()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "counts", "flat: off by", "log loss", "fitted: off by", "log loss", "by chance", "trust"):
-        table.add_column(name, justify="right" if name not in ("", "trust") else "left")
+    for name in ("", "counts", "flat off by", "log loss", "fitted off by", "log loss", "chance", "trust"):
+        table.add_column(name, justify="right" if name not in ("", "trust") else "left", no_wrap=not name)
     for name, group in told["groups"].items():
         flat, fitted = group["flat"], group["fitted"]
         table.add_row(
@@ -124,8 +124,8 @@ def show_calibration(found: Calibration, console: Console) -> None:
     console.print(
         Text(
             " • off by: the expected calibration error, in points: how far what is stated lies from how often it is right. "
-            "by chance: what perfectly calibrated claims, as many as these, would show. log loss: the mean of −log p(truth), a "
-            "proper score."
+            "chance: what perfectly calibrated claims, as many as these, would show. log loss: the mean of −log p(truth), "
+            "a proper score."
         ),
         style="dim",
     )
