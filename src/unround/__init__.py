@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from unround.inspection import inspect as inspect_release  # noqa: F401 - public under this name
     from unround.mechanisms import Mechanism as Mechanism
     from unround.mechanisms import mechanism as mechanism
+    from unround.protect.release import Choices as Choices
+    from unround.protect.release import protect as protect_release  # noqa: F401 - public under this name
+    from unround.protect.table import protection as protection
+    from unround.protect.table import publish_counts as publish_counts
     from unround.read import read as read_release  # noqa: F401 - public under this name
     from unround.read.frames import from_frame as from_frame
     from unround.release import Release as Release
@@ -72,6 +76,10 @@ _HOME = {
     "audit_release": "audit:audit",
     "AuditFolder": "audit:AuditFolder",
     "explain_cell": "explain:explain",
+    "protection": "protect.table:protection",
+    "publish_counts": "protect.table:publish_counts",
+    "Choices": "protect.release:Choices",
+    "protect_release": "protect.release:protect",
 }
 
 __all__ = ["__version__", *_HOME]

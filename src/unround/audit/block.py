@@ -14,6 +14,7 @@ from unround.audit.contradictions import (
     Active,
     Contradiction,
     put,
+    rows_of,
     settle,
 )
 from unround.audit.model import Model
@@ -78,6 +79,8 @@ class Inferred:
         What cannot be.
     clashing : array
         The cells in contradictions.
+    unweighed : array
+        The areas in which sums say nothing about what is likely, because noise leaves too much possible.
     """
 
     counts: Counts
@@ -96,6 +99,7 @@ class Inferred:
     active: Active
     contradictions: list[Contradiction]
     clashing: NDArray[np.bool_]
+    unweighed: NDArray[np.bool_]
 
 
 class Auditor:
@@ -146,6 +150,7 @@ class Auditor:
                 put(assumed, documented, refuted, refuted)
         reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
         posterior = posteriors(model.layout, windows, reach, self.prior.table, active)
+        unweighed = self._unweighed(windows, posterior)
         unresolved = np.flatnonzero(~posterior.possible)
         found += [
             Contradiction(int(area), UNRESOLVED, (), (), "No combination of possible counts adds up in all sums together.")
@@ -177,7 +182,24 @@ class Auditor:
             active=active,
             contradictions=found,
             clashing=clashing,
+            unweighed=unweighed,
         )
+
+    def _unweighed(self, windows: Windows, posterior: Posterior) -> NDArray[np.bool_]:
+        """Find the areas in which noise leaves too many counts possible to add them all up, and judge their cells singly.
+
+        The fitted prior tells how totals split into parts. Of a cell that is cut off from its total it says nothing that
+        is true; so in these areas, whose posterior is changed in place, every cell has its own distribution alone.
+        """
+        unweighed = np.asarray(posterior.cut > 0)
+        if windows.certain.all() or self.prior.own is None or not unweighed.any():
+            return np.zeros(len(unweighed), dtype=bool)
+        rows = np.flatnonzero(unweighed)
+        few = rows_of(windows, rows)
+        alone = posteriors(self._no_sums, few, tighten(self._no_sums, few), self.prior.own)
+        for name in ("mode", "probability", "mean", "deviation", "possible"):
+            getattr(posterior, name)[rows] = getattr(alone, name)
+        return unweighed
 
     def documented(
         self, counts: Counts, adjustable: NDArray[np.bool_]

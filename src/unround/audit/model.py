@@ -14,7 +14,7 @@ from unround.batch.types import Layout
 from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Unpublished, Within
-from unround.release import ABSENT, Column, Counts
+from unround.release import ABSENT, SUPPRESSED, Column, Counts
 from unround.structure import Structure
 from unround.system import Cell, Sum, System
 
@@ -71,6 +71,12 @@ class Model:
             for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
             if all(c in at for c in (equation[0], *equation[1]))
         ]
+        if not known and any(one.exactly for one in structure.rejected):
+            raise InputError(
+                "there is nothing to infer from in this table: all its sums add up exactly in all areas, so that totals "
+                "were added up after rounding, or all counts rounded together (controlled rounding). Such totals tell "
+                "nothing that their parts do not. `unround inspect FILE --all` shows what was tried."
+            )
         if not known:
             raise InputError(
                 "there is no usable sum in this table: no total is published together with its parts, so that nothing can "
@@ -116,6 +122,12 @@ class Model:
     def exact(self) -> NDArray[np.bool_]:
         """Which cells were published as they are: there is nothing to find out about them."""
         return np.array([isinstance(how, Exact) for how in self.mechanisms])
+
+    @cached_property
+    def hides(self) -> NDArray[np.bool_]:
+        """Which cells have a mechanism that hides counts, and so says something about those that are hidden."""
+        hiding = {how: _hides(how) for how in set(self.mechanisms)}
+        return np.array([hiding[how] for how in self.mechanisms])
 
     @cached_property
     def exact_twin(self) -> dict[int, tuple[int, int]]:
@@ -209,6 +221,17 @@ class Model:
     def cell(self, cell: int, published: int, within: int = 0, silent: bool = False) -> Cell:
         """Return one cell as the engines for single systems take it."""
         key = self.columns[cell].key
+        if published == SUPPRESSED and self.hides[cell] and not silent:
+            return Cell(key, None, self.mechanisms[cell])
         if published <= ABSENT or silent:
             return Cell(key, None, Unpublished())
         return Cell(key, published, Within(within) if within else self.mechanisms[cell])
+
+
+def _hides(how: Mechanism) -> bool:
+    """Whether a mechanism has a window for counts that it does not publish."""
+    try:
+        how.window(None)
+    except InputError:
+        return False
+    return True

@@ -318,6 +318,7 @@ def _summary(
             "audited": len(model.columns),
             "sums_kept": len(structure.sums),
             "sums_rejected": len(structure.rejected),
+            "sums_added_up_afterwards": sum(one.exactly for one in structure.rejected),
             "sums_for_bounds_only": len(model.layout.unused),
             "repeats": len(structure.repeats),
         },

@@ -42,6 +42,7 @@ class Tally:
     zeros_proved: int = 0
     whole_totals: int = 0
     cut: int = 0
+    unweighed: int = 0
     contradictions: Counter[str] = field(default_factory=Counter)
 
     def add(self, model: Model, inferred: Inferred, written: Iterable[Proved]) -> None:
@@ -55,6 +56,7 @@ class Tally:
         self.sums += int(inferred.active.sum())
         self.alone += int(inferred.alone.sum())
         self.cut += int(inferred.posterior.cut.sum())
+        self.unweighed += int(inferred.unweighed.sum())
         self.contradictions.update(one.kind for one in inferred.contradictions)
         rows, cells = np.nonzero(inferred.kinds != OPEN)
         kinds, values = inferred.kinds[rows, cells], inferred.value[rows, cells]
@@ -95,6 +97,7 @@ class Tally:
                 "parts_proved_to_be_their_total": self.whole_totals,
             },
             "sums_left_out_of_probabilities": self.cut,
+            "areas_not_weighed": self.unweighed,
         }
 
 

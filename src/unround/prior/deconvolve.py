@@ -61,7 +61,6 @@ def poissons() -> FloatArray:
     return np.concatenate([(counts == 0)[np.newaxis].astype(np.float64), some])
 
 
-@lru_cache(maxsize=8)
 def kernel(mechanism: Mechanism) -> FloatArray:
     """Return how likely each rate leads to each published count: rates × the places of `Histograms`."""
     true = np.arange(SIZE + _MARGIN)

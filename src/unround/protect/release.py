@@ -75,7 +75,7 @@ class Choices:
         """Say where chance came from, for people."""
         if self.seed is None:
             return "the operating system's cryptographic generator: it cannot be repeated"
-        return f"seed {self.seed}: whoever knows it can draw the same numbers, so keep it secret, or use it for experiments only"
+        return f"seed {self.seed}: whoever knows it can draw the same numbers, so keep it secret, or only try things out"
 
 
 @dataclass(frozen=True)
@@ -274,8 +274,8 @@ def _looks_rounded(spool: Spool) -> list[str]:
         if above.size >= _ENOUGH and np.mean(above % base == 0) > _MOST:
             share = f"{100 * np.mean(above % base == 0):.1f} %"
             return [
-                f"{share} of the counts are multiples of {base}: this table seems to have been rounded already. Errors are told "
-                "against what is in the file."
+                f"{share} of the counts are multiples of {base}: this table seems to have been rounded already. Errors are "
+                "told against what is in the file."
             ]
     return []
 

@@ -30,7 +30,7 @@ class Protection:
         What is done to counts, and what is guaranteed, for people.
     mechanism : Mechanism
         What someone should assume who only sees one count. For controlled rounding that is ordinary random rounding, but
-        its sums add up after rounding as they did before, so that they tell nothing.
+        its sums add up after rounding as they did before, so that totals tell nothing that their parts do not.
     base : int or None
         For controlled rounding, its base; None where every count is published on its own.
     """
@@ -98,7 +98,7 @@ def protection(spec: str) -> Protection:
         f"{CONTROLLED}:{how.base}",
         f"Counts were rounded at random to a neighbouring multiple of {how.base}, all counts of an area together: the mean "
         "of every count is kept (the nearer multiple the likelier), and every published total is the sum of its published "
-        "parts, so that sums tell nothing about how single counts were rounded.",
+        "parts, so that it tells nothing that these do not tell.",
         how,
         how.base,
     )

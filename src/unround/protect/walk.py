@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.compiled import inner, kernel
+from unround.batch.compiled import MINUS_ONE, inner, kernel
 from unround.infer.bounds import Equations
 from unround.mechanisms.base import IntArray
 
@@ -171,15 +171,16 @@ def _members(pieces: list[Tableau]) -> list[Ints]:
 
 
 @inner
-def _below(number: int, words: Words, at: NDArray[np.int64]) -> np.int64:
+def _below(number: int, words: Words, at: NDArray[np.int64]) -> int:
     """Return a random number below another, exactly uniform; −1 where the words have run out."""
     limit = np.uint64((1 << 63) // number * number)
     while at[0] < len(words):
         word = words[at[0]]
         at[0] += 1
         if word < limit:
-            return np.int64(word % np.uint64(number))
-    return np.int64(-1)
+            drawn: int = np.int64(word % np.uint64(number))  # type: ignore[assignment]  # compiled code knows no other
+            return drawn
+    return MINUS_ONE
 
 
 @inner

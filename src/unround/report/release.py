@@ -145,6 +145,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     _show_chance(told, console)
     if told["contradictions"]:
         console.print(f"\n{_contradictions_in_words(told)}")
+    for said in _not_used(told):
+        console.print(Text(f"\n{said}"), style="yellow")
     if "truth" in told:
         _show_truth(told["truth"], console)
     console.print(f"\nPrior: {told['prior_in_words']}", style="dim")
@@ -162,6 +164,8 @@ def verdict(told: dict[str, Any]) -> str:
         f"{told['areas']:,} areas ({told['cells_published']:,} published counts, {told['structure']['sums_kept']:,} sums)"
     )
     if not any(told[name] for name in CLAIMS):
+        if told["areas_not_weighed"]:
+            return f"In {where}, nothing is proved; what is likely could not be worked out everywhere (see below)."
         return f"In {where}, no count is given away by the sums: nothing is proved, and nothing is likely."
     hurt = told["what_would_hurt"]["by_value"]["1-2"]
     small = sum(hurt.values())
@@ -182,6 +186,24 @@ def _contradictions_in_words(told: dict[str, Any]) -> str:
     }
     said = ", ".join(f"{number:,} {words[kind]}" for kind, number in kinds.items())
     return f"{told['contradictions']:,} contradictions ({said}); everything else was audited."
+
+
+def _not_used(told: dict[str, Any]) -> list[str]:
+    """Say which sums told nothing, and where they were too much to weigh."""
+    said = []
+    added, unweighed = told["structure"]["sums_added_up_afterwards"], told["areas_not_weighed"]
+    if added:
+        sums = "1 sum adds" if added == 1 else f"{added:,} sums add"
+        said.append(
+            f"{sums} up exactly in all areas: totals were added up after rounding, or all counts rounded together. Such "
+            "totals tell nothing that their parts do not, and their sums are not used."
+        )
+    if unweighed:
+        said.append(
+            f"In {unweighed:,} of {told['areas']:,} areas the noise leaves too many counts possible to weigh all sums at "
+            "once: there, what sums make likely was not worked out. That is no sign of safety."
+        )
+    return said
 
 
 def _show_chance(told: dict[str, Any], console: Console) -> None:

@@ -17,7 +17,8 @@ Floats = NDArray[np.float64]
 
 _TABLE = 1 << 16
 """Windows of counts under this are looked up; larger ones are few."""
-_UNKNOWN, IMPOSSIBLE = -1, -2
+_UNKNOWN, IMPOSSIBLE = (int(np.iinfo(np.int32).min) + k for k in range(2))
+"""No distances: below a negative count, which noise makes, the true one lies at a negative distance."""
 _DRAWS = 20_000
 _LEVELS = 31
 
@@ -139,7 +140,7 @@ class Windows:
         for kind, columns in self._kinds:
             shown = counts[:, columns]
             below, above = self._look_up(kind, shown)
-            possible = below >= 0
+            possible = below != IMPOSSIBLE
             seen[:, columns] = possible
             down[:, columns] = np.where(possible, below, 0)
             up[:, columns] = np.where(possible, above, 0)
