@@ -85,7 +85,7 @@ def compare(
     if changes is not None:
         wanted = comparing.WHAT_IFS if changes.strip() == "all" else tuple(_listed(changes, "--what-if"))
         practices = [comparing.practice(comparing.TODAY, material)]
-        practices += [comparing.what_if(change, material) for change in wanted]
+        practices += [comparing.what_if(change, material) for change in wanted if change != comparing.TODAY]
     else:
         specs = comparing.DEFAULT if mechanisms is None else tuple(_listed(mechanisms, "--mechanisms"))
         practices = [comparing.practice(spec, material) for spec in specs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import altair
@@ -59,8 +59,7 @@ def risk_chart(rows: list[dict[str, Any]]) -> altair.LayerChart | altair.FacetCh
         )
     largest = max(point["error"] for point in points)
     top = max(point["risk"] for point in points)
-    for point in points:
-        point["up"] = _crowding(point, points, largest, top)
+    _place_names(points, largest, top)
     base = alt.Chart(alt.InlineData(values=points), width=860, height=380)
     x = alt.X(
         "error:Q",
@@ -82,23 +81,31 @@ def risk_chart(rows: list[dict[str, Any]]) -> altair.LayerChart | altair.FacetCh
     )
     up = base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=_colour())
     across = base.mark_rule(strokeWidth=2).encode(x=alt.X("left:Q"), x2="right:Q", y=y, color=_colour())
+    sides: tuple[tuple[Literal["left", "right"], int], ...] = (("left", 16), ("right", -16))
     names = [
-        base.mark_text(align="left", dx=16, dy=1 - 11 * side, fontSize=14, fontWeight=600, color=INK)
-        .encode(x=x, y=y, text="name:N")
-        .transform_filter(f"datum.up == {side}")
-        for side in (-1, 0, 1)
+        base.mark_text(align=align, dx=dx, dy=1, fontSize=14, fontWeight=600, color=INK)
+        .encode(x=x, y=alt.Y("at:Q"), text="name:N")
+        .transform_filter(f"datum.side == '{align}'")
+        for align, dx in sides
     ]
     return alt.layer(up, across, rings, dots, *names)
 
 
-def _crowding(point: dict[str, Any], points: list[dict[str, Any]], largest: float, top: float) -> int:
-    """Say where a name goes: above its point if another is close below, below it if one is close above, else beside it."""
-    for other in points:
-        if other is not point and abs(other["error"] - point["error"]) < 0.2 * largest:
-            gap = (point["risk"] - other["risk"]) / top
-            if abs(gap) < 0.06:
-                return 1 if gap > 0 or (gap == 0 and points.index(point) < points.index(other)) else -1
-    return 0
+def _place_names(points: list[dict[str, Any]], largest: float, top: float) -> None:
+    """Decide on which side of its point each name goes, and how far up or down, so that none covers another."""
+    placed: list[dict[str, Any]] = []
+    for point in sorted(points, key=lambda one: -float(one["risk"])):
+        near = [one for one in points if one is not point and abs(one["risk"] - point["risk"]) < 0.12 * top]
+        crowded = any(0 <= one["error"] - point["error"] < 0.15 * largest for one in near)
+        point["side"], point["at"] = "right" if crowded and point["error"] > 0.3 * largest else "left", point["risk"]
+        while any(
+            one["side"] == point["side"]
+            and abs(one["at"] - point["at"]) < 0.05 * top
+            and abs(one["error"] - point["error"]) < 0.3 * largest
+            for one in placed
+        ):
+            point["at"] -= 0.01 * top
+        placed.append(point)
 
 
 def sums_chart(rows: list[dict[str, Any]]) -> altair.LayerChart | altair.FacetChart:
