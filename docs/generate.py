@@ -19,7 +19,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("solve", "inspect", "audit", "report", "explain", "expect", "simulate", "protect", "paper")
+COMMANDS = (
+    "solve",
+    "inspect",
+    "audit",
+    "report",
+    "explain",
+    "expect",
+    "simulate",
+    "protect",
+    "compare",
+    "calibrate",
+    "paper",
+)
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n.*?```\n", re.DOTALL)
@@ -80,7 +92,13 @@ def reference() -> str:
 
 def pages() -> dict[Path, str]:
     """Return every generated page with the text that it should have."""
-    shown = [ROOT / "README.md", ROOT / "docs" / "solve.md", ROOT / "docs" / "audit.md", ROOT / "docs" / "protect.md"]
+    shown = [
+        ROOT / "README.md",
+        ROOT / "docs" / "solve.md",
+        ROOT / "docs" / "audit.md",
+        ROOT / "docs" / "protect.md",
+        ROOT / "docs" / "compare.md",
+    ]
     return {page: filled(page.read_text(encoding="utf-8")) for page in shown} | {ROOT / "docs" / "cli.md": reference()}
 
 

@@ -32,6 +32,7 @@ ORDER = [
     "explain",
     "simulate",
     "protect",
+    "compare",
     "paper",
     "report",
     "cli",

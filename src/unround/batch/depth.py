@@ -18,8 +18,8 @@ from unround.batch.room import (
     USED,
     Room,
 )
-from unround.batch.summary import is_linked, marginal
-from unround.batch.sweeps import Evidence, backward, believe, forward, hear_from_above, weight
+from unround.batch.summary import is_linked, marginal, own_share
+from unround.batch.sweeps import Evidence, backward, believe, forward, hear_from_above
 from unround.batch.types import Ints
 from unround.mechanisms.base import FloatArray
 
@@ -82,17 +82,6 @@ def _send(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, lo
 
 
 @inner
-def _alone(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
-    """Return the probability of a count of a cell by itself."""
-    if not low <= value <= high:
-        return 0.0
-    everything = 0.0
-    for count in range(low, high + 1):
-        everything += weight(evidence, area, column, count)
-    return weight(evidence, area, column, value) / everything if everything > 0.0 else 0.0
-
-
-@inner
 def find_depths(
     forest: Forest,
     room: Room,
@@ -123,7 +112,7 @@ def find_depths(
     for column in range(columns):
         if (
             depth[column] == OPEN_YET
-            and _alone(evidence, area, column, low[column], high[column], value[column]) >= threshold
+            and own_share(evidence, area, column, low[column], high[column], value[column]) >= threshold
         ):
             depth[column] = 0
     for i in range(len(forest.links) - 1):

@@ -11,7 +11,7 @@ from unround.batch.compiled import kernel
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.forest import HOME, Forest, forest_of
 from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
-from unround.batch.summary import ALIKE, NONE, is_linked, marginal, own_summary, summary
+from unround.batch.summary import ALIKE, NONE, is_linked, marginal, own_share, own_summary, share_of, summary
 from unround.batch.sweeps import Evidence, set_local, up_and_down
 from unround.batch.threads import in_threads
 from unround.batch.types import Ints, Layout, Posterior, PriorTable, Tight, Windows
@@ -29,7 +29,7 @@ class _Given(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the kernel fills in: the arrays of `Posterior`, and depths."""
+    """What the kernel fills in: the arrays of `Posterior`, and depths. `asked` has no rows where nobody asks for it."""
 
     mode: Ints
     probability: FloatArray
@@ -38,6 +38,7 @@ class _Found(NamedTuple):
     cut: Ints
     possible: BoolArray
     depth: Ints
+    asked: FloatArray
 
 
 def posteriors(
@@ -46,6 +47,7 @@ def posteriors(
     tight: Tight,
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
+    value: Ints | None = None,
 ) -> Posterior:
     """Work out the distribution of every cell of every area, given all that was published of the area.
 
@@ -61,6 +63,9 @@ def posteriors(
         Weights of true counts by column; flat unless given.
     active : array, optional
         Areas × equations: False where a sum does not hold. All hold unless given.
+    value : array, optional
+        Areas × columns: counts whose probability is wanted besides that of the likeliest, such as the true ones where
+        somebody knows them. See `Posterior.asked`.
 
     Notes
     -----
@@ -80,8 +85,9 @@ def posteriors(
         deviation=np.full((areas, columns), np.nan),
         cut=np.zeros(areas, dtype=np.int32),
         possible=np.zeros(areas, dtype=np.bool_),
+        asked=None if value is None else np.zeros((areas, columns)),
     )
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value)
     return result
 
 
@@ -165,6 +171,7 @@ def _run(
         result.cut,
         result.possible,
         ints if depth is None else depth,
+        floats[:0] if result.asked is None else result.asked,
     )
 
     def job(first: int, last: int) -> None:
@@ -206,7 +213,7 @@ def _areas(
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths alone."""
     lows, highs, chosen, holds, value = given
-    mode, probability, mean, deviation, cut, possible, depth = results
+    mode, probability, mean, deviation, cut, possible, depth, asked = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     for a in range(first, last):
         if not chosen[a]:
@@ -230,6 +237,7 @@ def _areas(
             continue
         possible[a] = True
         for c in range(len(forest.homes)):
+            start, length = 0, 0
             if low[c] == high[c]:
                 found = (int(low[c]), 1.0, float(low[c]), 0.0)
             elif is_linked(forest, room, c):
@@ -239,3 +247,9 @@ def _areas(
             else:
                 found = own_summary(evidence, a, c, int(low[c]), int(high[c]))
             mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = found
+            if len(asked):
+                asked[a, c] = (
+                    share_of(scratch[0], start, length, value[a, c])
+                    if length
+                    else own_share(evidence, a, c, int(low[c]), int(high[c]), value[a, c])
+                )

@@ -93,3 +93,31 @@ def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int)
     for count in range(low, end + 1):
         second += (count - low - mean) ** 2 * weight(evidence, area, column, count)
     return likeliest, largest / everything, low + mean, math.sqrt(second / everything)
+
+
+@inner
+def share_of(weights: FloatArray, low: int, size: int, value: int) -> float:
+    """Return the probability of one count, from a distribution that is not normalised."""
+    everything = 0.0
+    for k in range(size):
+        everything += weights[k]
+    inside = low <= value < low + size
+    return weights[value - low] / everything if inside and everything > 0.0 else 0.0
+
+
+@inner
+def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
+    """Return the probability of one count of a cell by itself; 0 where nothing bounds the cell."""
+    if not low <= value <= high or high >= OPEN:
+        return 0.0
+    if low == high:
+        return 1.0
+    end = high
+    if evidence.start[area, column] < 0:
+        end = min(high, max(low, evidence.prior_size[column]))
+    everything = 0.0
+    for count in range(low, end + 1):
+        everything += weight(evidence, area, column, count)
+    if high > end:
+        everything += (high - end) * weight(evidence, area, column, high)
+    return weight(evidence, area, column, value) / everything if everything > 0.0 else 0.0

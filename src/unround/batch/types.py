@@ -98,7 +98,8 @@ class Posterior:
 
     `mode` is the lowest of equally likely counts. Where nothing bounds a cell, `probability` is 0, and mean and deviation
     are NaN. `cut` counts, for every area, the links that were left out because their cells have too many possible values;
-    `possible` is False for areas in which no combination of values adds up.
+    `possible` is False for areas in which no combination of values adds up. `asked` is the probability of a count that was
+    asked for, where one was: of the true one, say, to see how much of it is given away.
     """
 
     mode: Ints
@@ -107,3 +108,4 @@ class Posterior:
     deviation: FloatArray
     cut: Ints
     possible: BoolArray
+    asked: FloatArray | None = None

@@ -11,6 +11,7 @@ import typer
 
 from unround._version import __version__
 from unround.cli.census import paper, simulate
+from unround.cli.compare import calibrate, compare
 from unround.cli.protect import protect
 from unround.cli.release import audit, explain, inspect
 from unround.cli.report import report
@@ -46,7 +47,7 @@ def _root(
 
 
 # The order of --help: from one sum to a whole release.
-for command in (solve, inspect, audit, report, explain, expect, simulate, protect, paper):
+for command in (solve, inspect, audit, report, explain, expect, simulate, protect, compare, calibrate, paper):
     app.command()(command)
 
 

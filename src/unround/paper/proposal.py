@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
+from unround.compare.distances import Distances, distances
 from unround.equations import parse
 from unround.expect import expectation
 from unround.mechanisms import Laplace, Mechanism, Rounding
@@ -17,45 +15,21 @@ from unround.paper.facts import AGE, LAPLACE, SEX
 from unround.solution import solve
 
 
-@dataclass(frozen=True, slots=True)
-class Distances:
-    """How far what is published lies from the truth: probabilities by signed distance.
-
-    The remainder of the true count is taken as uniform, and the count as large.
-    """
-
-    shares: dict[int, float]
-
-    @classmethod
-    def of(cls, mechanism: Mechanism, cycle: int, reach: int) -> Distances:
-        """Average over `cycle` true counts in a row, out to `reach`."""
-        away = np.arange(-reach, reach + 1)
-        start = 1000 * (reach + cycle)
-        chances = sum(mechanism.likelihood(true + away, np.asarray(true)) for true in range(start, start + cycle))
-        return cls({int(d): float(p) for d, p in zip(away, np.asarray(chances) / cycle, strict=True) if p > 0})
-
-    def within(self, reach: int) -> float:
-        """Return the probability of being at most so far away."""
-        return sum(p for d, p in self.shares.items() if abs(d) <= reach)
-
-    def mean(self, reach: int | None = None) -> float:
-        """Return the mean distance, or what of it comes from distances up to `reach`."""
-        return sum(abs(d) * p for d, p in self.shares.items() if reach is None or abs(d) <= reach)
-
-    def variance(self) -> float:
-        """Return the mean squared distance."""
-        return sum(d * d * p for d, p in self.shares.items())
-
-
 def rounding_distances(base: int = 5) -> Distances:
     """Return the distances of random rounding."""
-    return Distances.of(Rounding(base), base, base)
+    return _known(Rounding(base))
 
 
 def laplace_distances(t: float = LAPLACE) -> Distances:
     """Return the distances of discrete Laplace noise, as far as they can be told from 0."""
-    noise = Laplace(t)
-    return Distances.of(noise, 1, noise.reach)
+    return _known(Laplace(t))
+
+
+def _known(mechanism: Mechanism) -> Distances:
+    """Return the distances of a mechanism that has them in closed form; `unround compare` measures the same."""
+    found = distances(mechanism)
+    assert found is not None
+    return found
 
 
 def base_claims() -> Iterator[Claim]:
