@@ -11,12 +11,12 @@ import numpy as np
 from unround.audit import AuditFolder, Auditor, Inferred, Model, Rules
 from unround.audit.block import KINDS
 from unround.audit.claims import Proved, proofs
-from unround.audit.spool import adjustable
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
 from unround.errors import InputError
 from unround.infer import infer
 from unround.release import ABSENT, WHY_ABSENT, Counts
+from unround.spool import adjustable
 
 MOST_CANDIDATES = 12
 """Areas or characteristics that are listed when a name fits several."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,20 +16,18 @@ from unround.audit.block import Auditor, Inferred, Rules
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
 from unround.audit.model import Model
-from unround.audit.spool import Spool, adjustable
 from unround.audit.summary import Tally, contradiction_rows
 from unround.audit.truth import Score, Truth
 from unround.errors import InputError
 from unround.release import ABSENT, Block, Release
-from unround.structure import Overrides, Structure, Survey
+from unround.spool import Spool, Stage, adjustable
+from unround.spool import survey as survey
+from unround.structure import Overrides, Structure
 
 if TYPE_CHECKING:
     import polars as pl
 
     from unround.prior import Prior
-
-Stage = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and out of how much."""
 
 CELLS_AT_A_TIME = 1_000_000
 """Cells in a block: enough for arrays to pay, few enough to fit a hundred bytes each into memory."""
@@ -137,19 +134,6 @@ def audit(
         files.move_out(work, out)
         progress("Writing", 1, 1)
     return files.AuditFolder.open(out)
-
-
-def survey(
-    release: Release, work: Path, overrides: Overrides | None = None, progress: Stage = lambda *_: None
-) -> tuple[Spool, Structure]:
-    """Read a release once: put its counts on disk, and find out which sums hold in it."""
-    spool = Spool(work / "counts.bin", len(release.columns))
-    seen = Survey(release, overrides)
-    for block in release.blocks(lambda done: progress("Reading", done, release.size)):
-        spool.add(block)
-        seen.add(block)
-    spool.close(release.areas)
-    return spool, seen.structure()
 
 
 def block_size(model: Model) -> int:
