@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unround.check.dependence import shared
+from unround.check.dependence import dependence
 from unround.check.family import DEPARTS, FITS, LEAST_SUMS, Comparison
 from unround.check.sums import Tested
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
@@ -74,10 +74,15 @@ def _meaning(comparison: Comparison, sums: Sequence[Tested], mechanisms: Sequenc
             # What small counts do is in both histograms: only the difference is laid on that of large ones.
             seen = comparison.observed / comparison.sums - comparison.expected / comparison.expected.sum()
             even = _even(how.base)
-            fit = shared(np.clip(even + seen[at], 0, None), how.base)
+            found = dependence(np.clip(even + seen[at], 0, None), how.base)
+            if found is None:
+                return (
+                    "No dependence between the random numbers of total and parts leads to such residuals: the rounding itself "
+                    "is another one, and neither proofs nor probabilities can be relied on."
+                )
             return (
-                "Proofs do not rest on this. If random numbers are shared between total and parts, probabilities that assume "
-                f"independent rounding are off by up to {100 * fit.off:.0f} points."
+                "Proofs do not rest on this. The random numbers of total and parts depend on each other; how, these residuals "
+                f"leave open. The probability of a likeliest count can be off by up to {100 * found.off:.0f} points."
             )
     return "Proofs do not rest on this; probabilities assume independent rounding, and may be off."
 

@@ -26,12 +26,15 @@ from unround.check.family import (
 from unround.check.gather import FARTHEST, Gather, largest
 from unround.check.law import Laws
 from unround.check.meaning import consequence
-from unround.check.sums import UNDER_EXACT, Tested, families_of, tested_sums
+from unround.check.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, tested_sums
 from unround.check.values import value_families
 from unround.mechanisms import Exact
 from unround.release import Release
 from unround.spool import Spool, Stage, survey
 from unround.structure import Overrides, Structure
+
+SLIPS, SLIP_SHARE = 2, 0.002
+"""So many impossible sums, or this share of all, may be slips of the pen; more cast doubt on a count that is declared exact."""
 
 AT_ONCE = 4096
 """Areas that are read from the spool at a time."""
@@ -205,11 +208,12 @@ def _judged(
     otherwise = (DEPARTS if comparison.departs else FITS) if enough else UNTESTED
     verdict = CONTRADICTS if impossible else otherwise
     complete = int(gathered.complete[list(those)].sum())
-    exact = impossible > 0 and sums[0].kind == UNDER_EXACT
+    exact = sums[0].kind in (UNDER_EXACT, EXACT_TWICE)
     clash = _clash(release, spool, structure, gathered, those) if impossible else ""
     words = consequence(comparison, sums, structure.mechanisms, impossible, complete, otherwise)
-    if exact:
-        words = f"{_not_exact(release, gathered, those)} {words}"
+    if exact and impossible:
+        declared = frozenset(c for c, how in enumerate(structure.mechanisms) if isinstance(how, Exact))
+        words = f"{_not_exact(release, declared, gathered, those)} {words}"
     observed = {int(far): int(comparison.observed[far]) for far in np.flatnonzero(comparison.observed)}
     shares = comparison.expected / max(comparison.expected.sum(), 1e-300)
     likely = {int(far): float(shares[far]) for far in np.flatnonzero((shares > 1e-9) | (comparison.observed > 0))}
@@ -227,13 +231,13 @@ def _judged(
         note=words,
         clash=clash,
         columns=frozenset(c for one in sums for c in one.members),
-        inexact=exact and int(gathered.beyond[list(those)].sum()) < impossible,
+        inexact=exact and (otherwise == DEPARTS or impossible > max(SLIPS, SLIP_SHARE * complete)),
     )
 
 
-def _not_exact(release: Release, gathered: Gather, those: Sequence[int]) -> str:
+def _not_exact(release: Release, exact: frozenset[int], gathered: Gather, those: Sequence[int]) -> str:
     """Say how many exact counts cannot be exact, and how many of these may have been adjusted by the agency."""
-    totals = sorted({gathered.sums[s].total for s in those})
+    totals = sorted({c for s in those for c in gathered.sums[s].members if c in exact})
     names = ", ".join(release.columns[c].label or release.columns[c].key for c in totals[:3])
     number, beyond = (int(of[list(those)].sum()) for of in (gathered.impossible, gathered.beyond))
     most = max(release.columns[c].adjusted for c in totals)

@@ -25,6 +25,9 @@ EXACT_TWICE = "repeats of an exact count"
 ADDED = "added sums"
 KINDS = (AGES_BY_SEX, OTHERS_BY_SEX, AGES, PARTS, UNDER_EXACT, EXACT_TWICE, REPEATS, ADDED)
 
+INEXACT = 0.25
+"""A sum with an exact count that is impossible in at most this share of the areas, and balanced, may only be inexact."""
+
 ALL_TABLES = "all tables"
 NO_TABLE = "outside tables"
 
@@ -107,12 +110,24 @@ def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -
     for one in structure.rejected:
         narrow = one.cause == "exactly" or (one.cause == "spread" and one.spread < one.expected)
         stated = one.origin in ("file", "sex") or (one.total, frozenset(one.parts)) in wanted
-        if not one.unjudged and ((narrow and len(one.parts) > 1) or (stated and one.cause in ("impossible", "mean", "spread"))):
+        refuted = stated and one.cause in ("impossible", "mean", "spread")
+        if not one.unjudged and ((narrow and len(one.parts) > 1) or refuted or _perhaps_inexact(one, structure)):
             yield one, False
     for repeat in structure.repeats:
         if not repeat.alike:
             for first, second in combinations(repeat.columns, 2):
                 yield Checked(second, (first,), "repeat", structure.areas, 0, 0.0, 0.0, 0.0, True, ""), True
+
+
+def _perhaps_inexact(one: Checked, structure: Structure) -> bool:
+    """Say whether a sum may have been refuted only because a count that is declared exact is not.
+
+    What the layout took for the same people and is not, such as those in private households, is off to one side.
+    """
+    kinds = [structure.mechanisms[c] for c in (one.total, *one.parts)]
+    if one.cause not in ("impossible", "spread") or Exact() not in kinds or None in kinds:
+        return False
+    return one.impossible <= INEXACT * one.areas and abs(one.mean) <= one.spread / 4
 
 
 def _kind(release: Release, one: Checked, mechanisms: Sequence[Mechanism]) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from unround._version import __version__
 from unround.cli.census import paper, simulate
-from unround.cli.release import audit, explain, inspect
+from unround.cli.release import audit, check, explain, inspect
 from unround.cli.single import expect, solve
 from unround.errors import InternalError, UnroundError
 
@@ -44,7 +44,7 @@ def _root(
 
 
 # The order of --help: from one sum to a whole release.
-for command in (solve, inspect, audit, explain, expect, simulate, paper):
+for command in (solve, inspect, check, audit, explain, expect, simulate, paper):
     app.command()(command)
 
 

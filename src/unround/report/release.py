@@ -14,6 +14,7 @@ from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
 from unround.explain import Explanation, SumShown
 from unround.inspection import Inspection
+from unround.report.check import sentence
 from unround.report.terminal import COLOURS, percent
 from unround.structure import Checked, Evidence
 
@@ -143,6 +144,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     table.add_row("all", *(f"{told[name]:,}" for name in CLAIMS), style="bold")
     console.print(table)
     _show_chance(told, console)
+    if "check" in told:  # audits of earlier versions have none
+        console.print(Text(f"\nDoes it fit the declared mechanism? {sentence(told['check'])}"))
     if told["contradictions"]:
         console.print(f"\n{_contradictions_in_words(told)}")
     if "truth" in told:
