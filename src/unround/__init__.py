@@ -6,7 +6,8 @@ The public names, in the order in which data flow through them:
 - `solve` works out a system and returns a `Solution`: bounds, probabilities, the best solutions, and proofs.
 - `check_proof` verifies a proof without any of the code that found it.
 - `read_release` opens a published table of any known format, `from_frame` a polars or pandas frame: a `Release`.
-- `inspect_release` says what is in it; `check_release` whether it fits its declared mechanism; `audit_release` works out every count that it gives away, into an `AuditFolder`;
+- `inspect_release` says what is in it; `check_release` whether it fits its declared mechanism, as a `Check`.
+- `audit_release` works out every count that it gives away, into an `AuditFolder`;
   `explain_cell` gives the argument for one of them.
 - `InputError`, `Infeasible` and `InternalError` tell apart what is wrong with the input, the data, and unround itself.
 

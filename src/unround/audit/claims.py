@@ -154,7 +154,8 @@ class Labels:
         import polars as pl
 
         kept = np.asarray((assumptions == "").to_numpy() | proved)
-        return assumptions + self.doubts.gather(cells).set(pl.Series(kept), "")
+        marked: pl.Series = assumptions + self.doubts.gather(cells).set(pl.Series(kept), "")
+        return marked
 
 
 def _routes(model: Model, inferred: Inferred, rows: Any, cells: Any, written: list[Proved]) -> pl.Series:

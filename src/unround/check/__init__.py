@@ -1,4 +1,4 @@
-"""Does the data fit the declared mechanism?
+"""Whether the data fit the declared mechanism.
 
 - `pipeline`: START HERE. `check_release`, and `Check`, what it returns
 - `sums`: which sums are tested, and the families they belong to

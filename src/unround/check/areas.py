@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +96,9 @@ def nested_families(nested: Nested, release: Release, spool: Spool) -> list[Fami
         residual = np.where(whole, shown - nested.sums[by][parents], 0)
         exact = np.array([isinstance(how, Exact) for how in nested.mechanisms])
         name = f"areas under their {'parent area' if by == 'parent' else by}"
-        found.append(_exact(f"{name}: counts published as they are", residual, whole & exact, parents, release, spool, nested))
+        found.append(
+            _exact(f"{name}: counts published as they are", residual, whole & exact, parents, release, spool, nested)
+        )
         for how in dict.fromkeys(how for how in nested.mechanisms if not isinstance(how, Exact)):
             mine = np.array([other == how for other in nested.mechanisms])
             found.append(_rounded(f"{name} ({how.name})", how, residual, whole & mine, shown, children[parents], nested))
@@ -121,22 +122,20 @@ def _exact(
     wrong = whole & (residual != 0)
     observed = {int(at): int(times) for at, times in zip(*np.unique(far, return_counts=True), strict=True)}
     columns = frozenset(int(c) for c in nested.chosen[whole.any(0)])
-    common = dict(p_value=None, tail_ratio=None, distance=None, expected={0: 1.0}, observed=observed, columns=columns)
-    if wrong.sum() > (1 - HOLDS) * number and np.abs(residual[wrong]).max() > FARTHEST:
-        words = f"In {int(wrong.sum()):,} of {number:,} cases the areas in the file do not make up their parent: some are missing."
-        return Family(name, number, impossible=0, otherwise=UNTESTED, verdict=UNTESTED, note=words, **common)  # type: ignore[arg-type]
+    fits = Family(
+        name, number, observed, {0: 1.0}, None, None, None, 0, FITS, FITS, f"All {number:,} add up.", columns=columns
+    )
     if not wrong.any():
-        words = f"All {number:,} add up."
-        return Family(name, number, impossible=0, otherwise=FITS, verdict=FITS, note=words, **common)  # type: ignore[arg-type]
+        return fits
+    if wrong.sum() > (1 - HOLDS) * number and np.abs(residual[wrong]).max() > FARTHEST:
+        words = f"{int(wrong.sum()):,} of {number:,} parents are more than the areas in the file: some are missing there."
+        return replace(fits, otherwise=UNTESTED, verdict=UNTESTED, note=words)
     row, column = (int(at) for at in np.argwhere(wrong)[0])
     area, label = spool.areas[release.areas[0]][int(parents[row])], release.columns[int(nested.chosen[column])].label
     clash = f"{area}: {label} is {residual[row, column]:+,} off the sum of its areas."
     free = "adjusted by the agency, or wrong" if adjustable(spool.areas).any() else "wrong"
     words = f"{int(wrong.sum()):,} of {number:,} counts published as they are do not add up: {free}."
-    return Family(
-        name, number, impossible=int(wrong.sum()), otherwise=FITS, verdict=CONTRADICTS, note=words, clash=clash,
-        inexact=True, **common,  # type: ignore[arg-type]
-    )  # fmt: skip
+    return replace(fits, impossible=int(wrong.sum()), verdict=CONTRADICTS, note=words, clash=clash, inexact=True)
 
 
 def _rounded(
@@ -158,7 +157,9 @@ def _rounded(
     columns = frozenset(int(c) for c in nested.chosen[whole.any(0)])
     share = float(possible[few].mean())
     if share < HOLDS:
-        words = f"Only {share:.1%} of the parents can be the sum of their areas: those in the file are not all that they have."
+        words = (
+            f"Only {share:.1%} of the parents can be the sum of their areas: those in the file are not all that they have."
+        )
         return Family(name, 0, {}, {}, None, None, None, 0, UNTESTED, UNTESTED, words, columns=columns)
     chosen = few & possible & (shown >= LEAST_MEAN * step * number)
     observed, expected = np.zeros(FARTHEST + 1), np.zeros(FARTHEST + 1)
@@ -192,7 +193,7 @@ def _rounded(
     )
 
 
-def _folded(shares: Sequence[float]) -> np.ndarray:
+def _folded(shares: NDArray[np.float64]) -> np.ndarray:
     middle = len(shares) // 2
     folded = np.zeros(FARTHEST + 1)
     for far in range(middle + 1):

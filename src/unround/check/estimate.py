@@ -37,7 +37,9 @@ class Published:
         self.example = np.full((width, 2), -1, dtype=np.int64)
         self._groups = _groups(structure)
         self.rates: dict[tuple[int, int], Ints] = {
-            (exact, one): np.zeros((2, int(self.steps[one])), dtype=np.int64) for exact, those in self._groups for one in those
+            (exact, one): np.zeros((2, int(self.steps[one])), dtype=np.int64)
+            for exact, those in self._groups
+            for one in those
         }
         self.together: dict[tuple[int, int, int], Ints] = {
             (exact, one, two): np.zeros((int(self.steps[one]), 2, 2), dtype=np.int64)
@@ -134,12 +136,8 @@ def estimated(structure: Structure, published: Published) -> Estimates:
         }
         for one in structure.how
     ]
-    repeats = [
-        {"columns": [keys[c] for c in one.columns], "alike": one.alike, "why": one.why} for one in structure.repeats
-    ]
-    rates = [
-        _rates(keys[exact], keys[one], *table) for (exact, one), table in published.rates.items() if table[0].sum() > 0
-    ]
+    repeats = [{"columns": [keys[c] for c in one.columns], "alike": one.alike, "why": one.why} for one in structure.repeats]
+    rates = [_rates(keys[exact], keys[one], *table) for (exact, one), table in published.rates.items() if table[0].sum() > 0]
     together = [
         _together((keys[exact], keys[one], keys[two]), table)
         for (exact, one, two), table in published.together.items()

@@ -78,7 +78,9 @@ class Gather:
         self._least = np.array([one.least for one in sums], dtype=np.int64)[:, None]
         self.even = [_even(one, mechanisms) for one in sums]
         self._spread = np.array([max(_spread(shares), 1e-9) for shares in self.even])
-        rows = np.concatenate([np.full(len(members), f) for f, members in enumerate(families.values())] or [np.zeros(0, int)])
+        rows = np.concatenate(
+            [np.full(len(members), f) for f, members in enumerate(families.values())] or [np.zeros(0, int)]
+        )
         columns = np.concatenate([np.array(members) for members in families.values()] or [np.zeros(0, int)])
         shape = (len(families), len(sums))
         self._families = csr_array((np.ones(len(columns)), (rows.astype(np.int64), columns.astype(np.int64))), shape=shape)
@@ -127,9 +129,7 @@ class Gather:
         self._tally(chosen, complete, published)
         self._done += areas
 
-    def _keep_impossible(
-        self, wrong: NDArray[np.bool_], residual: Ints, least: Ints, most: Ints, counts: Counts
-    ) -> None:
+    def _keep_impossible(self, wrong: NDArray[np.bool_], residual: Ints, least: Ints, most: Ints, counts: Counts) -> None:
         self.impossible += wrong.sum(1)
         slack = (self._parts @ self._slack + self._slack[self._total])[:, None]
         beyond = wrong & ((residual < least - slack) | (residual > most + slack))
@@ -188,6 +188,6 @@ def _spread(shares: Floats) -> float:
 def largest(one: Tested, mechanisms: Sequence[Mechanism | None]) -> int:
     """Return the largest |r| that a sum of large counts can have."""
     kinds = [mechanisms[c] or Exact() for c in one.members]
-    reach = sum(min(reach_of(how), max(step_of(how) - 1, 0)) if step_of(how) > 1 else reach_of(how) for how in kinds)
+    reach = sum([min(reach_of(how), step_of(how) - 1) if step_of(how) > 1 else reach_of(how) for how in kinds])
     common = np.gcd.reduce([step_of(how) for how in kinds])
     return int(reach - reach % common)

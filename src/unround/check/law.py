@@ -10,7 +10,6 @@ distribution is deconvolved from the published counts of the areas that are comp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +27,33 @@ _FAR = 10_000
 """A count as large as this has nothing of a small one."""
 
 
-@lru_cache(maxsize=64)
+_REACH: dict[Mechanism, int] = {}
+_ERRORS: dict[tuple[Mechanism, int], tuple[FloatArray, FloatArray]] = {}
+_EVEN: dict[tuple[Mechanism, ...], FloatArray] = {}
+
+
 def reach_of(mechanism: Mechanism) -> int:
     """Return how far a published count can be from the true one, at most `WIDEST`."""
+    if mechanism not in _REACH:
+        _REACH[mechanism] = _reach(mechanism)
+    return _REACH[mechanism]
+
+
+def _reach(mechanism: Mechanism) -> int:
     true = np.concatenate([np.arange(200), _FAR + np.arange(60)])
     errors = np.arange(-WIDEST, WIDEST + 1)
     seen = mechanism.likelihood(true[:, None] + errors, true[:, None]).max(0) > 1e-12
     return int(np.abs(errors[seen]).max()) if seen.any() else 0
 
 
-@lru_cache(maxsize=64)
 def _errors(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatArray, FloatArray]:
     """Return the likelihood of each error, for true counts 0, 1, …, and on average over large ones, by remainder."""
+    if (mechanism, modulus) not in _ERRORS:
+        _ERRORS[mechanism, modulus] = _likelihoods(mechanism, modulus, reach)
+    return _ERRORS[mechanism, modulus]
+
+
+def _likelihoods(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatArray, FloatArray]:
     errors = np.arange(-reach, reach + 1)
     true = np.arange(SIZE)
     small = mechanism.likelihood(true[:, None] + errors, true[:, None])
@@ -49,8 +63,8 @@ def _errors(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatArray,
     return small, by_rest
 
 
-def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int, reach: int, least: int = 0) -> FloatArray:
-    """Return how often each remainder comes with each error: remainders × errors from −reach to reach.
+def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int, least: int = 0) -> FloatArray:
+    """Return how often each remainder comes with each error: remainders × errors, as many on either side.
 
     Parameters
     ----------
@@ -62,11 +76,10 @@ def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int,
         The share of larger ones.
     modulus : int
         Of the remainders.
-    reach : int
-        The largest error.
     least : int
         Only counts that are published as at least this are there.
     """
+    reach = reach_of(mechanism)
     small, large = _errors(mechanism, modulus, reach)
     shown = np.arange(SIZE)[:, None] + np.arange(-reach, reach + 1)
     weights = (1 - beyond) * counts[:, None] * small * (shown >= least)
@@ -103,11 +116,16 @@ def residual_shares(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArra
     return np.asarray(shares / max(float(shares.sum()), 1e-300))
 
 
-@lru_cache(maxsize=256)
 def even_shares(total: Mechanism, parts: tuple[Mechanism, ...]) -> FloatArray:
     """Return the same for large counts, whose remainders are even."""
+    if (total, *parts) not in _EVEN:
+        _EVEN[total, *parts] = _even(total, parts)
+    return _EVEN[total, *parts]
+
+
+def _even(total: Mechanism, parts: tuple[Mechanism, ...]) -> FloatArray:
     modulus, none = step_of(total), np.zeros(SIZE)
-    laws = [joint(how, none, 1.0, modulus, reach_of(how)) for how in (total, *parts)]
+    laws = [joint(how, none, 1.0, modulus) for how in (total, *parts)]
     return residual_shares(laws[0], laws[1:])
 
 
@@ -150,6 +168,6 @@ class Laws:
         for row in (total, *parts):
             how = self._mechanisms[row]
             only = least if row == total else 0
-            laws.append(joint(how, self._counts[row], float(self._beyond[row]), modulus, reach_of(how), only))
+            laws.append(joint(how, self._counts[row], float(self._beyond[row]), modulus, only))
         # What is left of the total's remainders after the selection says nothing about how often they come.
         return residual_shares(laws[0], laws[1:])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unround.check.dependence import dependence
+from unround.check.dependence import shared, shares_of
 from unround.check.family import DEPARTS, FITS, LEAST_SUMS, Comparison
 from unround.check.sums import Tested
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
@@ -30,7 +30,7 @@ def consequence(
     elif otherwise == DEPARTS:
         said += [_departing(comparison), _meaning(comparison, sums, mechanisms)]
     else:
-        said.append(f"Only {comparison.sums:,} sums have a total of {least} or more; {LEAST_SUMS} are needed for a comparison.")
+        said.append(f"Sums with a total of {least} or more: {comparison.sums:,}; {LEAST_SUMS} are needed for a comparison.")
     return " ".join(said)
 
 
@@ -70,25 +70,22 @@ def _meaning(comparison: Comparison, sums: Sequence[Tested], mechanisms: Sequenc
     if all(len(kind) == 3 for kind in kinds) and len(roundings) == 1:
         (how,) = roundings
         if isinstance(how, Rounding | Sample):
-            at = [0, how.base, 2 * how.base]
-            # What small counts do is in both histograms: only the difference is laid on that of large ones.
-            seen = comparison.observed / comparison.sums - comparison.expected / comparison.expected.sum()
-            even = _even(how.base)
-            found = dependence(np.clip(even + seen[at], 0, None), how.base)
-            if found is None:
-                return (
-                    "No dependence between the random numbers of total and parts leads to such residuals: the rounding itself "
-                    "is another one, and neither proofs nor probabilities can be relied on."
-                )
-            return (
-                "Proofs do not rest on this. The random numbers of total and parts depend on each other; how, these residuals "
-                f"leave open. The probability of a likeliest count can be off by up to {100 * found.off:.0f} points."
-            )
+            return _sharing(comparison, how.base)
     return "Proofs do not rest on this; probabilities assume independent rounding, and may be off."
 
 
-def _even(base: int) -> np.ndarray:
-    from unround.expect import expectation
-
-    model = expectation(2, base=base)
-    return np.array([float(model.share(far) + (model.share(-far) if far else 0)) for far in (0, base, 2 * base)])
+def _sharing(comparison: Comparison, base: int) -> str:
+    """Say what it would mean if total and two parts shared random numbers."""
+    # What small counts do is in both histograms: only the difference is laid on that of large ones.
+    seen = comparison.observed / comparison.sums - comparison.expected / comparison.expected.sum()
+    fit = shared(np.clip(shares_of(base) + seen[[0, base, 2 * base]], 0, None), base)
+    if not fit.explains:
+        return (
+            "Shared random numbers of total and parts do not explain it; by how much probabilities that assume independent "
+            "rounding are off is not known."
+        )
+    return (
+        f"Proofs do not rest on this. It is as if the parts shared their random number in {fit.parts:.0%} of the sums, and "
+        f"the total with a part in {fit.total:.0%}; then probabilities that assume independent rounding are off by up to "
+        f"{100 * fit.off:.0f} points. Other dependences may fit as well."
+    )

@@ -26,15 +26,15 @@ from unround.check.family import (
 from unround.check.gather import FARTHEST, Gather, largest
 from unround.check.law import Laws
 from unround.check.meaning import consequence
-from unround.check.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, tested_sums
-from unround.check.values import value_families
+from unround.check.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, sums_to_test
+from unround.check.values import COUNTS, value_families
 from unround.mechanisms import Exact
 from unround.release import Release
 from unround.spool import Spool, Stage, survey
 from unround.structure import Overrides, Structure
 
 SLIPS, SLIP_SHARE = 2, 0.002
-"""So many impossible sums, or this share of all, may be slips of the pen; more cast doubt on a count that is declared exact."""
+"""So many impossible sums, or this share of all, may be slips of the pen; more make an exact count doubtful."""
 
 AT_ONCE = 4096
 """Areas that are read from the spool at a time."""
@@ -67,8 +67,10 @@ class Check:
 
     @property
     def verdict(self) -> str:
-        """The worst verdict; "untested" if there is nothing to test."""
-        return worst([one.verdict for one in self.families])
+        """The worst verdict; "untested" if no sum could be tested: multiples of the base alone prove nothing."""
+        found = worst([one.verdict for one in self.families])
+        sums = any(not one.family.startswith(COUNTS) for one in self.families)
+        return found if sums or found != FITS else UNTESTED
 
     @property
     def doubts(self) -> dict[int, str]:
@@ -95,9 +97,7 @@ class Check:
         }
 
 
-def check_release(
-    release: Release, overrides: Overrides | None = None, progress: Stage = lambda *_: None
-) -> Check:
+def check_release(release: Release, overrides: Overrides | None = None, progress: Stage = lambda *_: None) -> Check:
     """Test on the data itself whether a release was published as declared.
 
     Parameters
@@ -127,7 +127,7 @@ def check_spool(
     progress: Stage = lambda *_: None,
 ) -> Check:
     """Do the same with a release that was read before."""
-    sums = tested_sums(release, structure, overrides)
+    sums = sums_to_test(release, structure, overrides)
     members = families_of(sums)
     adjusted = [column.adjusted for column in release.columns]
     gathered = Gather(sums, structure.mechanisms, adjusted, members)

@@ -69,7 +69,7 @@ def step_of(mechanism: Mechanism) -> int:
     return int(getattr(mechanism, "base", 1))
 
 
-def tested_sums(release: Release, structure: Structure, overrides: Overrides | None = None) -> list[Tested]:
+def sums_to_test(release: Release, structure: Structure, overrides: Overrides | None = None) -> list[Tested]:
     """Return the sums to test: all that hold, and those that only the rounding made doubtful.
 
     A sum that the layout suggests and the counts refute says nothing about the rounding: it is no sum. Those that the user

@@ -1,8 +1,6 @@
-"""The published counts themselves: are they multiples of the declared base, and of nothing larger?"""
+"""The published counts themselves: multiples of the declared base, and of nothing larger."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from unround.check.estimate import Published
 from unround.check.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family
@@ -12,7 +10,7 @@ from unround.mechanisms import Mechanism
 from unround.release import Release
 from unround.structure import Structure
 
-NAME = "published counts"
+COUNTS = "published counts"
 UNEVEN = 0.15
 """Half of all counts are multiples of twice the base; the share may differ by this much, as sizes of counts are not even."""
 
@@ -27,10 +25,10 @@ def value_families(release: Release, structure: Structure, published: Published)
     for how in dict.fromkeys(how for how, _ in groups):
         tables = {block: those for (other, block), those in groups.items() if other == how}
         every = [column for those in tables.values() for column in those]
-        found.append(_family(f"{NAME} ({how.name}): {ALL_TABLES}", how, every, release, published))
+        found.append(_family(f"{COUNTS} ({how.name}): {ALL_TABLES}", how, every, release, published))
         if len(tables) > 1:
             alone = [
-                _family(f"{NAME} ({how.name}): {block or NO_TABLE}", how, those, release, published)
+                _family(f"{COUNTS} ({how.name}): {block or NO_TABLE}", how, those, release, published)
                 for block, those in tables.items()
             ]
             found += [one for one in alone if one.verdict in (CONTRADICTS, DEPARTS)]
@@ -39,7 +37,9 @@ def value_families(release: Release, structure: Structure, published: Published)
 
 def _family(name: str, how: Mechanism, columns: list[int], release: Release, published: Published) -> Family:
     step = int(published.steps[columns[0]])
-    above, odd, large, twice = (int(of[columns].sum()) for of in (published.above, published.odd, published.large, published.twice))
+    above, odd, large, twice = (
+        int(of[columns].sum()) for of in (published.above, published.odd, published.large, published.twice)
+    )
     share = twice / large if large else 0.5
     coarse = large >= LEAST_SUMS and abs(share - 0.5) > UNEVEN
     otherwise = UNTESTED if large < LEAST_SUMS else DEPARTS if coarse else FITS
@@ -74,8 +74,9 @@ def _clash(how: Mechanism, columns: list[int], release: Release, published: Publ
     """Return one count that cannot be: it clashes with its mechanism alone."""
     column = next(c for c in columns if published.example[c, 0] >= 0)
     area, value = published.example[column].tolist()
+    where = f"row {area + 1}, {release.columns[column].key}"
     try:
         how.window(value)
     except InputError as problem:
-        return f"row {area + 1}, {release.columns[column].key}: {str(problem).split('.')[0]}."
-    return f"row {area + 1}, {release.columns[column].key}: {value} is no multiple of {int(np.asarray(published.steps)[column])}."
+        return f"{where}: {str(problem).split('.')[0]}."
+    return f"{where}: {value} is no multiple of {int(published.steps[column])}."

@@ -123,23 +123,31 @@ def _estimates(check: Check, console: Console, everything: bool) -> None:
         for name, found in kinds.items():
             columns = sum(one["columns"] for one in found)
             most = max(found, key=lambda one: int(one["columns"]))
-            more = f"; likewise in {len(found) - 1:,} more tables" if len(found) > 1 else ""
+            more = f"; likewise in {_tables(len(found) - 1)}" if len(found) > 1 else ""
             console.print(Text(f"  {name} ({columns:,} columns): {most['why']}{more}"))
     if told.repeats:
         alike = sum(one["alike"] for one in told.repeats)
         console.print(f"  Counts that appear more than once: {alike:,} rounded alike, {len(told.repeats) - alike:,} anew.")
-    for one in told.rates if everything else told.rates[:MOST_NOTES]:
+    rated = [one for one in told.rates if one["by_remainder"]]
+    for one in rated if everything else rated[:MOST_NOTES]:
         rates = ", ".join(f"{rest}: {of['up']:.1%}" for rest, of in one["by_remainder"].items())
         p = "" if one["p_value"] is None else f"; p = {_chance(one['p_value'])} against unbiased rounding"
         console.print(Text(f"  {one['rounded']} shows {one['exact']} rounded: up by remainder {rates}{p}"))
-    for one in told.together if everything else told.together[:MOST_NOTES]:
+    pairs = [one for one in told.together if one["by_remainder"]]
+    for one in pairs if everything else pairs[:MOST_NOTES]:
         words = ", ".join(
             f"{rest}: {of['both_up']:,}/{of['both_down']:,} ({of['both_up_expected']:,.0f}/{of['both_down_expected']:,.0f})"
             for rest, of in one["by_remainder"].items()
         )
         p = "" if one["p_value"] is None else f"; p = {_chance(one['p_value'])}"
         names = " and ".join(one["rounded"])
-        console.print(Text(f"  {names}, both {one['exact']} rounded: both up/both down by remainder (if independent) {words}{p}"))
+        console.print(
+            Text(f"  {names}, both {one['exact']} rounded: both up/both down by remainder (if independent) {words}{p}")
+        )
+
+
+def _tables(number: int) -> str:
+    return "1 more table" if number == 1 else f"{number:,} more tables"
 
 
 def residual_charts(check: Check) -> altair.VConcatChart:

@@ -14,7 +14,7 @@ from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
 from unround.explain import Explanation, SumShown
 from unround.inspection import Inspection
-from unround.report.check import sentence
+from unround.report.check import sentence as fit_in_words
 from unround.report.terminal import COLOURS, percent
 from unround.structure import Checked, Evidence
 
@@ -145,7 +145,7 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     console.print(table)
     _show_chance(told, console)
     if "check" in told:  # audits of earlier versions have none
-        console.print(Text(f"\nDoes it fit the declared mechanism? {sentence(told['check'])}"))
+        console.print(Text(f"\nDoes it fit the declared mechanism? {fit_in_words(told['check'])}"))
     if told["contradictions"]:
         console.print(f"\n{_contradictions_in_words(told)}")
     if "truth" in told:
