@@ -80,7 +80,7 @@ def reference() -> str:
 
 def pages() -> dict[Path, str]:
     """Return every generated page with the text that it should have."""
-    shown = [ROOT / "README.md", ROOT / "docs" / "solve.md", ROOT / "docs" / "audit.md"]
+    shown = [ROOT / "README.md", ROOT / "docs" / "solve.md", ROOT / "docs" / "audit.md", ROOT / "docs" / "checks.md"]
     return {page: filled(page.read_text(encoding="utf-8")) for page in shown} | {ROOT / "docs" / "cli.md": reference()}
 
 

@@ -89,7 +89,7 @@ def test_a_healthy_release_fits():
         "repeats of an exact count: Total - Age",
     }
     by_sex = family(check, "ages by sex")
-    assert by_sex.sums == sum(by_sex.observed.values()) > 5000
+    assert by_sex.sums == sum(by_sex.observed.values()) == sum(size.sums for size in by_sex.by_size) > 5000
     assert set(by_sex.observed) == {0, 5, 10}
     assert by_sex.expected[10] == pytest.approx(float(2 * expectation(2).share(10)), rel=0.1)
     assert sum(by_sex.expected.values()) == pytest.approx(1)
@@ -98,7 +98,7 @@ def test_a_healthy_release_fits():
 
 @pytest.mark.parametrize(
     ("rows", "areas", "seeds"),
-    [("short", 500, range(1, 3)), ("age", 1500, range(1, 4))]
+    [("short", 400, range(1, 2)), ("age", 1000, range(1, 4))]
     if not THOROUGH
     else [("short", 1500, range(1, 11)), ("age", 6000, range(1, 21)), ("all", 400, range(1, 4))],
 )
@@ -106,7 +106,7 @@ def test_at_most_one_healthy_family_in_a_hundred_is_flagged(rows, areas, seeds):
     """Counts of realistic sizes and slopes, areas nested in each other, all tables."""
     families = [one for seed in seeds for one in check_release(census(rows, areas, seed)[0]).families]
     flagged = [one for one in families if one.verdict != FITS]
-    assert len(families) >= 15
+    assert len(families) >= 12
     assert len(flagged) <= len(families) / 100, [(one.family, one.note) for one in flagged]
 
 
@@ -134,7 +134,7 @@ def test_an_exact_total_that_was_adjusted_in_a_tenth_of_the_areas_is_flagged():
     assert twice.note.startswith("Population, 2021 cannot be exact in ")
     assert "But 8" in twice.clash
     assert twice.inexact
-    assert "an exact count is not exact" in check.doubts[0]
+    assert check.doubts == {}  # an audit leaves this sum out
     assert {one.family for one in check.families if one.verdict != FITS} == {twice.family}
 
 
@@ -158,7 +158,9 @@ def under_population(share):
 
 def test_parts_under_a_total_that_may_be_adjusted():
     assert under_population(0.0).verdict == FITS
-    sick = family(under_population(0.1), "parts under an exact total")
+    check = under_population(0.1)
+    assert check.doubts[1] == "an exact count is not exact"
+    sick = family(check, "parts under an exact total")
     assert sick.verdict == CONTRADICTS
     assert sick.tail_ratio > 1.5
     assert "it could have been changed by up to 5, as the agency says it may" in sick.note
@@ -187,11 +189,13 @@ def test_conventional_rounding_sold_as_random_is_flagged():
     check = check_release(release(published("nearest:5"), Rounding(5)))
     assert check.verdict == DEPARTS
     for start in ("ages by sex", "ages under their parent", "repeats of an exact count"):
-        assert family(check, start).verdict == DEPARTS
-    assert family(check, "ages by sex").tail_ratio == 0
-    assert "Shared random numbers of total and parts do not explain it" in family(check, "ages by sex").note or (
-        "An audit does not use these sums" in family(check, "ages by sex").note
-    )
+        some = [one for one in check.families if one.family.startswith(start)]
+        assert DEPARTS in {one.verdict for one in some}
+        for one in some:
+            said = "Shared random numbers of total and parts do not explain it"
+            said = "An audit does not use these sums" if "not used" in one.family else said
+            assert one.verdict == FITS or said in one.note or "ages by sex" not in one.family
+        assert all(one.tail_ratio in (0, None) for one in some)
     assert check_release(release(published("nearest:5"), mechanism("nearest:5"))).verdict == FITS
 
 
@@ -217,7 +221,7 @@ def test_one_impossible_area_is_named_with_its_smallest_clash():
     by_sex = family(check, "ages by sex")
     assert (by_sex.verdict, by_sex.otherwise, by_sex.impossible) == (CONTRADICTS, FITS, 1)
     assert by_sex.clash.startswith(str(ages()[3]["region"][17]))
-    assert "8/men ≤ 504" in by_sex.clash
+    assert "8/men, 8/women ≤ 504" in by_sex.clash
     assert check.doubts == {}  # a slip of the pen is no reason to doubt the others
 
 

@@ -31,6 +31,24 @@ LEAST_EXPECTED = 5.0
 expected for a ratio."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A part of a family: the sums with a total from `least` on, up to the next such part.
+
+    `shares` are those of |r|, of all that were seen; `tail_ratio` is as for the family.
+    """
+
+    least: int
+    sums: int
+    shares: Mapping[int, float]
+    tail_ratio: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        shares = {str(far): share for far, share in self.shares.items()}
+        return {"least": self.least, "sums": self.sums, "shares": shares, "tail_ratio": self.tail_ratio}
+
+
 @dataclass(frozen=True)
 class Family:
     """What was found about one family of sums.
@@ -57,6 +75,8 @@ class Family:
         The verdict without the impossible ones.
     verdict, note : str
         The verdict, and what it rests on and means.
+    by_size : tuple of Sized
+        The same, by the size of the total.
     clash : str
         The smallest set of cells that cannot be, for one example; "" where there is none.
     columns : frozenset of int
@@ -76,6 +96,7 @@ class Family:
     otherwise: str
     verdict: str
     note: str
+    by_size: tuple[Sized, ...] = ()
     clash: str = ""
     columns: frozenset[int] = field(default=frozenset(), repr=False)
     inexact: bool = False
@@ -94,6 +115,7 @@ class Family:
             "otherwise": self.otherwise,
             "verdict": self.verdict,
             "note": self.note,
+            "by_size": [one.to_json() for one in self.by_size],
             "clash": self.clash,
         }
 

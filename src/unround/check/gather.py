@@ -36,6 +36,9 @@ class Impossible:
     """Whether it could hold if an exact count had been changed by as much as the agency says."""
 
 
+SIZES = (1, 2, 5, 20)
+"""Totals are also told apart by size: from the least, from twice that on, …"""
+
 MOST_EXAMPLES = 3
 """Impossible sums that are kept of each."""
 
@@ -86,13 +89,18 @@ class Gather:
         self._families = csr_array((np.ones(len(columns)), (rows.astype(np.int64), columns.astype(np.int64))), shape=shape)
         k, f = len(sums), len(families)
         self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
-        self.folded = np.zeros((k, FARTHEST + 1), dtype=np.int64)
+        self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
         self.examples: dict[int, list[Impossible]] = {}
         self.offsets = np.cumsum([0, *(len(one.members) for one in sums)])
         self.tallies: Tallies = np.zeros((int(self.offsets[-1]), BELOW + CAP + 1), dtype=np.int32)
         self.number, self.square, self.weight, self.weight_square, self.cross, self.single = (np.zeros(f) for _ in range(6))
         self._done = 0
         self.areas = 0
+
+    @property
+    def folded(self) -> Ints:
+        """How often each |r| was published, sums × |r|."""
+        return np.asarray(self.sized.sum(1))
 
     @property
     def row_mechanisms(self) -> list[Mechanism]:
@@ -125,7 +133,7 @@ class Gather:
         self.complete += complete.sum(1)
         self._keep_impossible(complete & ~fine, residual, least, most, counts)
         chosen = complete & fine & (whole >= self._least)
-        self._fold(chosen, residual)
+        self._fold(chosen, residual, np.searchsorted(SIZES, whole // self._least, side="right") - 1)
         self._tally(chosen, complete, published)
         self._done += areas
 
@@ -140,11 +148,11 @@ class Gather:
                 values = tuple(int(counts[area, c]) for c in self.sums[s].members)
                 kept.append(Impossible(self._done + area, s, values, not beyond[s, area]))
 
-    def _fold(self, chosen: NDArray[np.bool_], residual: Ints) -> None:
-        width = self.folded.shape[1]
+    def _fold(self, chosen: NDArray[np.bool_], residual: Ints, size: Ints) -> None:
+        width = self.sized.shape[2]
         far = np.minimum(np.abs(residual), FARTHEST)
-        place = far + width * np.arange(len(self.sums))[:, None]
-        self.folded += np.bincount(place[chosen], minlength=self.folded.size).reshape(self.folded.shape)
+        place = far + width * (size + len(SIZES) * np.arange(len(self.sums))[:, None])
+        self.sized += np.bincount(place[chosen], minlength=self.sized.size).reshape(self.sized.shape)
         weight = np.where(chosen, far / self._spread[:, None], 0.0)
         number, together = self._families @ chosen.astype(np.float64), self._families @ weight
         self.number += number.sum(1)

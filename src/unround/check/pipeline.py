@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from unround.check.family import (
     UNTESTED,
     Comparison,
     Family,
+    Sized,
     worst,
 )
-from unround.check.gather import FARTHEST, Gather, largest
+from unround.check.gather import FARTHEST, SIZES, Gather, largest
 from unround.check.law import Laws
 from unround.check.meaning import consequence
 from unround.check.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, sums_to_test
@@ -161,19 +162,34 @@ def _sum_families(
     """Compare every family of sums with what its mechanisms imply."""
     expected = _expected(gathered)
     ends = [largest(one, structure.mechanisms) for one in gathered.sums]
+    folded = gathered.folded
     found = []
     for place, (name, those) in enumerate(members.items()):
-        observed = gathered.folded[those].sum(0)
-        should = np.zeros(FARTHEST + 1)
-        tail, tail_expected = 0, 0.0
-        for s in those:
-            number = gathered.folded[s].sum()
-            should += number * expected[s]
-            tail += int(gathered.folded[s, ends[s] :].sum())
-            tail_expected += float(number * expected[s][ends[s] :].sum())
-        comparison = Comparison(observed, should, tail, tail_expected, gathered.alike(place))
-        found.append(_judged(name, comparison, release, spool, structure, gathered, those))
+        comparison = _compared(folded, expected, ends, those, gathered.alike(place))
+        sized = [_compared(gathered.sized[:, k], expected, ends, those, 1.0) for k in range(len(SIZES))]
+        judged = _judged(name, comparison, release, spool, structure, gathered, those)
+        least = min(gathered.sums[s].least for s in those)
+        found.append(replace(judged, by_size=tuple(_sized(k, least, one) for k, one in enumerate(sized) if one.sums)))
     return found
+
+
+def _compared(
+    folded: np.ndarray, expected: Sequence[np.ndarray], ends: Sequence[int], those: Sequence[int], alike: float
+) -> Comparison:
+    """Add up the histograms of some sums, those observed and those expected."""
+    should = np.zeros(FARTHEST + 1)
+    tail, tail_expected = 0, 0.0
+    for s in those:
+        number = folded[s].sum()
+        should += number * expected[s]
+        tail += int(folded[s, ends[s] :].sum())
+        tail_expected += float(number * expected[s][ends[s] :].sum())
+    return Comparison(folded[list(those)].sum(0), should, tail, tail_expected, alike)
+
+
+def _sized(k: int, least: int, one: Comparison) -> Sized:
+    shares = {int(far): float(one.observed[far] / one.sums) for far in np.flatnonzero(one.observed)}
+    return Sized(SIZES[k] * least, one.sums, shares, one.tail_ratio)
 
 
 def _expected(gathered: Gather) -> list[np.ndarray]:
@@ -230,7 +246,7 @@ def _judged(
         verdict=verdict,
         note=words,
         clash=clash,
-        columns=frozenset(c for one in sums for c in one.members),
+        columns=frozenset(c for one in sums if one.used for c in one.members),
         inexact=exact and (otherwise == DEPARTS or impossible > max(SLIPS, SLIP_SHARE * complete)),
     )
 

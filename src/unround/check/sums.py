@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from unround.mechanisms import Exact, Mechanism
 from unround.read.ages import age_range
@@ -29,6 +29,7 @@ INEXACT = 0.25
 """A sum with an exact count that is impossible in at most this share of the areas, and balanced, may only be inexact."""
 
 ALL_TABLES = "all tables"
+LEFT_OUT = ", not used by an audit"
 NO_TABLE = "outside tables"
 
 
@@ -151,17 +152,17 @@ def families_of(sums: Sequence[Tested]) -> dict[str, list[int]]:
     """Return the families: those of each table, and those of all tables together where there are several.
 
     Tables are kept apart because agencies start their random numbers table by table. So are mechanisms: counts of a sample
-    are rounded by another rule.
+    are rounded by another rule. And so are sums that an audit does not use, because they add up too well or not at all.
     """
-    tables: dict[tuple[str, str, str], list[int]] = {}
+    tables: dict[tuple[str, str, bool, str], list[int]] = {}
     for at, one in enumerate(sums):
-        tables.setdefault((one.kind, one.rounding, one.block), []).append(at)
+        tables.setdefault((one.kind, one.rounding, one.used or one.kind == ADDED, one.block), []).append(at)
     several = len({one.rounding for one in sums}) > 1
     found: dict[str, list[int]] = {}
     for kind in KINDS:
-        for rounding in dict.fromkeys(one.rounding for one in sums):
-            those = {block: at for (k, r, block), at in tables.items() if (k, r) == (kind, rounding)}
-            said = f"{kind} ({rounding})" if several else kind
+        for rounding, used in product(dict.fromkeys(one.rounding for one in sums), (True, False)):
+            those = {block: at for (k, r, u, block), at in tables.items() if (k, r, u) == (kind, rounding, used)}
+            said = (f"{kind} ({rounding})" if several else kind) + ("" if used else LEFT_OUT)
             if len(those) > 1:
                 found[f"{said}: {ALL_TABLES}"] = sorted(at for members in those.values() for at in members)
             for block, members in those.items():

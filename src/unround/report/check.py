@@ -82,6 +82,12 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
             console.print(f"  … and {len(check.untested) - most:,} more; --all lists them.", style="dim")
 
 
+    if check.product:
+        from unround.report.release import notice  # that module shows the verdict of an audit, and so imports this one
+
+        console.print(Text(f"\n{notice(check.product)}"), style="dim")
+
+
 def _ordered(families: tuple[Family, ...]) -> list[Family]:
     """Return the worst first, then those of all tables, then the largest."""
     rank = {CONTRADICTS: 0, DEPARTS: 1, FITS: 2}
@@ -107,8 +113,20 @@ def _notes(families: list[Family], console: Console, everything: bool) -> None:
         console.print(Text(f"  {one.family}: ", style="bold").append(one.note, style="not bold"))
         if one.clash:
             console.print(Text(f"    {one.clash}", style="dim"))
+        if one.otherwise == DEPARTS and any(size.tail_ratio is not None for size in one.by_size):
+            console.print(Text(f"    {_sizes(one)}", style="dim"))
     if len(families) > most:
         console.print(f"  … and {len(families) - most:,} more; --all lists them.", style="dim")
+
+
+def _sizes(one: Family) -> str:
+    """Say how the shares of |r| go with the size of the total."""
+    said = []
+    for size in one.by_size:
+        shares = ", ".join(f"{far}: {share:.2%}" for far, share in list(size.shares.items())[:4])
+        ratio = "" if size.tail_ratio is None else f", tail {size.tail_ratio:.2f}"
+        said.append(f"from {size.least:,} ({size.sums:,} sums) {shares}{ratio}")
+    return f"Shares of |r| by the total: {'; '.join(said)}"
 
 
 def _estimates(check: Check, console: Console, everything: bool) -> None:
