@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 COMMANDS = (
     "solve",
     "inspect",
+    "check",
     "audit",
     "report",
     "explain",
@@ -96,6 +97,7 @@ def pages() -> dict[Path, str]:
         ROOT / "README.md",
         ROOT / "docs" / "solve.md",
         ROOT / "docs" / "audit.md",
+        ROOT / "docs" / "checks.md",
         ROOT / "docs" / "protect.md",
         ROOT / "docs" / "compare.md",
     ]

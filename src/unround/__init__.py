@@ -6,7 +6,8 @@ The public names, in the order in which data flow through them:
 - `solve` works out a system and returns a `Solution`: bounds, probabilities, the best solutions, and proofs.
 - `check_proof` verifies a proof without any of the code that found it.
 - `read_release` opens a published table of any known format, `from_frame` a polars or pandas frame: a `Release`.
-- `inspect_release` says what is in it; `audit_release` works out every count that it gives away, into an `AuditFolder`;
+- `inspect_release` says what is in it; `check_release` whether it fits its declared mechanism, as a `Check`.
+- `audit_release` works out every count that it gives away, into an `AuditFolder`;
   `explain_cell` gives the argument for one of them.
 - `InputError`, `Infeasible` and `InternalError` tell apart what is wrong with the input, the data, and unround itself.
 
@@ -26,6 +27,8 @@ from unround._version import __version__
 if TYPE_CHECKING:
     from unround.audit import AuditFolder as AuditFolder
     from unround.audit import Options as Options
+    from unround.check import Check as Check
+    from unround.check import check_release as check_release
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
@@ -72,6 +75,8 @@ _HOME = {
     "read_release": "read:read",
     "from_frame": "read.frames:from_frame",
     "inspect_release": "inspection:inspect",
+    "check_release": "check:check_release",
+    "Check": "check:Check",
     "Options": "audit:Options",
     "audit_release": "report.audited:audit_release",
     "AuditFolder": "audit:AuditFolder",

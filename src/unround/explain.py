@@ -13,13 +13,13 @@ from unround.audit import AuditFolder, Auditor, Inferred, Model, Rules
 from unround.audit.block import KINDS
 from unround.audit.claims import REASONS, Proved, proofs
 from unround.audit.contradictions import Contradiction
-from unround.audit.spool import adjustable
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
 from unround.errors import InputError
 from unround.findings import proof_in_words
 from unround.infer import infer
 from unround.release import ABSENT, WHY_ABSENT, Column, Counts
+from unround.spool import adjustable
 
 MOST_CANDIDATES = 12
 """Areas or characteristics that are listed when a name fits several."""

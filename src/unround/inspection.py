@@ -14,11 +14,11 @@ import numpy as np
 from unround.audit.block import Auditor, Rules
 from unround.audit.contradictions import settle
 from unround.audit.model import Model, display_name
-from unround.audit.pipeline import Stage, block_size, survey
-from unround.audit.spool import Spool, adjustable
+from unround.audit.pipeline import block_size
 from unround.audit.summary import contradiction_rows
 from unround.prior import Prior
 from unround.release import ABSENT, WHY_ABSENT, Release
+from unround.spool import Spool, Stage, adjustable, survey
 from unround.structure import Checked, Overrides, Structure
 
 

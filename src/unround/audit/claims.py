@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -134,20 +134,23 @@ def findings_frame(
             "kind": pl.Series(KINDS).gather(kinds),
             "route": routes,
             "depth": pl.Series(depth).set(pl.Series(depth == PRIOR_NEEDED), None),
-            "assumptions": _assumptions(model, inferred, rows, cells, written, fitted),
+            "assumptions": names.doubted(
+                _assumptions(model, inferred, rows, cells, written, fitted), cells, kinds == PROVED
+            ),
         }
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """What findings call a cell: a column an axis, and its label."""
+    """What findings call a cell: a column an axis, and its label; and what the check of the release found wanting there."""
 
     columns: dict[str, Any]
+    doubts: Any
 
     @classmethod
-    def of(cls, model: Model, axes: tuple[str, ...]) -> Labels:
-        """Take the names from the model's columns."""
+    def of(cls, model: Model, axes: tuple[str, ...], doubts: Mapping[int, str]) -> Labels:
+        """Take the names from the model's columns, and the doubts by position among the release's."""
         import polars as pl
 
         named: dict[str, Any] = {}
@@ -156,7 +159,16 @@ class Labels:
             if axis == "characteristic_id":
                 label = [column.label for column in model.columns]
                 named["characteristic"] = pl.Series("characteristic", label, dtype=pl.String)
-        return cls(named)
+        wanting = [f" (the check: {doubts[c]})" if c in doubts else "" for c in model.positions.tolist()]
+        return cls(named, pl.Series(wanting, dtype=pl.String))
+
+    def doubted(self, assumptions: pl.Series, cells: Any, proved: Any) -> pl.Series:
+        """Mark assumptions that the check found wanting; proofs rest on none of them."""
+        import polars as pl
+
+        kept = np.asarray((assumptions == "").to_numpy() | proved)
+        marked: pl.Series = assumptions + self.doubts.gather(cells).set(pl.Series(kept), "")
+        return marked
 
 
 def _routes(model: Model, inferred: Inferred, rows: Any, cells: Any, written: list[Proved]) -> pl.Series:

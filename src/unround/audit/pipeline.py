@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,20 +17,19 @@ from unround.audit.block import KINDS, Auditor, Inferred, Rules
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
 from unround.audit.model import Model
-from unround.audit.spool import Spool, adjustable
 from unround.audit.summary import Tally, contradiction_rows
 from unround.audit.truth import Score, Truth
+from unround.check import Check, check_spool
 from unround.errors import InputError
 from unround.release import ABSENT, Block, Release
-from unround.structure import Overrides, Structure, Survey
+from unround.spool import Spool, Stage, adjustable
+from unround.spool import survey as survey
+from unround.structure import Overrides, Structure
 
 if TYPE_CHECKING:
     import polars as pl
 
     from unround.prior import Prior
-
-Stage = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and out of how much."""
 
 Finish = Callable[[files.AuditFolder], None]
 """Is given the folder when everything else is in it."""
@@ -113,15 +112,17 @@ def audit(
     options, out = options or Options(), Path(out)
     with files.audit_workshop(out) as work:
         clock = _Clock()
-        # 1. Read the file once: what is in it, and which sums hold?
+        # 1. Read the file once: what is in it, which sums hold, and does it fit how it is said to have been published?
         spool, structure = survey(release, work, overrides, progress)
         clock.lap("reading")
+        checked = check_spool(release, spool, structure, overrides, progress)
+        clock.lap("checking")
         # 2. Compile what all areas share, and fit the prior.
         model = Model.of(structure, options.population == "exact")
         prior = _prior(options, spool, model, progress)
         clock.lap("preparing")
         # 3. Audit block by block.
-        results = _Results(work, release, model, options)
+        results = _Results(work, release, model, options, checked.doubts)
         known = Truth.of(truth, model, release.areas, work) if truth is not None else None
         auditor = Auditor(model, prior, Rules(options.threshold, options.population == "exact"))
         done = 0
@@ -136,25 +137,12 @@ def audit(
         results.close()
         files.save_model(work / files.MODEL, model, prior, spool.areas, release, structure.alias)
         clock.lap("writing")
-        told = _summary(release, structure, model, prior, options, results, clock, command)
+        told = _summary(release, structure, model, prior, options, results, clock, command, checked)
         (work / files.SUMMARY).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         finish(files.AuditFolder.open(work))
         files.move_out(work, out)
         progress("Writing", 1, 1)
     return files.AuditFolder.open(out)
-
-
-def survey(
-    release: Release, work: Path, overrides: Overrides | None = None, progress: Stage = lambda *_: None
-) -> tuple[Spool, Structure]:
-    """Read a release once: put its counts on disk, and find out which sums hold in it."""
-    spool = Spool(work / "counts.bin", len(release.columns))
-    seen = Survey(release, overrides)
-    for block in release.blocks(lambda done: progress("Reading", done, release.size)):
-        spool.add(block)
-        seen.add(block)
-    spool.close(release.areas)
-    return spool, seen.structure()
 
 
 def block_size(model: Model) -> int:
@@ -180,12 +168,14 @@ def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Pri
 class _Results:
     """Everything that is written while blocks go by; merged into one file each at the end."""
 
-    def __init__(self, work: Path, release: Release, model: Model, options: Options) -> None:
+    def __init__(
+        self, work: Path, release: Release, model: Model, options: Options, doubts: Mapping[int, str] | None = None
+    ) -> None:
         self.work = work
         self.release = release
         self.model = model
         self.options = options
-        self.labels = Labels.of(model, release.axes)
+        self.labels = Labels.of(model, release.axes, doubts or {})
         self.tally = Tally()
         self.chance = Chance(model, options.threshold)
         self.score: Score | None = None
@@ -316,6 +306,7 @@ def _summary(
     results: _Results,
     clock: _Clock,
     command: str,
+    checked: Check,
 ) -> dict[str, Any]:
     """Put everything worth knowing about an audit into one object."""
     told: dict[str, Any] = {
@@ -327,6 +318,7 @@ def _summary(
         **results.tally.to_json(),
         "chance": results.chance.to_json(),
         "chance_by_block": results.chance.by_block(),
+        "check": checked.to_json(),
         "structure": {
             "columns": len(release.columns),
             "audited": len(model.columns),

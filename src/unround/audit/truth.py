@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from unround.audit.block import CONDITIONAL, LIKELY, PROVED, Inferred
 from unround.audit.model import Model
-from unround.audit.spool import Spool
 from unround.errors import InputError
 from unround.release import ABSENT, Counts, Release
+from unround.spool import Spool
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,7 @@ from unround._version import __version__
 from unround.cli.census import paper, simulate
 from unround.cli.compare import calibrate, compare
 from unround.cli.protect import protect
-from unround.cli.release import audit, explain, inspect
+from unround.cli.release import audit, check, explain, inspect
 from unround.cli.report import report
 from unround.cli.single import expect, solve
 from unround.errors import InternalError, UnroundError
@@ -47,7 +47,7 @@ def _root(
 
 
 # The order of --help: from one sum to a whole release.
-for command in (solve, inspect, audit, report, explain, expect, simulate, protect, compare, calibrate, paper):
+for command in (solve, inspect, check, audit, report, explain, expect, simulate, protect, compare, calibrate, paper):
     app.command()(command)
 
 

@@ -1,4 +1,4 @@
-"""Commands about a whole release: inspect, audit, explain."""
+"""Commands about a whole release: inspect, check, audit, explain."""
 
 from __future__ import annotations
 
@@ -78,6 +78,52 @@ def inspect(
         show_inspection(seen, console(), everything)
     if write is not None:
         typer.echo(f"Plan written: {write}. Edit it, then run: unround audit {file} --plan {write} -o audit", err=True)
+
+
+def check(
+    file: File,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw observed against expected: .svg, .png or .html.")
+    ] = None,
+    layout: Format = "auto",
+    toml: Toml = None,
+    plan: Plan = None,
+    areas: Areas = None,
+    everything: Annotated[bool, typer.Option("--all", help="List every family, not only those that matter most.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Test on the data itself whether counts were published as declared.
+
+    \b
+    Examples:
+      unround check census.csv.gz                       which families of sums fit, depart or contradict
+      unround check census.csv.gz --plot check.svg      observed residuals against expected ones
+      unround check census.csv.gz --json                the same, for programs
+
+    For every family of sums, table by table and pooled, the residuals |total - parts| that were published are compared
+    with those that the declared mechanism implies. It also estimates the mechanism where none is declared. The exit code
+    is 0 whatever is found. docs/checks.md tells how, and what real censuses show.
+    """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.check import check_release
+
+    if plot is not None:
+        from unround.report.charts import check_plot
+
+        check_plot(plot)
+    release = read_file(file, layout, toml, areas)
+    with stages() as progress:
+        found = check_release(release, overrides_of(plan), progress)
+    if plot is not None:
+        from unround.report.charts import save
+        from unround.report.check import residual_charts
+
+        save(residual_charts(found), plot)
+    if json:
+        print_json(found.to_json())
+    else:
+        from unround.report.check import show_check
+
+        show_check(found, console(), everything)
 
 
 def audit(

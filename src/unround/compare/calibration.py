@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from unround.audit.block import Auditor, Rules
 from unround.audit.contradictions import settle
 from unround.audit.model import Model
-from unround.audit.pipeline import block_size, survey
-from unround.audit.spool import adjustable
+from unround.audit.pipeline import block_size
 from unround.audit.truth import LARGE, Truth, sparse_totals
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -28,6 +27,7 @@ from unround.errors import InputError
 from unround.mechanisms.base import BoolArray
 from unround.prior import Prior, PriorFit
 from unround.release import ABSENT, Counts, Release
+from unround.spool import adjustable, survey
 
 BINS = 20
 """Bins of stated probability, all of the same width."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unround.audit.model import Model
-from unround.audit.pipeline import survey
 from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
@@ -21,6 +20,7 @@ from unround.protect.release import true_sums
 from unround.read.exact import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulate import SEXES, schema, true_counts
+from unround.spool import survey
 
 if TYPE_CHECKING:
     import polars as pl

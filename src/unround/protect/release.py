@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from unround._version import __version__
-from unround.audit.pipeline import survey
-from unround.audit.spool import Spool
 from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact
@@ -23,9 +21,8 @@ from unround.protect.table import Protection, keepable, publish_in_steps
 from unround.protect.write import NOTE, NOTE_TITLE, Table, move_out, protected_workshop, release_toml
 from unround.release import Release
 from unround.simulate.write import ABOUT
+from unround.spool import Spool, Stage, survey
 from unround.structure import Overrides, Structure
-
-Stage = Callable[[str, int, int], None]
 
 AREAS_AT_ONCE = 2048
 _ENOUGH, _MOST = 100, 0.9

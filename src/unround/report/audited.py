@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from unround.audit import AuditFolder, Options, audit
-from unround.audit.pipeline import Stage
 from unround.release import Release
 from unround.report.page import write_pages
+from unround.spool import Stage
 from unround.structure import Overrides
 
 

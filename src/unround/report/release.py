@@ -12,6 +12,7 @@ from rich.text import Text
 from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
 from unround.read import SIMULATED
+from unround.report.check import sentence as fit_in_words
 from unround.report.terminal import counted, percent
 
 EXAMPLES = 8
@@ -53,6 +54,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
         number = counted(told["likely_without_sums"], "more count is", "more counts are")
         console.print(f"{number} likely from the published value alone, without any sum: not listed.\n")
     _show_chance(told, console)
+    if "check" in told:  # audits of earlier versions have none
+        console.print(Text(f"\nDoes it fit the declared mechanism? {fit_in_words(told['check'])}"))
     if told["contradictions"]:
         console.print(f"\n{_contradictions_in_words(told)}")
     for said in _not_used(told):

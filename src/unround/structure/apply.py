@@ -28,6 +28,8 @@ class Rules:
         The plan.
     release : Release
         The release that it is about.
+    insist : bool
+        Whether a sum of the user's that cannot be is an error; else it stays rejected.
 
     Raises
     ------
@@ -35,7 +37,8 @@ class Rules:
         Where the plan names a column that is not there.
     """
 
-    def __init__(self, overrides: Overrides, release: Release) -> None:
+    def __init__(self, overrides: Overrides, release: Release, insist: bool = True) -> None:
+        self._insist = insist
         self._overrides, self._names = overrides, [column.key for column in release.columns]
         self._index: dict[Name, int] = {}
         for at, column in enumerate(release.columns):
@@ -100,6 +103,8 @@ class Rules:
             if checked.origin != "file" or checked.kept or checked.exactly:
                 return checked
             use = True
+        if use and not self._insist and self._complaint(result, checked, ""):
+            return checked
         if use:
             self._complain(result, checked, line)
         if use == checked.kept:
@@ -110,18 +115,22 @@ class Rules:
         )
         return replace(checked, kept=use, why=words)
 
-    def _complain(self, result: Result, checked: Checked, line: int) -> None:
+    def _complaint(self, result: Result, checked: Checked, leave: str) -> str | None:
+        """Return why a sum cannot be used, whoever wants it, and how to `leave` it out; None if it can."""
         names = self._names
-        # A line is that of a plan, in which sums can be switched off; a description of a table has no such switch.
-        leave = "leave the sum out (use = false)" if line else "take it out of the file"
         shown = f"{names[checked.total]} = {' + '.join(names[part] for part in checked.parts)}"
         if not result.known:
-            unknown = f"the sum {shown} cannot be used: {checked.why}. Declare their mechanism"
-            raise self._error(f"{unknown}, or {leave}.", line, names[checked.total])
+            return f"the sum {shown} cannot be used: {checked.why}. Declare their mechanism, or {leave}."
         if result.areas and result.impossible > MOST * result.areas:
-            raise self._error(
+            return (
                 f"{shown} cannot be a sum: no true counts fit in {result.impossible:,} of {areas_(result.areas)} "
-                f"(the residual averages {result.all_mean:.2f}). Correct its parts (is one missing?), or {leave}.",
-                line,
-                names[checked.total],
+                f"(the residual averages {result.all_mean:.2f}). Correct its parts (is one missing?), or {leave}."
             )
+        return None
+
+    def _complain(self, result: Result, checked: Checked, line: int) -> None:
+        # A line is that of a plan, in which sums can be switched off; a description of a table has no such switch.
+        leave = "leave the sum out (use = false)" if line else "take it out of the file"
+        complaint = self._complaint(result, checked, leave)
+        if complaint:
+            raise self._error(complaint, line, self._names[checked.total])

@@ -64,11 +64,13 @@ class Survey:
         What was published.
     rules : Overrides, optional
         The user's word.
+    insist : bool
+        Whether a sum of the user's that cannot be is an error; else it is among those rejected.
     """
 
-    def __init__(self, release: Release, rules: Overrides | None = None) -> None:
+    def __init__(self, release: Release, rules: Overrides | None = None, *, insist: bool = True) -> None:
         self._release = release
-        self._rules = Rules(rules or Overrides(), release)
+        self._rules = Rules(rules or Overrides(), release, insist)
         self._columns: tuple[Column, ...] = tuple(
             changed(column, mechanism=self._rules.mechanisms.get(at, column.mechanism))
             for at, column in enumerate(release.columns)

@@ -38,6 +38,8 @@ class Checked:
         Whether it adds up everywhere although its counts were rounded: the total was added up after rounding.
     why : str
         The verdict in one sentence, with its numbers, for people.
+    cause : str
+        Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly"; else "".
     residuals : mapping
         How many areas have each residual; those further out than `tally.FARTHEST` count at the edge.
     """
@@ -54,6 +56,7 @@ class Checked:
     why: str
     exactly: bool = False
     unjudged: bool = False
+    cause: str = ""
     residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
 
     @property

@@ -80,7 +80,7 @@ def judge(result: Result, names: Sequence[str], lean: Lean) -> Checked:
     lean : mapping
         What `lean_of` measured.
     """
-    refused = _refusal(result, names, lean)
+    cause, refused = _refusal(result, names, lean)
     unjudged = None if refused else _too_little(result)
     refused = refused or unjudged
     expected = float(((result.least + result.most) / 2) ** 0.5)
@@ -97,6 +97,7 @@ def judge(result: Result, names: Sequence[str], lean: Lean) -> Checked:
         why=_kept(result, expected) if refused is None else refused,
         exactly=result.exactly and refused is not None and unjudged is None,
         unjudged=unjudged is not None,
+        cause=cause,
         residuals=result.residuals,
     )
 
@@ -117,24 +118,24 @@ def _kept(result: Result, expected: float) -> str:
     return words + (f"; impossible in {areas_(result.impossible)}" if result.impossible else "; impossible nowhere")
 
 
-def _refusal(result: Result, names: Sequence[str], lean: Lean) -> str | None:
-    """Return the reason not to believe a sum, the plainest first; None if there is none."""
+def _refusal(result: Result, names: Sequence[str], lean: Lean) -> tuple[str, str | None]:
+    """Return the reason not to believe a sum, the plainest first, in a word and in full; None if there is none."""
     proposal, areas = result.proposal, result.areas
     if not result.known:
-        return "it cannot be told how some of its counts were published"
+        return "unknown", "it cannot be told how some of its counts were published"
     if not areas:
-        return "its counts are never all published for the same area"
+        return "absent", "its counts are never all published for the same area"
     if result.fails:
         side = "too small" if result.too_high > result.too_low else "too large"
         able = f" with counts large enough to tell, of {areas:,}" if result.able < areas else ""
-        return (
+        return "impossible", (
             f"impossible in {result.impossible:,} of {areas_(result.able)}{able} ({result.impossible / result.able:.1%}): "
             f"the parts are mostly {side} (the residual averages {result.all_mean:.2f})"
         )
     if len(proposal.parts) > 1 and areas > 1 and not result.nonzero:
-        return None  # there is nothing to judge by, as `_too_little` will say
+        return "", None  # there is nothing to judge by, as `_too_little` will say
     if result.exactly:
-        return (
+        return "exactly", (
             f"adds up exactly in all {areas_(areas)}, which independent rounding would not: "
             f"{names[proposal.total]} was added up after rounding, and tells nothing new"
         )
@@ -147,8 +148,9 @@ def _refusal(result: Result, names: Sequence[str], lean: Lean) -> str | None:
             if errors < 1e6
             else "where rounding explains nothing"
         )
-        return f"the residual averages {mean:.2f} in {areas_(areas)}{weighed} ({far}): the parts {side}"
-    return _wrong_spread(result)
+        return "mean", f"the residual averages {mean:.2f} in {areas_(areas)}{weighed} ({far}): the parts {side}"
+    wrong = _wrong_spread(result)
+    return "spread" if wrong else "", wrong
 
 
 def _off(result: Result, lean: Lean) -> tuple[float, float]:

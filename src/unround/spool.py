@@ -6,7 +6,7 @@ counts wait as plain integers in the folder that the audit works in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.release import Block, Counts
+from unround.release import Block, Counts, Release
+from unround.structure import Overrides, Structure, Survey
 
 if TYPE_CHECKING:
     import polars as pl
+
+Stage = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and out of how much."""
 
 
 class Spool:
@@ -91,3 +95,35 @@ def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
     if "adjustable" not in areas.columns:
         return np.ones(areas.height, dtype=bool)
     return areas["adjustable"].fill_null(True).to_numpy()
+
+
+def survey(
+    release: Release,
+    work: Path,
+    overrides: Overrides | None = None,
+    progress: Stage = lambda *_: None,
+    *,
+    insist: bool = True,
+) -> tuple[Spool, Structure]:
+    """Read a release once: put its counts on disk, and find out which sums hold in it.
+
+    Parameters
+    ----------
+    release : Release
+        What was published.
+    work : Path
+        The folder for the counts.
+    overrides : Overrides, optional
+        The user's word on sums and mechanisms.
+    progress : function
+        Is told how far it is.
+    insist : bool
+        Whether a sum of the user's that cannot be is an error; else it is among those rejected.
+    """
+    spool = Spool(work / "counts.bin", len(release.columns))
+    seen = Survey(release, overrides, insist=insist)
+    for block in release.blocks(lambda done: progress("Reading", done, release.size)):
+        spool.add(block)
+        seen.add(block)
+    spool.close(release.areas)
+    return spool, seen.structure()

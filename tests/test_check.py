@@ -1,0 +1,441 @@
+"""The check: healthy releases are not flagged, sick ones are; the expected residuals; what is printed and drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import chisquare
+
+import unround.simulate as sim
+from tests.test_structure import census, release_of
+from unround.check import check_release
+from unround.check.dependence import NONE, PARTS, WITH_TOTAL, shared, shares_of
+from unround.check.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Comparison
+from unround.check.law import Laws, even_shares
+from unround.expect import expectation
+from unround.mechanisms import Exact, Rounding, Sample, mechanism
+from unround.prior.histograms import BELOW, CAP
+from unround.read import read
+from unround.release import Column, Proposal
+from unround.report.check import residual_charts, sentence
+from unround.structure import read_plan
+
+THOROUGH = bool(os.environ.get("UNROUND_THOROUGH"))
+AREAS = 1000
+
+
+# --- a census of ages, published well or badly -----------------------------------------------------------
+
+
+@cache
+def ages(areas=AREAS, seed=3):
+    """True counts of a simulated census, areas × columns; the columns' rows and sexes; and the schema."""
+    table = sim.schema("age")
+    cells = [(at, s) for at, row in enumerate(table.rows) if row.is_count for s in range(3) if s == 0 or row.has_sex]
+    blocks = list(sim.true_counts(areas, seed, "age"))
+    at, s = np.array(cells).T
+    true = np.concatenate([block.true for block in blocks]).astype(np.int64)[:, at, s]
+    regions = pl.concat([block.regions for block in blocks]).select("region")
+    return true, cells, table, regions
+
+
+def published(how="rounding:5", seed=1, areas=AREAS):
+    true, cells, table, _ = ages(areas)
+    rng = np.random.default_rng(seed)
+    kinds = [mechanism("exact" if table.rows[at].mechanism == "exact" else how) for at, _ in cells]
+    return np.column_stack([kind.publish(true[:, c], rng) for c, kind in enumerate(kinds)])
+
+
+def release(counts, declared=None, added=(), areas=AREAS):
+    """The release of such counts, the mechanism of rounded ones declared or not."""
+    _, cells, table, regions = ages(areas)
+    place = {cell: c for c, cell in enumerate(cells)}
+    columns = []
+    for at, s in cells:
+        row, sex = table.rows[at], sim.SEXES[s]
+        exact = row.mechanism == "exact"
+        key = str(row.id) if s == 0 else f"{row.id}/{sex}"
+        block = "" if exact else "Total - Age"
+        columns.append(Column(key, (str(row.id), sex), row.name, block, row.depth, Exact() if exact else declared))
+    proposals = [
+        Proposal(place[table.index[one.total], s], tuple(place[table.index[part], s] for part in one.parts), "indentation")
+        for one in table.sums
+        for s in range(3)
+        if all((table.index[row], s) in place for row in (one.total, *one.parts))
+    ]
+    proposals += [Proposal(place[at, 0], (place[at, 1], place[at, 2]), "sex") for at, s in cells if s == 1]
+    index = {column.key: c for c, column in enumerate(columns)}
+    proposals += [Proposal(index[total], tuple(index[part] for part in parts), "file") for total, *parts in added]
+    return release_of(counts, columns, proposals, regions)
+
+
+def family(check, start):
+    (found,) = [one for one in (*check.families, *check.untested) if one.family.startswith(start)]
+    return found
+
+
+def test_a_healthy_release_fits():
+    check = check_release(release(published()))
+    assert check.verdict == FITS
+    assert {one.family for one in check.families} == {
+        "published counts (rounding:5): all tables",
+        "ages by sex: Total - Age",
+        "ages under their parent: Total - Age",
+        "repeats of an exact count: Total - Age",
+    }
+    by_sex = family(check, "ages by sex")
+    assert by_sex.sums == sum(by_sex.observed.values()) == sum(size.sums for size in by_sex.by_size) > 5000
+    assert set(by_sex.observed) == {0, 5, 10}
+    assert by_sex.expected[10] == pytest.approx(float(2 * expectation(2).share(10)), rel=0.1)
+    assert sum(by_sex.expected.values()) == pytest.approx(1)
+    assert check.doubts == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "areas", "seeds"),
+    [("short", 400, range(1, 2)), ("age", 1000, range(1, 4))]
+    if not THOROUGH
+    else [("short", 1500, range(1, 11)), ("age", 6000, range(1, 21)), ("all", 400, range(1, 4))],
+)
+def test_at_most_one_healthy_family_in_a_hundred_is_flagged(rows, areas, seeds):
+    """Counts of realistic sizes and slopes, areas nested in each other, all tables."""
+    families = [one for seed in seeds for one in check_release(census(rows, areas, seed)[0]).families]
+    flagged = [one for one in families if one.verdict != FITS]
+    assert len(families) >= 12
+    assert len(flagged) <= len(families) / 100, [(one.family, one.note) for one in flagged]
+
+
+@pytest.mark.parametrize(("declared", "true"), [(5, 3), (5, 10), (10, 5), (3, 5), (5, 1)])
+def test_a_wrong_base_is_flagged(declared, true):
+    check = check_release(release(published(f"rounding:{true}"), Rounding(declared)))
+    counts = family(check, "published counts")
+    assert check.verdict == CONTRADICTS or counts.verdict == DEPARTS
+    if true == 2 * declared:
+        assert counts.verdict == DEPARTS
+        assert f"the base seems to be {true}" in counts.note
+    else:
+        assert counts.verdict == CONTRADICTS
+        assert f"are no multiples of {declared}" in counts.note
+        assert f"cannot come from rounding to base {declared}" in counts.clash
+
+
+def test_an_exact_total_that_was_adjusted_in_a_tenth_of_the_areas_is_flagged():
+    counts, rng = published(), np.random.default_rng(5)
+    some = rng.random(len(counts)) < 0.1
+    counts[some, 0] += rng.choice([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5], some.sum())
+    check = check_release(release(counts))
+    twice = family(check, "repeats of an exact count")
+    assert twice.verdict == CONTRADICTS
+    assert twice.note.startswith("Population, 2021 cannot be exact in ")
+    assert "But 8" in twice.clash
+    assert twice.inexact
+    assert check.doubts == {}  # an audit leaves this sum out
+    assert {one.family for one in check.families if one.verdict != FITS} == {twice.family}
+
+
+def under_population(share):
+    """Men and women under an exact population, of which a share was adjusted by up to 5."""
+    true, cells, table, _ = ages(3000)
+    rng = np.random.default_rng(8)
+    parts = true[:, [cells.index((table.index[8], s)) for s in (1, 2)]]
+    total = parts.sum(1)
+    moved = rng.random(len(total)) < share
+    total = total + moved * rng.choice([-5, -4, -3, -2, -1, 1, 2, 3, 4, 5], len(total))
+    columns = [
+        Column("all", ("all", "total"), "Population", "", mechanism=Exact(), adjusted=5),
+        Column("all/men", ("all", "men"), "Population", ""),
+        Column("all/women", ("all", "women"), "Population", ""),
+    ]
+    frame = pl.DataFrame({"region": [str(at) for at in range(len(total))], "adjustable": [True] * len(total)})
+    counts = np.column_stack([total, Rounding(5).publish(parts, rng)])
+    return check_release(release_of(counts, columns, [Proposal(0, (1, 2), "sex")], frame))
+
+
+def test_parts_under_a_total_that_may_be_adjusted():
+    assert under_population(0.0).verdict == FITS
+    check = under_population(0.1)
+    assert check.doubts[1] == "an exact count is not exact"
+    sick = family(check, "parts under an exact total")
+    assert sick.verdict == CONTRADICTS
+    assert sick.tail_ratio > 1.5
+    assert "it could have been changed by up to 5, as the agency says it may" in sick.note
+    assert sick.inexact
+
+
+def test_columns_with_the_same_random_numbers_are_flagged():
+    true, cells, table, _ = ages()
+    counts, rng = published(), np.random.default_rng(6)
+    for at, row in enumerate(table.rows):
+        if row.is_count and row.has_sex:
+            drawn = rng.random(len(true))
+            for s in (1, 2):
+                x = true[:, cells.index((at, s))]
+                counts[:, cells.index((at, s))] = x - x % 5 + 5 * (drawn < x % 5 / 5)
+    check = check_release(release(counts))
+    by_sex = family(check, "ages by sex")
+    assert by_sex.verdict == DEPARTS
+    assert by_sex.tail_ratio == pytest.approx(0.0352 / 0.01344, rel=0.15)
+    assert "It is as if the parts shared their random number in" in by_sex.note
+    assert check.doubts[cells.index((table.index[10], 1))] == "rounding departs from independence"
+    assert [one.family for one in check.families if one.verdict != FITS] == [by_sex.family]
+
+
+def test_conventional_rounding_sold_as_random_is_flagged():
+    check = check_release(release(published("nearest:5"), Rounding(5)))
+    assert check.verdict == DEPARTS
+    for start in ("ages by sex", "ages under their parent", "repeats of an exact count"):
+        some = [one for one in check.families if one.family.startswith(start)]
+        assert DEPARTS in {one.verdict for one in some}
+        for one in some:
+            said = "Shared random numbers of total and parts do not explain it"
+            said = "An audit does not use these sums" if "not used" in one.family else said
+            assert one.verdict == FITS or said in one.note or "ages by sex" not in one.family
+        assert all(one.tail_ratio in (0, None) for one in some)
+    assert check_release(release(published("nearest:5"), mechanism("nearest:5"))).verdict == FITS
+
+
+@pytest.mark.parametrize("parts", [("10", "11"), ("10", "11", "12", "14")])
+def test_an_added_sum_that_does_not_hold_is_flagged(parts):
+    check = check_release(release(published(), added=[("9", *parts)]))
+    added = family(check, "added sums")
+    assert added.verdict == CONTRADICTS
+    assert added.impossible > 100
+    assert "so 9 " in added.clash or "But 9 " in added.clash
+    assert [one.family for one in check.families if one.verdict != FITS] == [added.family]
+
+
+def test_a_sum_of_the_plan_is_tested_too():
+    rules = read_plan('[[structure.sums]]\ntotal = "9"\nparts = ["10", "11"]\norigin = "file"\n')
+    assert family(check_release(release(published()), rules), "added sums").verdict == CONTRADICTS
+
+
+def test_one_impossible_area_is_named_with_its_smallest_clash():
+    counts = published()
+    counts[17, [4, 5, 6]] = 2000, 500, 500  # total, men and women of all ages
+    check = check_release(release(counts))
+    by_sex = family(check, "ages by sex")
+    assert (by_sex.verdict, by_sex.otherwise, by_sex.impossible) == (CONTRADICTS, FITS, 1)
+    assert by_sex.clash.startswith(str(ages()[3]["region"][17]))
+    assert "8/men, 8/women ≤ 504" in by_sex.clash
+    assert check.doubts == {}  # a slip of the pen is no reason to doubt the others
+
+
+# --- what is expected ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("parts", "base", "exact"), [(2, 5, False), (3, 5, True), (2, 3, False), (6, 3, False)])
+def test_large_counts_have_the_residuals_of_the_closed_form(parts, base, exact):
+    how = Rounding(base)
+    shares = even_shares(Exact() if exact else how, (how,) * parts)
+    model = expectation(parts, exact_total=exact, base=base)
+    for r, share in enumerate(shares, -(len(shares) // 2)):
+        assert share == pytest.approx(float(model.share(r)), abs=1e-12)
+
+
+@pytest.mark.parametrize("how", [Rounding(5), Rounding(3), Sample(5), mechanism("nearest:5")])
+def test_the_residuals_of_small_counts_follow_from_their_distribution(how):
+    """Parts that are often 0, under totals chosen by their published size: expected against simulated."""
+    rng = np.random.default_rng(9)
+    true = rng.poisson(rng.gamma(2.0, (20.0, 4.0, 1.0), (60_000, 3)))
+    total, shown = how.publish(true.sum(1), rng), how.publish(true, rng)
+    least = 40
+    chosen = total >= least
+    tallies = np.zeros((4, BELOW + CAP + 1), dtype=np.int32)
+    tallies[0] = np.bincount(total + BELOW, minlength=BELOW + CAP + 1)
+    for part in range(3):
+        tallies[part + 1] = np.bincount(shown[chosen, part] + BELOW, minlength=BELOW + CAP + 1)
+    shares = Laws([how] * 4, tallies).residuals(0, (1, 2, 3), least)
+    middle = len(shares) // 2
+    folded = np.append(shares[middle], shares[middle + 1 :] + shares[:middle][::-1])
+    seen = np.bincount(np.abs(total - shown.sum(1))[chosen], minlength=len(folded))[: len(folded)] / chosen.sum()
+    assert np.abs(seen - folded).sum() / 2 < 0.015
+
+
+def test_few_sums_are_not_judged_and_not_called_fitting():
+    check = check_release(release(published()[:9]))
+    assert check.verdict == UNTESTED
+    assert [one.family for one in check.families] == ["published counts (rounding:5): all tables"]
+    assert all(one.verdict == UNTESTED for one in check.untested)
+    assert "too few sums" in sentence(check)
+
+
+def test_the_test_has_the_size_that_it_states():
+    rng = np.random.default_rng(10)
+    shares = np.array([0.56032, 0.42624, 0.01344])
+    p_values = []
+    for _ in range(2000):
+        seen = rng.multinomial(800, shares)
+        p_values.append(Comparison(seen, 800 * shares, int(seen[2]), 800 * shares[2], 1.0).p_value)
+    tenths = np.histogram(p_values, np.linspace(0, 1, 11))[0]
+    assert chisquare(tenths).pvalue > 1e-4
+    alike = Comparison(np.array([500, 300]), np.array([450.0, 350.0]), 300, 350.0, 4.0)
+    assert alike.p_value > Comparison(alike.observed, alike.expected, 300, 350.0, 1.0).p_value
+
+
+def test_a_departure_needs_both_chance_and_size():
+    large = np.array([561_000, 425_500, 13_500])
+    slight = Comparison(large, 1e6 * shares_of(5), 13_500, 13_440.0, 1.0)
+    assert slight.distance < 0.01
+    assert not slight.departs
+    few = Comparison(np.array([30, 60, 0]), 90 * shares_of(5), 0, 1.2, 1.0)
+    assert few.sums < LEAST_SUMS
+    assert not few.departs
+    tail = Comparison(np.array([5580, 4242, 178]), 1e4 * shares_of(5), 178, 134.4, 1.0)
+    assert tail.tail_ratio > 1.3
+    assert tail.departs
+    assert tail.distance < 0.02
+
+
+def test_shared_random_numbers_are_measured():
+    assert shares_of(5, PARTS)[2] == pytest.approx(0.0352)
+    assert len({tuple(np.round(shares_of(5, pattern), 9)) for pattern in WITH_TOTAL}) == 1
+    mixed = 0.5 * shares_of(3) + 0.2 * shares_of(3, PARTS) + 0.3 * shares_of(3, WITH_TOTAL[0])
+    fit = shared(mixed, 3)
+    assert (fit.parts, fit.total) == (pytest.approx(0.2), pytest.approx(0.3))
+    assert shared(shares_of(5, NONE), 5).off < 1e-9
+    assert not shared(np.array([0.8, 0.2, 0.0]), 5).explains
+
+
+# --- areas within areas, the mechanism, JSON -------------------------------------------------------------
+
+
+def nested(shift=0):
+    true, _, _, _ = ages()
+    rng = np.random.default_rng(11)
+    large = true[true[:, 0] > 400][:800] * 6
+    parents = large.reshape(-1, 4, large.shape[1]).sum(1)
+    whole = np.concatenate([large, parents])
+    counts = np.column_stack([whole[:, 0], Rounding(5).publish(whole[:, 7:], rng)])
+    counts[-1, 0] += shift
+    codes = [f"d{at}" for at in range(len(large))] + [f"p{at}" for at in range(len(parents))]
+    parent = [f"p{at // 4}" for at in range(len(large))] + [None] * len(parents)
+    columns = [Column("pop", ("pop", "total"), "Population", "", mechanism=Exact())]
+    columns += [
+        Column(f"c{at}", (f"c{at}", "total"), f"c{at}", "t", mechanism=Rounding(5)) for at in range(1, counts.shape[1])
+    ]
+    return release_of(counts, columns, frame=pl.DataFrame({"region": codes, "parent": parent}))
+
+
+def test_areas_under_their_parent():
+    check = check_release(nested())
+    assert family(check, "areas under their parent area: counts published as they are").verdict == FITS
+    rounded = family(check, "areas under their parent area (rounding:5)")
+    assert rounded.verdict == FITS
+    assert rounded.sums > 1000
+    sick = family(check_release(nested(3)), "areas under their parent area: counts published as they are")
+    assert (sick.verdict, sick.impossible) == (CONTRADICTS, 1)
+    assert "Population is +3 off the sum of its areas" in sick.clash
+
+
+def test_round_up_rates_where_the_exact_count_is_published_too():
+    (rates,) = check_release(release(published())).estimates.rates
+    assert (rates["exact"], rates["rounded"]) == ("1", "8")
+    assert rates["by_remainder"]["0"]["up"] == 0
+    for rest in range(1, 5):
+        assert rates["by_remainder"][str(rest)]["up"] == pytest.approx(rest / 5, abs=0.12)
+    assert rates["p_value"] > 1e-3
+
+
+def test_two_roundings_of_one_count_that_never_err_together():
+    rng = np.random.default_rng(12)
+    true = rng.integers(60, 400, 4000)
+    drawn = rng.random(len(true))
+
+    def rounded(number):
+        return true - true % 5 + 5 * (number < true % 5 / 5)
+
+    columns = [Column(key, (key, "total"), key, key) for key in "eab"]
+    for shift, verdict in ((0.24, DEPARTS), (None, FITS)):
+        second = rng.random(len(true)) if shift is None else (drawn + shift) % 1
+        counts = np.column_stack([true, rounded(drawn), rounded(second)])
+        check = check_release(release_of(counts, columns))
+        assert family(check, "repeated totals").verdict == verdict
+        (pair,) = check.estimates.together
+        if shift is not None:
+            assert pair["by_remainder"]["1"]["both_up"] == pair["by_remainder"]["4"]["both_down"] == 0
+            assert pair["p_value"] < 1e-20
+        else:
+            assert pair["p_value"] > 1e-3
+
+
+def test_the_json_is_as_promised():
+    told = check_release(release(published())).to_json()
+    assert json.loads(json.dumps(told)) == told
+    assert told["verdict"] == FITS
+    for one in told["families"]:
+        assert {"family", "sums", "observed", "expected", "p_value", "tail_ratio", "verdict", "note"} <= set(one)
+        assert one["verdict"] in (FITS, DEPARTS, CONTRADICTS)
+        assert all(key.isdigit() for key in (*one["observed"], *one["expected"]))
+
+
+# --- from a file to the terminal, a picture, and the audit -----------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return sim.simulate(tmp_path_factory.mktemp("check"), 300, 1)
+
+
+def test_the_command_prints_draws_and_writes_json(run, folder, tmp_path):
+    said = run("check", str(folder.files[0]), "--plot", str(tmp_path / "check.svg"))
+    assert said.code == 0, said.err
+    assert "The data fit the declared mechanism." in said.out
+    assert "ages by sex" in said.out
+    assert (tmp_path / "check.svg").read_text(encoding="utf-8").startswith("<svg")
+    told = json.loads(run("check", str(folder.files[0]), "--json").out)
+    assert told["verdict"] == FITS
+    wrong = run("check", str(folder.files[0]), "--plot", "check.gif")
+    assert wrong.code == 2
+    assert ".svg, .png or .html" in wrong.err
+
+
+def test_there_is_nothing_to_draw_where_nothing_was_tested():
+    from unround.errors import InputError
+
+    with pytest.raises(InputError, match="nothing to draw"):
+        residual_charts(check_release(release_of(np.zeros((3, 1)), [Column("a", ("a", "total"), "a")])))
+
+
+def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
+    from unround.audit import audit
+
+    true, cells, table, _ = ages()
+    counts, rng = published(), np.random.default_rng(6)
+    for at in range(table.index[8], len(table.rows)):
+        drawn = rng.random(len(true))
+        for s in (1, 2):
+            x = true[:, cells.index((at, s))]
+            counts[:, cells.index((at, s))] = x - x % 5 + 5 * (drawn < x % 5 / 5)
+    found = audit(release(counts), tmp_path / "sick")
+    assert found.summary["check"]["verdict"] == DEPARTS
+    claims = pl.read_parquet(tmp_path / "sick" / "findings.parquet")
+    marked = claims["assumptions"].str.contains("the check: rounding departs from independence", literal=True)
+    assert (marked == (claims["kind"] != "proved")).all()
+    well = audit(release(published()), tmp_path / "well")
+    assert well.summary["check"]["verdict"] == FITS
+    assert not pl.read_parquet(tmp_path / "well" / "findings.parquet")["assumptions"].str.contains("the check").any()
+
+
+# --- real releases ---------------------------------------------------------------------------------------
+
+
+def test_canada_rounds_total_men_and_women_not_independently(census_data):
+    check = check_release(read(census_data / "canada-2021-da-censusmapper.csv.gz"))
+    by_sex = family(check, "ages by sex (rounding:5)")
+    assert by_sex.otherwise == DEPARTS
+    assert 1.3 < by_sex.tail_ratio < 1.6
+    assert family(check, "parts under an exact total").otherwise == FITS
+    (pair,) = check.estimates.together
+    assert pair["by_remainder"]["1"]["both_up"] == 0
+
+
+@pytest.mark.parametrize("name", ["canada-2021-first-names.csv.gz", "nz-2018-individual-ta.csv.gz"])
+def test_real_releases_get_a_verdict(census_data, name):
+    check = check_release(read(census_data / name))
+    assert check.families
+    assert check.verdict in (FITS, DEPARTS, CONTRADICTS)
