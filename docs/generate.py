@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("solve", "inspect", "audit", "explain", "expect", "simulate", "paper")
+COMMANDS = ("solve", "inspect", "audit", "explain", "serve", "expect", "simulate", "paper")
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n.*?```\n", re.DOTALL)

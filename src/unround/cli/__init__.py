@@ -13,6 +13,7 @@ from unround._version import __version__
 from unround.cli.census import paper, simulate
 from unround.cli.release import audit, explain, inspect
 from unround.cli.single import expect, solve
+from unround.cli.web import serve
 from unround.errors import InternalError, UnroundError
 
 app = typer.Typer(
@@ -44,7 +45,7 @@ def _root(
 
 
 # The order of --help: from one sum to a whole release.
-for command in (solve, inspect, audit, explain, expect, simulate, paper):
+for command in (solve, inspect, audit, explain, serve, expect, simulate, paper):
     app.command()(command)
 
 

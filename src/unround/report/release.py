@@ -144,7 +144,7 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     console.print(table)
     _show_chance(told, console)
     if told["contradictions"]:
-        console.print(f"\n{_contradictions_in_words(told)}")
+        console.print(f"\n{contradictions_in_words(told)}")
     if "truth" in told:
         _show_truth(told["truth"], console)
     console.print(f"\nPrior: {told['prior_in_words']}", style="dim")
@@ -172,7 +172,8 @@ def verdict(told: dict[str, Any]) -> str:
     return f"{said} {small:,} of these are counts of one or two." if small else said
 
 
-def _contradictions_in_words(told: dict[str, Any]) -> str:
+def contradictions_in_words(told: dict[str, Any]) -> str:
+    """Say in one sentence how many contradictions there are, and of which kinds."""
     kinds = told["contradictions_by_kind"]
     words = {
         "sum": "sums that cannot hold",
@@ -264,11 +265,11 @@ def show_explanation(one: Explanation, console: Console) -> None:
         console.print(Text(f"in {one.cell['block']}"), style="dim")
     published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
     console.print(Text(f"\nPublished: {published}. {one.mechanism}"))
-    console.print(Text(_conclusion(one), style=COLOURS.get(one.kind, "")))
+    console.print(Text(conclusion(one), style=COLOURS.get(one.kind, "")))
     if one.sums:
         console.print("\n[bold]The sums it stands in[/]")
         for shown in one.sums:
-            console.print(Text(f"  {shown.sum}: {_arithmetic(shown)}{'' if shown.used else ' (not used here)'}"))
+            console.print(Text(f"  {shown.sum}: {arithmetic(shown)}{'' if shown.used else ' (not used here)'}"))
     if one.proof:
         console.print("\n[bold]The argument[/]")
         console.print(Text(f"  {one.proof['text']}"))
@@ -287,17 +288,25 @@ def show_explanation(one: Explanation, console: Console) -> None:
 def _growth(one: Explanation, console: Console) -> None:
     """Print how the probability of the likeliest count grows with every sum that is used."""
     console.print(f"\n[bold]How sure {one.value:,} becomes[/]")
+    for said, probability in growth_in_words(one):
+        console.print(f"  {percent(probability):>8}  {said}")
+
+
+def growth_in_words(one: Explanation) -> list[tuple[str, float]]:
+    """Say what makes the likeliest count how likely: its published value alone, the sums around it, the prior."""
     steps = ["from its published value alone", "with the sums that it stands in", "with the sums next to these"]
     last = len(one.growth) - 1
-    for k, probability in enumerate(one.growth):
-        said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
-        console.print(f"  {percent(probability):>8}  {said}")
-    assert one.probability is not None
-    if abs(one.probability - one.growth[-1]) > 1e-9:
-        console.print(f"  {percent(one.probability):>8}  with the prior that was fitted to the release")
+    told = [
+        ("with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away", probability)
+        for k, probability in enumerate(one.growth)
+    ]
+    if told and one.probability is not None and abs(one.probability - one.growth[-1]) > 1e-9:
+        told.append(("with the prior that was fitted to the release", one.probability))
+    return told
 
 
-def _conclusion(one: Explanation) -> str:
+def conclusion(one: Explanation) -> str:
+    """Say in one sentence what is known of a cell."""
     span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
     if one.kind == "given":
         return f"It was published as it is: {one.published:,}."
@@ -310,7 +319,8 @@ def _conclusion(one: Explanation) -> str:
     return f"It is {span}, most likely {one.value:,} ({percent(one.probability)})."
 
 
-def _arithmetic(shown: SumShown) -> str:
+def arithmetic(shown: SumShown) -> str:
+    """Return what was published of a sum, and by how much it fails to add up."""
     numbers = ["?" if number is None else f"{number:,}" for number in shown.parts]
     listed = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
     total = "?" if shown.total is None else f"{shown.total:,}"

@@ -1,0 +1,76 @@
+"""One area: its cells in the order of the table or by risk, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unround.batch.types import OPEN
+from unround.explain import AreaSeen, kind_of
+from unround.release import ABSENT, WHY_ABSENT
+from unround.web.addresses import cell_address
+from unround.web.explorer import Explorer
+
+RISK = ("proved", "conditional", "likely", "open", "given")
+"""Kinds, the riskiest first."""
+
+
+def cell_told(explorer: Explorer, row: int, seen: AreaSeen, cell: int) -> dict[str, Any]:
+    """Return what is known of one cell, without its argument."""
+    model, inferred = explorer.folder.model, seen.inferred
+    column, published = model.columns[cell], int(inferred.counts[0, cell])
+    low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
+    probability = float(inferred.posterior.probability[0, cell])
+    kind = kind_of(model, inferred, cell)
+    certain = kind in ("proved", "conditional", "given")
+    known = certain or probability > 0
+    value = int(inferred.value[0, cell]) if kind != "given" else published
+    if certain:
+        low = high = value
+    return {
+        **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
+        "key": column.key,
+        "label": column.label,
+        "published": published if published > ABSENT else None,
+        "why_absent": WHY_ABSENT.get(published) if published <= ABSENT else None,
+        "low": low,
+        "high": None if high >= OPEN else high,
+        "value": value if known else None,
+        "probability": (1.0 if certain else probability) if known else None,
+        "kind": kind,
+        "address": cell_address(explorer.codes[row], column.key),
+    }
+
+
+def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
+    """Return one table of an area: a line a characteristic, a cell a sex."""
+    seen, shown = explorer.look(row), explorer.outline.tables[table]
+    parents = shown.parents
+    lines = [
+        {
+            "at": line.at,
+            "label": line.label,
+            "code": line.code,
+            "level": line.level,
+            "parent": line.parent,
+            "has_parts": line.at in parents,
+            "cells": [cell_told(explorer, row, seen, cell) if cell is not None else None for cell in line.cells],
+        }
+        for line in shown.lines
+    ]
+    return {"at": table, "name": shown.name, "lines": lines}
+
+
+def by_risk(explorer: Explorer, row: int) -> list[int]:
+    """Return all cells of an area, the riskiest first: by kind, then by probability, then as published."""
+    model, inferred = explorer.folder.model, explorer.look(row).inferred
+    ranks = [RISK.index(kind_of(model, inferred, cell)) for cell in range(len(model.columns))]
+    probability = inferred.posterior.probability[0]
+    return sorted(range(len(ranks)), key=lambda cell: (ranks[cell], -probability[cell], cell))
+
+
+def claims_by_table(explorer: Explorer, row: int) -> list[int]:
+    """Return how many claims each table of an area has."""
+    found = [0] * len(explorer.outline.tables)
+    for cell in (explorer.look(row).inferred.kinds[0] > 0).nonzero()[0].tolist():
+        found[explorer.outline.table_of[cell]] += 1
+    return found
