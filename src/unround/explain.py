@@ -282,7 +282,9 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         distribution=distribution,
         depth=int(inferred.depth[0, cell]) if inferred.depth[0, cell] > 0 else None,
         sums=tuple(shown),
-        growth=_growth(folder, inferred, cell) if distribution and not proof and not _is_given(model, inferred, cell) else (),
+        growth=_growth(folder, inferred, cell)
+        if distribution and not proof and not _is_given(model, inferred, cell)
+        else (),
         proof=proof.proof.to_json() if proof else None,
         contradictions=tuple(one.text for one in inferred.contradictions),
         assumptions=_assumptions(folder, inferred, cell, kind),
@@ -351,7 +353,7 @@ def _distribution(
             low, high = int(inferred.reach.low[0, c]), int(inferred.reach.high[0, c])
             if low < high < OPEN:
                 prior[model.columns[c].key] = folder.prior.weights_for(c, low, high)
-    answer = infer(system, prior=prior or None, top=0).answer
+    answer = infer(system, prior=prior or None, top=0, count=False).answer
     marginal = answer.marginals[system.index[model.columns[cell].key]] if answer and answer.marginals else None
     if marginal is None:
         return ()

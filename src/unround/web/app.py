@@ -69,7 +69,11 @@ def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None
     routes = [Route("/", site.html(views.start)), Route("/index.json", site.json(views.start))]
     for path, view in VIEWS:
         # Twins come first: the address of a cell takes any path.
-        routes += [Route(f"{path}.json", site.json(view)), Route(f"{path}.csv", site.csv(view)), Route(path, site.html(view))]
+        routes += [
+            Route(f"{path}.json", site.json(view)),
+            Route(f"{path}.csv", site.csv(view)),
+            Route(path, site.html(view)),
+        ]
     routes.append(Route("/certificate/{code}/{key:path}.json", site.json(views.certificate)))
     routes.append(Route("/static/{name}", _static))
     app = Starlette(
@@ -92,7 +96,11 @@ class _Site:
         self.shelf = shelf
         self.bench = bench
         self.templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
         )
         self.templates.globals |= {
             "area_address": area_address,
@@ -136,7 +144,14 @@ class _Site:
 
     def _shown(self, page: Page, status: int, around: dict[str, Any]) -> Response:
         summary = self.shelf.explorer().summary
-        context = {"page": page, "told": page.told, **page.more, **around, "notice": notice(summary["product"]), "summary": summary}
+        context = {
+            "page": page,
+            "told": page.told,
+            **page.more,
+            **around,
+            "notice": notice(summary["product"]),
+            "summary": summary,
+        }
         return Response(self.templates.get_template(page.template).render(context), status, media_type="text/html")
 
     # -- errors -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from unround.explain import AreaSeen, kind_of
 from unround.release import ABSENT, WHY_ABSENT
 from unround.web.addresses import cell_address
 from unround.web.explorer import Explorer
+from unround.web.outline import Table
 
 RISK = ("proved", "conditional", "likely", "open", "given")
 """Kinds, the riskiest first."""
@@ -44,7 +45,9 @@ def cell_told(explorer: Explorer, row: int, seen: AreaSeen, cell: int) -> dict[s
 def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
     """Return one table of an area: a line a characteristic, a cell a sex."""
     seen, shown = explorer.look(row), explorer.outline.tables[table]
-    parents = shown.parents
+    parents, variants = shown.parents, explorer.outline.variants
+    used = [k for k in range(len(variants)) if any(line.cells[k] is not None for line in shown.lines)]
+    below = _claims_below(shown, seen)
     lines = [
         {
             "at": line.at,
@@ -53,11 +56,23 @@ def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
             "level": line.level,
             "parent": line.parent,
             "has_parts": line.at in parents,
-            "cells": [cell_told(explorer, row, seen, cell) if cell is not None else None for cell in line.cells],
+            "claims_below": below[line.at],
+            "cells": [cell_told(explorer, row, seen, cell) if cell is not None else None for cell in picked],
         }
         for line in shown.lines
+        for picked in ([line.cells[k] for k in used],)
     ]
-    return {"at": table, "name": shown.name, "lines": lines}
+    return {"at": table, "name": shown.name, "variants": [variants[k] for k in used], "lines": lines}
+
+
+def _claims_below(table: Table, seen: AreaSeen) -> dict[int, int]:
+    """Return for every line how many claims stand under it: a folded table must not hide what it holds."""
+    below = dict.fromkeys((line.at for line in table.lines), 0)
+    for line in reversed(table.lines):  # children come after their parents
+        own = sum(bool(seen.inferred.kinds[0, cell]) for cell in line.cells if cell is not None)
+        if line.parent is not None:
+            below[line.parent] += own + below[line.at]
+    return below
 
 
 def by_risk(explorer: Explorer, row: int) -> list[int]:

@@ -10,8 +10,10 @@ from unround.report.terminal import percent
 from unround.web.outline import Table
 
 STEP, LEFT, TOP, HEIGHT, FOOT = 30, 46, 16, 150, 44
-MOST_BARS = 60
-"""Bars that can be told apart; of longer distributions the values between share a bar's place by its height's step."""
+FAR = 12
+"""Up to so far from the possible counts the published one is shown beside them."""
+ALIKE = 1e-9
+"""Probabilities that differ by less than this share are equal."""
 
 ROW, LABELS, WIDTH = 22, 260, 26
 
@@ -40,8 +42,10 @@ def histogram(distribution: Sequence[tuple[int, float]], *, name: str, kind: str
     """
     bars = shown_part(distribution)
     first, last = bars[0][0], bars[-1][0]
+    if published is not None and first - FAR <= published <= last + FAR:
+        first, last = min(first, published), max(last, published)
     places = last - first + 1
-    step = STEP if places <= 18 else max(2.0, 640 / places)
+    step = 36 if places <= 6 else STEP if places <= 18 else max(2.0, 640 / places)
     wide = max(places * step, 200)
     largest = max(p for _, p in bars)
     top, ticks = _scale(largest)
@@ -53,11 +57,10 @@ def histogram(distribution: Sequence[tuple[int, float]], *, name: str, kind: str
         y = floor - HEIGHT * tick / top
         drawn.append(f'<line class="grid" x1="{LEFT}" x2="{LEFT + wide:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
         drawn.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:.0%}</text>')
-    mode = max(bars, key=lambda bar: bar[1])[0]
     for value, p in bars:
         x, tall = start + (value - first) * step, max(HEIGHT * p / top, 0.8)
         gap = 2 if step > 8 else 0.3
-        best = " best" if value == mode else ""
+        best = " best" if p >= largest * (1 - ALIKE) else ""
         drawn.append(
             f'<rect class="bar{best}" x="{x + gap:.1f}" y="{floor - tall:.1f}" width="{step - 2 * gap:.1f}" '
             f'height="{tall:.1f}" rx="{2 if step > 8 else 0}"><title>{value:,}: {percent(p)}</title></rect>'

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 KEPT = 64
-"""Areas whose inference is kept: going back and forth costs nothing."""
+"""Areas, and cells, that are remembered: going back and forth costs nothing."""
 
 
 class Explorer:
@@ -47,6 +47,7 @@ class Explorer:
         self.summary = folder.summary
         self._lock = threading.RLock()
         self._seen: OrderedDict[int, AreaSeen] = OrderedDict()
+        self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
 
     # -- what the release holds ---------------------------------------------------------------------------------------
 
@@ -160,7 +161,11 @@ class Explorer:
     def explain(self, row: int, cell: int) -> Explanation:
         """Explain one cell."""
         with self._lock:
-            return explain_in(self.folder, self.look(row), cell)
+            found = self._explained.pop((row, cell), None) or explain_in(self.folder, self.look(row), cell)
+            self._explained[row, cell] = found
+            while len(self._explained) > KEPT:
+                self._explained.popitem(last=False)
+            return found
 
     def title(self, row: int) -> str:
         """Return what an area is called in headings: its name, or its code."""

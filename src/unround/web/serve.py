@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unround.errors import InputError, InternalError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
 
 PORT = 8765
 
@@ -49,9 +54,7 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) ->
     )
     server = uvicorn.Server(config)
     started(_address(host, listening.getsockname()[1]))
-    # The first visitor finds everything ready, or almost; a failure here shows again, and better, in the view that needs it.
-    threading.Thread(target=app.state.shelf.explorer().warm, daemon=True).start()
-    threading.Thread(target=app.state.bench.warm, daemon=True).start()
+    threading.Thread(target=_warm, args=(app,), daemon=True).start()
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:
@@ -59,6 +62,15 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) ->
     finally:
         app.state.bench.close()
         listening.close()
+
+
+def _warm(app: Starlette) -> None:
+    """Make ready what the next views need, so that nobody waits for it: the findings, the kernels, then the solver."""
+    try:
+        app.state.shelf.explorer().warm()
+        app.state.bench.warm()
+    except Exception as problem:  # whatever it is, the view that needs it fails in the same way, and says so there
+        logging.getLogger("unround.web").warning("the explorer could not be made ready beforehand: %s", problem)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -10,10 +10,10 @@ from unround.web.outline import Outline
 
 ORIGINS = {
     "indentation": "the table's indentation",
-    "sex": "total = men + women",
+    "sex": "the split by sex",
     "names": "names that make up another",
-    "universe": "the same count, shown twice",
-    "data": "found in the counts themselves",
+    "universe": "a count that is shown twice",
+    "data": "a search through the counts",
     "file": "your description of the table",
 }
 """Who proposed a sum, in words."""
@@ -59,6 +59,22 @@ def sums_by_table(model: Model, outline: Outline) -> tuple[TableSums, ...]:
         )
         for found, split in zip(sums, splits, strict=True)
     )
+
+
+def shapes(model: Model, outline: Outline, equations: tuple[int, ...]) -> list[tuple[int, list[str]]]:
+    """Return sums that differ only in sex once each: the first of them, and the sexes that it holds for."""
+    at = {
+        cell: (line.at, variant)
+        for table in outline.tables
+        for line in table.lines
+        for variant, cell in zip(outline.variants, line.cells, strict=True)
+        if cell is not None
+    }
+    found: dict[tuple[int, ...], tuple[int, list[str]]] = {}
+    for e in equations:
+        members = model.members(e)
+        found.setdefault(tuple(at[cell][0] for cell in members), (e, []))[1].append(at[members[0]][1])
+    return list(found.values())
 
 
 def sum_told(model: Model, equation: int) -> dict[str, Any]:

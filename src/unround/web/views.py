@@ -7,6 +7,7 @@ from typing import Any
 from unround.audit.claims import proof_lines
 from unround.audit.summary import CLAIMS
 from unround.errors import InputError
+from unround.explain import Explanation
 from unround.report.release import arithmetic, conclusion, contradictions_in_words, growth_in_words, notice, verdict
 from unround.web.addresses import area_address, cell_address, key_meant, meant
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
@@ -14,7 +15,7 @@ from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
 from unround.web.drawing import histogram, map_of
 from unround.web.explorer import Explorer
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part
-from unround.web.structure import ORIGINS, sum_told, sums_by_table
+from unround.web.structure import ORIGINS, shapes, sum_told, sums_by_table
 
 MOST_LINES = 400
 """Lines of an area that are shown at once; of a longer profile it is one table at a time."""
@@ -122,6 +123,7 @@ def cell(asked: Asked) -> Page:
         "sums": sums,
         "sentences": found.proof["text"].replace(". ", ".\n").split("\n") if found.proof else [],
         "growth": growth_in_words(found),
+        "named": _named(explorer, row, found),
         "twins": twins if len(twins) > 1 else [],
         "drawing": histogram(found.distribution, name=name, kind=found.kind, published=found.published) if drawn else "",
         "table": explorer.outline.tables[explorer.outline.table_of[at]],
@@ -187,7 +189,8 @@ def structure(asked: Asked) -> Page:
         told: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
         drawing = map_of(table, sums.heads, sums.parts, labels=True)
         mechanisms = dict.fromkeys(model.mechanisms[c] for one in table.lines for c in one.cells if c is not None)
-        more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms]}
+        once = [(sum_told(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
+        more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms], "shapes": once}
         return Page("table.html", table.name, told, more)
     tables = [
         {
@@ -280,10 +283,10 @@ def _cell(asked: Asked) -> int:
 
 
 def _table(asked: Asked, claims: list[int]) -> int:
-    """Return the table of an area that is wanted; unless said, the first with claims."""
+    """Return the table of an area that is wanted; unless said, the one with the most claims."""
     text = asked.query.get("table", "")
     if not text:
-        return next((at for at, number in enumerate(claims) if number), 0)
+        return claims.index(max(claims))
     if not (text.isascii() and text.isdecimal()) or int(text) >= len(claims):
         raise Missing(f"there is no table {text}: this release has {len(claims):,}.")
     return int(text)
@@ -297,6 +300,13 @@ def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
         return area_told(explorer, explorer.row(str(parent))) if parent else None
     except InputError:
         return None  # the file names it, but does not hold it
+
+
+def _named(explorer: Explorer, row: int, found: Explanation) -> list[dict[str, Any]]:
+    """Return the cells that an argument speaks of by their keys."""
+    model, seen = explorer.folder.model, explorer.look(row)
+    keys = dict.fromkeys(step["cell"] for step in found.proof["steps"]) if found.proof else {}
+    return [cell_told(explorer, row, seen, model.index[key]) for key in keys]
 
 
 def _variant(explorer: Explorer, at: int) -> str:

@@ -100,11 +100,11 @@ function suggest(input) {
 }
 
 // -- tables whose lines fold: what is open is remembered for as long as the tab is -------------------------------------
-const OPEN_TO = 1; // levels that are open at first
+const OPEN_TO = 1; // levels that are open at first; deeper ones are if they hold a finding
 
 function fold(table) {
   const rows = [...table.tBodies[0].rows];
-  const closed = new Set(remembered(table) ?? rows.filter((row) => level(row) >= OPEN_TO && "parts" in row.dataset).map((row) => row.id));
+  const closed = new Set(remembered(table) ?? rows.filter((row) => level(row) >= OPEN_TO && row.dataset.parts === "0").map((row) => row.id));
   const byId = new Map(rows.map((row) => [row.id, row]));
 
   function level(row) {
@@ -132,9 +132,9 @@ function fold(table) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "fold";
-    const label = row.cells[0].textContent.trim();
-    button.textContent = label;
-    row.cells[0].replaceChildren(button);
+    const label = row.cells[0].querySelector(".label");
+    button.textContent = label.textContent;
+    label.replaceWith(button);
     button.addEventListener("click", () => {
       if (!closed.delete(row.id)) closed.add(row.id);
       draw();
@@ -154,7 +154,7 @@ function fold(table) {
 }
 
 function memory(table) {
-  return `unround closed ${table.dataset.tree}`;
+  return `unround closed ${location.pathname} ${table.dataset.tree}`;
 }
 
 function remembered(table) {
