@@ -261,7 +261,7 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
     column, published = model.columns[cell], int(counts[cell])
     shown = [_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]]
     proof = next((one for one in written if one.cell == cell), None)
-    kind = kind_of(model, inferred, cell)
+    kind, given = kind_of(model, inferred, cell), _is_given(model, inferred, cell)
     low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
     everything = _within(model, inferred, cell, len(model.equations))
     distribution = _distribution(folder, inferred, cell, everything, fitted=True)
@@ -282,9 +282,7 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         distribution=distribution,
         depth=int(inferred.depth[0, cell]) if inferred.depth[0, cell] > 0 else None,
         sums=tuple(shown),
-        growth=_growth(folder, inferred, cell)
-        if distribution and not proof and not _is_given(model, inferred, cell)
-        else (),
+        growth=_growth(folder, inferred, cell) if distribution and not proof and not given else (),
         proof=proof.proof.to_json() if proof else None,
         contradictions=tuple(one.text for one in inferred.contradictions),
         assumptions=_assumptions(folder, inferred, cell, kind),

@@ -32,6 +32,7 @@ STATIC = {"unround.css": "text/css", "unround.js": "text/javascript", "icon.svg"
 """The files that can be asked for, by name: no path that anybody sends is ever opened."""
 
 View = Callable[[Asked], Page]
+Endpoint = Callable[[Request], Response]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("/areas", views.areas),
     ("/findings", views.findings),
@@ -76,14 +77,8 @@ def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None
         ]
     routes.append(Route("/certificate/{code}/{key:path}.json", site.json(views.certificate)))
     routes.append(Route("/static/{name}", _static))
-    app = Starlette(
-        routes=routes,
-        exception_handlers={
-            HTTPException: site.refused,
-            InputError: site.refused,
-            Exception: site.failed,
-        },
-    )
+    app = Starlette(routes=routes, exception_handlers={HTTPException: site.refused})
+    app.router.redirect_slashes = False
     app.add_middleware(Guard, hosts=hosts)
     app.state.shelf, app.state.bench = site.shelf, site.bench
     return app
@@ -111,7 +106,7 @@ class _Site:
         }
         self.templates.filters |= {"number": _number, "span": _span}
 
-    def html(self, view: View) -> Callable[[Request], Response]:
+    def html(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
             page = view(self._asked(request))
             path = request.url.path
@@ -119,16 +114,16 @@ class _Site:
             sheet = with_query(f"{path}.csv", _parameters(request)) if page.table is not None else ""
             return self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path})
 
-        return endpoint
+        return self._answered(endpoint)
 
-    def json(self, view: View) -> Callable[[Request], Response]:
+    def json(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
             page = view(self._asked(request))
             return _json(page.told, page.status)
 
-        return endpoint
+        return self._answered(endpoint)
 
-    def csv(self, view: View) -> Callable[[Request], Response]:
+    def csv(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
             page = view(self._asked(request))
             if page.table is None:
@@ -137,7 +132,21 @@ class _Site:
             heads = {"Content-Disposition": f'attachment; filename="{_safe_name(name)}.csv"'}
             return Response(_csv(page.table), media_type="text/csv; charset=utf-8", headers=heads)
 
-        return endpoint
+        return self._answered(endpoint)
+
+    def _answered(self, endpoint: Endpoint) -> Endpoint:
+        """Turn everything that can go wrong into an answer."""
+
+        def safely(request: Request) -> Response:
+            try:
+                return endpoint(request)
+            except InputError as problem:
+                return self.refused(request, problem)
+            except Exception as problem:  # a fault of ours: the visitor is told so, the terminal everything
+                log.exception("%s could not be answered", request.url.path)
+                return self.failed(request, problem)
+
+        return safely
 
     def _asked(self, request: Request) -> Asked:
         return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench)

@@ -87,7 +87,8 @@ def outline_of(model: Model, axes: list[str]) -> Outline:
     blocks: dict[str, list[tuple[str, dict[str, int]]]] = {}
     for (block, codes), cells in rows.items():
         blocks.setdefault(block, []).append((", ".join(codes), cells))
-    tables, table_of, number = [], [0] * len(model.columns), 0
+    tables: list[Table] = []
+    table_of, number = [0] * len(model.columns), 0
     for block, found in blocks.items():
         placed = _placed(model, [next(iter(cells.values())) for _, cells in found])
         lines: list[Line] = []

@@ -57,7 +57,7 @@ class Page:
     status: int = 200
 
 
-class Missing(InputError):
+class Missing(InputError):  # noqa: N818 - it says what is so, like `Infeasible`
     """There is nothing at this address."""
 
 

@@ -54,8 +54,6 @@ class AreaIndex:
 
         A code, or the end of one, comes first; then names that start with the query; then the rest, as published.
         """
-        import polars as pl
-
         rows = np.flatnonzero(self.mask(query))
         text = plain(query[:LONGEST]).strip()
         if not text:

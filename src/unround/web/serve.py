@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unround.errors import InputError, InternalError
+from unround.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -80,9 +80,13 @@ def _listen(host: str, port: int) -> socket.socket:
             host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(where)
-        listening.listen(128)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(where)
+            listening.listen(128)
+        except OSError:
+            listening.close()
+            raise
     except OverflowError:
         raise InputError(f"there is no port {port}: choose one from 1 to 65535, or 0 for any that is free.") from None
     except OSError as problem:
@@ -146,8 +150,6 @@ def get(folder: Path, path: str) -> tuple[int, bytes]:
     }
     try:
         asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
-    except Exception as problem:
-        raise InternalError(f"{path} could not be answered: {problem!r}") from problem
     finally:
         app.state.bench.close()
     return status, b"".join(parts)

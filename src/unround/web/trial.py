@@ -8,6 +8,7 @@ size, time and memory; when the time is up it is ended, and the page says so. It
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -63,6 +64,7 @@ class Bench:
         self.seconds = seconds
         self._turn = threading.Lock()
         self._worker: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
 
     def solve(self, text: str, mechanism: str) -> dict[str, Any]:
         """Solve a text within the limits; what cannot be is told under "error"."""
@@ -80,6 +82,7 @@ class Bench:
         """Start a worker unless one runs, and wait until it is ready: that is not the question's time."""
         if self._worker is not None and self._worker.poll() is None:
             return
+        self._end()
         command = [sys.executable, "-m", "unround.web.trial"]
         self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self._ask("null", STARTING)
@@ -87,14 +90,16 @@ class Bench:
     def _ask(self, line: str, seconds: float) -> dict[str, Any]:
         """Send a line and return the answer; a worker that gives none in time is ended."""
         worker = self._worker
-        assert worker is not None and worker.stdin is not None and worker.stdout is not None
+        assert worker is not None
+        assert worker.stdin is not None
+        assert worker.stdout is not None
         try:
             worker.stdin.write(line.encode() + b"\n")
             worker.stdin.flush()
         except OSError:  # it died before it could read
             self._end()
             return {"error": DIED}
-        found = _line(worker.stdout, seconds)
+        found = self._line(worker.stdout, seconds)
         if found:
             answer: dict[str, Any] = json.loads(found)
             return answer
@@ -106,11 +111,26 @@ class Bench:
             "command line takes as long as it needs."
         }
 
+    def _line(self, stream: IO[bytes], seconds: float) -> bytes | None:
+        """Read a line; None if it does not come in time, and nothing if the other end is closed."""
+        read: list[bytes] = []
+        self._reader = threading.Thread(target=lambda: read.append(stream.readline()), daemon=True)
+        self._reader.start()
+        self._reader.join(seconds)
+        return read[0] if read else None
+
     def _end(self) -> None:
         worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.kill()
-            worker.communicate()
+        if worker is None:
+            return
+        worker.kill()
+        worker.wait()
+        if self._reader is not None:
+            self._reader.join()  # its pipe is at its end now
+        for pipe in (worker.stdin, worker.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # what it did not read any more is lost
+                    pipe.close()
 
     def warm(self) -> None:
         """Have a worker ready."""
@@ -120,15 +140,6 @@ class Bench:
     def close(self) -> None:
         """End the worker, if any, whatever it does."""
         self._end()
-
-
-def _line(stream: IO[bytes], seconds: float) -> bytes | None:
-    """Read a line; None if it does not come in time, and nothing if the other end is closed."""
-    read: list[bytes] = []
-    reader = threading.Thread(target=lambda: read.append(stream.readline()), daemon=True)
-    reader.start()
-    reader.join(seconds)
-    return read[0] if read else None
 
 
 def main() -> None:
