@@ -230,7 +230,8 @@ def _where_to_look(folder: AuditFolder) -> list[tuple[str, str]]:
     }
     listed = [(name, text) for name, text in what.items() if (folder.path / name).exists()]
     example = _an_example(folder)
-    return [*listed, (f"unround explain {example}", "the argument for one count")] if example else listed
+    look = (shlex.join(["unround", "serve", str(folder.path), "--open"]), "look around in a browser")
+    return [*listed, (f"unround explain {example}", "the argument for one count"), look] if example else [*listed, look]
 
 
 def _an_example(folder: AuditFolder) -> str | None:

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 from unround.report.terminal import percent
 from unround.web.outline import Table
 
-STEP, LEFT, TOP, HEIGHT, FOOT = 30, 46, 16, 150, 44
+STEP, LEFT, TOP, HEIGHT, FOOT = 30, 46, 16, 190, 44
 FAR = 12
 """Up to so far from the possible counts the published one is shown beside them."""
 ALIKE = 1e-9
@@ -45,7 +45,7 @@ def histogram(distribution: Sequence[tuple[int, float]], *, name: str, kind: str
     if published is not None and first - FAR <= published <= last + FAR:
         first, last = min(first, published), max(last, published)
     places = last - first + 1
-    step = 36 if places <= 6 else STEP if places <= 18 else max(2.0, 640 / places)
+    step = 44 if places <= 5 else 36 if places <= 7 else STEP if places <= 18 else max(2.0, 640 / places)
     wide = max(places * step, 200)
     largest = max(p for _, p in bars)
     top, ticks = _scale(largest)
