@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint thorough bench docs paper-seeds clean
+.PHONY: help install demo test lint browser thorough bench docs paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,7 +30,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included
 	@$(BIN)/unround --version
 
-demo: $(VENV)/.installed ## set up, and solve what is built in
+demo: $(VENV)/.installed ## set up, solve what is built in, audit a simulated census, say how to look at it
 	@$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.installed-dev ## style and types
@@ -38,7 +38,14 @@ lint: $(VENV)/.installed-dev ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: $(VENV)/.installed-dev lint ## set up, lint, and run every test
+# The tests of the explorer need a browser: Debian's, installed where we may; where not, they are skipped, or fail under CI.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && echo "Installing chromium ..." && \
+	  { apt-get install -y -q chromium >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q chromium >/dev/null; }; } || \
+	  echo "There is no chromium, and it cannot be installed here: the tests in a browser are skipped (under CI=true they fail)."; }
+
+test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
 	$(BIN)/python -m pytest -n auto
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many

@@ -26,6 +26,7 @@ COMMANDS = (
     "audit",
     "report",
     "explain",
+    "serve",
     "expect",
     "simulate",
     "protect",

@@ -59,3 +59,19 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Ran(code, captured.out, captured.err)
 
     return call
+
+
+@pytest.fixture(scope="session")
+def hostile_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the audit of a small table whose names would break a careless page."""
+    from tests.explorer import survey
+
+    return survey(tmp_path_factory.mktemp("survey"))
+
+
+@pytest.fixture(scope="session")
+def census_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the audit of a simulated census."""
+    from tests.explorer import census
+
+    return census(tmp_path_factory.mktemp("simulated"))

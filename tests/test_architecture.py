@@ -37,6 +37,7 @@ ORDER = [
     "compare",
     "paper",
     "report",
+    "web",
     "cli",
     "__main__",
 ]
@@ -97,7 +98,19 @@ def loaded_by(code: str) -> set[str]:
 
 
 def test_heavy_imports_wait_until_they_are_used() -> None:
-    heavy = {"ortools", "z3", "altair", "polars", "scipy", "vl_convert", "rich.table", "pandas"}
+    heavy = {
+        "ortools",
+        "z3",
+        "altair",
+        "polars",
+        "scipy",
+        "vl_convert",
+        "rich.table",
+        "pandas",
+        "starlette",
+        "uvicorn",
+        "jinja2",
+    }
     assert not loaded_by("import unround.cli") & (heavy | {"numpy"})
     solving = loaded_by("import unround; unround.solve(unround.parse('48! = 20 + 20 + 20'))")
     assert "numpy" in solving

@@ -21,6 +21,7 @@ from unround.workshop import workshop
 if TYPE_CHECKING:
     import polars as pl
 
+    from unround.audit.block import Auditor
     from unround.prior import Prior
 
 SUMMARY = "summary.json"
@@ -203,6 +204,13 @@ class AuditFolder:
         from unround.prior import Prior
 
         return Prior.load(self.path / MODEL / "prior.npz")
+
+    @cached_property
+    def auditor(self) -> Auditor:
+        """What infers single areas again, under the rules of the audit."""
+        from unround.audit.block import Auditor, Rules
+
+        return Auditor(self.model, self.prior, Rules(self.summary["threshold"], self.summary["population"] == "exact"))
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

@@ -16,6 +16,7 @@ from unround.cli.protect import protect
 from unround.cli.release import audit, check, explain, inspect
 from unround.cli.report import report
 from unround.cli.single import expect, solve
+from unround.cli.web import serve
 from unround.errors import InternalError, UnroundError
 
 app = typer.Typer(
@@ -47,7 +48,22 @@ def _root(
 
 
 # The order of --help: from one sum to a whole release.
-for command in (solve, inspect, check, audit, report, explain, expect, simulate, protect, compare, calibrate, paper):
+COMMANDS = (
+    solve,
+    inspect,
+    check,
+    audit,
+    report,
+    explain,
+    serve,
+    expect,
+    simulate,
+    protect,
+    compare,
+    calibrate,
+    paper,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -61,7 +61,9 @@ class Inference:
     answer: Answer | None = None
 
 
-def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, top: int = 5) -> Inference:
+def infer(
+    system: System, *, engine: str = "auto", prior: Prior | None = None, top: int = 5, count: bool = True
+) -> Inference:
     """Work out what a system's true counts can be.
 
     Parameters
@@ -74,6 +76,8 @@ def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, t
         For each cell that has one, a distribution of its true count; flat unless given.
     top : int
         How many of the best solutions to return.
+    count : bool
+        Whether the number of solutions is wanted; in large trees it takes longer than all else. Other engines count anyway.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, t
         return Inference(False, "bounds", "the bounds already contradict each other")
     reason = "as asked"
     if engine in ("auto", "tree"):
-        found, reason = _by_tree(system, windows, bounds, top)
+        found, reason = _by_tree(system, windows, bounds, top, count)
         if found is not None:
             return found
         if engine == "tree":
@@ -107,7 +111,9 @@ def infer(system: System, *, engine: str = "auto", prior: Prior | None = None, t
     return _by_listing(system, windows, bounds, engine, reason, top)
 
 
-def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: int) -> tuple[Inference | None, str]:
+def _by_tree(
+    system: System, windows: tuple[Window, ...], bounds: Bounds, top: int, count: bool
+) -> tuple[Inference | None, str]:
     """Answer by the tree engine; None, and why, where it cannot."""
     lows, highs = bounds.lows, bounds.highs
     equations = system.equations
@@ -132,7 +138,7 @@ def _by_tree(system: System, windows: tuple[Window, ...], bounds: Bounds, top: i
     weights = [_cut(window, lows[i], highs[i]) for i, window in enumerate(windows)]
     try:
         tree = Tree(plan, lows, weights)
-        answer = tree.solve(0 if unbounded else top)
+        answer = tree.solve(0 if unbounded else top, count)
     except TooWide:
         return None, WIDE
     except Impossible:

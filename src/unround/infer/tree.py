@@ -125,8 +125,8 @@ class Tree:
             math.log2(smallest) * len(weights) > -900 and self.sizes.bit_length() < 900
         )
 
-    def solve(self, top: int) -> Answer:
-        """Return the number of solutions, every cell's distribution, and the `top` best solutions."""
+    def solve(self, top: int, count: bool = True) -> Answer:
+        """Return the number of solutions (None unless wanted), every cell's distribution, and the `top` best solutions."""
         local = [self._local(n) for n in range(len(self.plan.nodes))]
         up = self.upward(local, SUM)
         self.evidence = self._evidence(up)
@@ -134,7 +134,7 @@ class Tree:
             raise Impossible if not self._is_possible(local) else TooWide
         marginals = self._marginals(local, up)
         best = best_solutions(self, self.upward(local, MAX), self.evidence, top) if top else ()
-        return Answer(self._count(local), marginals, best)
+        return Answer(self._count(local) if count else None, marginals, best)
 
     def _count(self, local: list[FloatArray]) -> int | None:
         """Return how many solutions there are; None where counting them would take too long."""

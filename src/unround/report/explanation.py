@@ -7,7 +7,7 @@ from rich.text import Text
 
 from unround.explain import Explanation
 from unround.report.terminal import COLOURS, items, percent
-from unround.report.words import arithmetic, growth
+from unround.report.words import arithmetic, conclusion, growth
 
 BAR = 40
 """The longest bar of a histogram."""
@@ -20,7 +20,7 @@ def show_explanation(one: Explanation, console: Console) -> None:
         console.print(Text(f"in {one.cell['block']}"), style="dim")
     published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
     console.print(Text(f"\nPublished: {published}. {one.mechanism}"))
-    console.print(Text(_conclusion(one), style=COLOURS.get(one.kind, "")))
+    console.print(Text(conclusion(one), style=COLOURS.get(one.kind, "")))
     if one.sums:
         console.print("\n[bold]The sums it stands in[/]")
         items([(f"{shown.sum}{'' if shown.used else ' (not used here)'}", arithmetic(shown)) for shown in one.sums], console)
@@ -53,22 +53,6 @@ def _growth(one: Explanation, console: Console) -> None:
     console.print(f"\n[bold]How sure {one.value:,} becomes[/]")
     for said, probability in growth(one):
         console.print(f"  {percent(probability):>8}  {said}")
-
-
-def _conclusion(one: Explanation) -> str:
-    span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
-    if one.kind == "given":
-        return f"It was published as it is: {one.published:,}."
-    if one.kind in ("proved", "conditional"):
-        deep = f" (a chain of {one.depth} sums)" if one.depth and one.depth > 1 else ""
-        proviso = f", given {' and '.join(one.because)}" if one.because else ""
-        return f"It is {one.value:,}: {one.kind}{proviso}{deep}."
-    if one.probability is None:
-        return f"It is {span}; nothing says how likely each count is."
-    if one.low == one.high:
-        return f"It is {one.low:,}, as it stands; no sum is needed for that."
-    claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
-    return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
 
 
 def _histogram(distribution: tuple[tuple[int, float], ...], console: Console) -> None:

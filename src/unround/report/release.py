@@ -57,7 +57,7 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     if "check" in told:  # audits of earlier versions have none
         console.print(Text(f"\nDoes it fit the declared mechanism? {fit_in_words(told['check'])}"))
     if told["contradictions"]:
-        console.print(f"\n{_contradictions_in_words(told)}")
+        console.print(f"\n{contradictions_in_words(told)}")
     for said in _not_used(told):
         console.print(Text(f"\n{said}"), style="yellow")
     if "truth" in told:
@@ -71,10 +71,11 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     for name, what in _where_to_look(folder):
         look.add_row(f"  {name}", Text(what, style="dim"))
     console.print(look)
+    # In one piece, however long: they are there to be copied.
     example = _an_example(folder)
     if example is not None:
-        # In one piece, however long: it is there to be copied.
         console.print(Text(f"  unround explain {example}"), soft_wrap=True)
+    console.print(Text(f"  {shlex.join(['unround', 'serve', str(folder.path), '--open'])}"), soft_wrap=True)
 
 
 def verdict(told: dict[str, Any]) -> str:
@@ -106,7 +107,8 @@ def _zeros(by_value: dict[str, dict[str, int]], kind: str) -> str:
     return f" ({number:,} {'zero' if number == 1 else 'zeros'})" if number else ""
 
 
-def _contradictions_in_words(told: dict[str, Any]) -> str:
+def contradictions_in_words(told: dict[str, Any]) -> str:
+    """Say in one sentence how many contradictions there are, and of which kinds."""
     kinds = told["contradictions_by_kind"]
     words = {
         "sum": ("sum that cannot hold", "sums that cannot hold"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from unround.audit.summary import CLAIMS
 from unround.explain import Explanation, SumShown
+from unround.report.terminal import percent
 
 CLASHES = {
     "sum": "sums that cannot hold",
@@ -29,6 +30,23 @@ def growth(one: Explanation) -> Iterator[tuple[str, float]]:
     if one.growth and one.alone is not None and one.probability is not None:
         yield "from its published value alone, with the prior that was fitted to the release", one.alone
         yield "with all sums and that prior", one.probability
+
+
+def conclusion(one: Explanation) -> str:
+    """Say in one sentence what is known of a cell."""
+    span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
+    if one.kind == "given":
+        return f"It was published as it is: {one.published:,}."
+    if one.kind in ("proved", "conditional"):
+        deep = f" (a chain of {one.depth} sums)" if one.depth and one.depth > 1 else ""
+        proviso = f", given {' and '.join(one.because)}" if one.because else ""
+        return f"It is {one.value:,}: {one.kind}{proviso}{deep}."
+    if one.probability is None:
+        return f"It is {span}; nothing says how likely each count is."
+    if one.low == one.high:
+        return f"It is {one.low:,}, as it stands; no sum is needed for that."
+    claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
+    return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
 
 
 def arithmetic(shown: SumShown) -> str:

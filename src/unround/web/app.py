@@ -1,0 +1,237 @@
+"""The application: addresses, formats and errors around the views. `guard` keeps strangers out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from unround._version import __version__
+from unround.errors import InputError, UnroundError
+from unround.report.release import notice
+from unround.report.terminal import percent
+from unround.web import views
+from unround.web.addresses import area_address, cell_address, with_query
+from unround.web.explorer import Shelf
+from unround.web.guard import Guard
+from unround.web.page import Asked, Missing, Page
+from unround.web.trial import Bench
+from unround.web.trying import trying
+
+HERE = Path(__file__).parent
+STATIC = {"unround.css": "text/css", "unround.js": "text/javascript", "icon.svg": "image/svg+xml"}
+"""The files that can be asked for, by name: no path that anybody sends is ever opened."""
+
+View = Callable[[Asked], Page]
+Endpoint = Callable[[Request], Response]
+VIEWS: tuple[tuple[str, View], ...] = (
+    ("/areas", views.areas),
+    ("/findings", views.findings),
+    ("/structure", views.structure),
+    ("/structure/{table}", views.structure),
+    ("/contradictions", views.contradictions),
+    ("/try", trying),
+    ("/about", views.about),
+    ("/area/{code}", views.area),
+    ("/area/{code}/{key:path}", views.cell),
+)
+"""Every view but the first page, which is / and /index.json. Each has a twin at its address with .json after it."""
+
+log = logging.getLogger("unround.web")
+
+
+def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None) -> Starlette:
+    """Return the explorer of an audit folder.
+
+    Parameters
+    ----------
+    folder : Path
+        What `audit` wrote.
+    hosts : frozenset of str
+        The names that it answers to; see `guard.Guard`.
+    bench : Bench, optional
+        Where typed systems are solved.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no finished audit.
+    """
+    site = _Site(Shelf(folder), bench or Bench())
+    routes = [Route("/", site.html(views.start)), Route("/index.json", site.json(views.start))]
+    for path, view in VIEWS:
+        # Twins come first: the address of a cell takes any path.
+        routes += [
+            Route(f"{path}.json", site.json(view)),
+            Route(f"{path}.csv", site.csv(view)),
+            Route(path, site.html(view)),
+        ]
+    routes.append(Route("/certificate/{code}/{key:path}.json", site.json(views.certificate)))
+    routes.append(Route("/static/{name}", _static))
+    app = Starlette(routes=routes, exception_handlers={HTTPException: site.refused})
+    app.router.redirect_slashes = False
+    app.add_middleware(Guard, hosts=hosts)
+    app.state.shelf, app.state.bench = site.shelf, site.bench
+    return app
+
+
+class _Site:
+    """Turns views into endpoints."""
+
+    def __init__(self, shelf: Shelf, bench: Bench) -> None:
+        self.shelf = shelf
+        self.bench = bench
+        self.templates = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.globals |= {
+            "area_address": area_address,
+            "cell_address": cell_address,
+            "with_query": with_query,
+            "percent": percent,
+            "version": __version__,
+        }
+        self.templates.filters |= {"number": _number, "span": _span}
+
+    def html(self, view: View) -> Endpoint:
+        def endpoint(request: Request) -> Response:
+            page = view(self._asked(request))
+            path = request.url.path
+            twin = with_query("/index.json" if path == "/" else f"{path}.json", _parameters(request))
+            sheet = with_query(f"{path}.csv", _parameters(request)) if page.table is not None else ""
+            return self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path})
+
+        return self._answered(endpoint)
+
+    def json(self, view: View) -> Endpoint:
+        def endpoint(request: Request) -> Response:
+            page = view(self._asked(request))
+            return _json(page.told, page.status)
+
+        return self._answered(endpoint)
+
+    def csv(self, view: View) -> Endpoint:
+        def endpoint(request: Request) -> Response:
+            page = view(self._asked(request))
+            if page.table is None:
+                raise Missing("there is no table to export at this address.")
+            name = request.url.path.strip("/").removesuffix(".csv").replace("/", "-")
+            heads = {"Content-Disposition": f'attachment; filename="{_safe_name(name)}.csv"'}
+            return Response(_csv(page.table), media_type="text/csv; charset=utf-8", headers=heads)
+
+        return self._answered(endpoint)
+
+    def _answered(self, endpoint: Endpoint) -> Endpoint:
+        """Turn everything that can go wrong into an answer."""
+
+        def safely(request: Request) -> Response:
+            try:
+                return endpoint(request)
+            except InputError as problem:
+                return self.refused(request, problem)
+            except Exception as problem:  # a fault of ours: the visitor is told so, the terminal everything
+                log.exception("%s could not be answered", request.url.path)
+                return self.failed(request, problem)
+
+        return safely
+
+    def _asked(self, request: Request) -> Asked:
+        return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench)
+
+    def _shown(self, page: Page, status: int, around: dict[str, Any]) -> Response:
+        summary = self.shelf.explorer().summary
+        context = {
+            "page": page,
+            "told": page.told,
+            **page.more,
+            **around,
+            "notice": notice(summary["product"]),
+            "summary": summary,
+        }
+        return Response(self.templates.get_template(page.template).render(context), status, media_type="text/html")
+
+    # -- errors -------------------------------------------------------------------------------------------------------
+
+    def refused(self, request: Request, problem: Exception) -> Response:
+        """Say what is wrong with what was asked for, and how to get back."""
+        if isinstance(problem, HTTPException):
+            status = problem.status_code
+            known = {404: "There is nothing at this address.", 405: "This address can only be read."}
+            said, heads = known.get(status, problem.detail), dict(problem.headers or {})
+        else:
+            status, heads = 404 if isinstance(problem, Missing) else 400, {}
+            said = str(problem)
+        return self._problem(request, said[:1].upper() + said[1:], status, heads)
+
+    def failed(self, request: Request, problem: Exception) -> Response:
+        """Say that something went wrong, without its inner details: these go to the terminal."""
+        own = f" {problem}" if isinstance(problem, UnroundError) else ""
+        said = f"This page could not be made, because of a fault of unround.{own} Nothing can be concluded from its absence."
+        return self._problem(request, said, 500, {})
+
+    def _problem(self, request: Request, said: str, status: int, heads: dict[str, str]) -> Response:
+        if request.url.path.endswith(".json"):
+            answer = _json({"error": said}, status)
+        else:
+            try:
+                page = Page("problem.html", "Not found" if status == 404 else "Not possible", {"error": said})
+                answer = self._shown(page, status, {"twin": "", "sheet": "", "path": request.url.path})
+            except UnroundError:  # the audit itself is gone
+                answer = Response(f"{said}\n", status, media_type="text/plain")
+        answer.headers.update(heads)
+        return answer
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise HTTPException(404)
+    return FileResponse(HERE / "static" / name, media_type=STATIC[name], headers={"Cache-Control": "max-age=3600"})
+
+
+def _parameters(request: Request) -> dict[str, list[str]]:
+    return {name: request.query_params.getlist(name) for name in request.query_params}
+
+
+def _json(told: Any, status: int = 200) -> Response:
+    return Response(json.dumps(told, ensure_ascii=False), status, media_type="application/json")
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    """Return rows as CSV that no spreadsheet takes for formulas."""
+    import polars as pl
+
+    from unround.audit.pipeline import safe_for_spreadsheets
+
+    if not rows:
+        return "\n"
+    plain = [{name: value for name, value in row.items() if name != "address"} for row in rows]
+    return safe_for_spreadsheets(pl.LazyFrame(plain, infer_schema_length=None)).collect().write_csv()
+
+
+def _safe_name(text: str) -> str:
+    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "_" for sign in text)[:80]
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _span(cell: dict[str, Any]) -> str:
+    """Return the possible range of a cell in short."""
+    if cell["high"] is None:
+        return f"{cell['low']:,} or more"
+    return f"{cell['low']:,}" if cell["low"] == cell["high"] else f"{cell['low']:,}–{cell['high']:,}"

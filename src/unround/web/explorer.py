@@ -1,0 +1,223 @@
+"""One audit, opened to be looked through: everything that views share, made once and kept in memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audit import AuditFolder
+from unround.audit.folder import CONTRADICTIONS, MODEL, SUMMARY
+from unround.errors import InputError
+from unround.explain import AreaSeen, Explanation, explain_in, find_area, find_cell, look_at
+from unround.release import ABSENT
+from unround.web.claims import Claims
+from unround.web.outline import Outline, outline_of
+from unround.web.search import AreaIndex, area_texts
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KEPT = 64
+"""Areas, and cells, that are remembered: going back and forth costs nothing."""
+
+
+class Explorer:
+    """An audit folder and what is derived from it.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        The audit.
+
+    Notes
+    -----
+    Requests run in threads. Whatever is made once is made under a lock, and so is every inference: its kernels use all
+    processors anyway.
+    """
+
+    def __init__(self, folder: AuditFolder) -> None:
+        self.folder = folder
+        self.summary = folder.summary
+        self._lock = threading.RLock()
+        self._seen: OrderedDict[int, AreaSeen] = OrderedDict()
+        self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
+
+    # -- what the release holds ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The counts as lines and tables."""
+        with self._lock:
+            return outline_of(self.folder.model, self.folder.told["axes"])
+
+    @cached_property
+    def _texts(self) -> tuple[list[str], list[str]]:
+        with self._lock:
+            return area_texts(self.folder.areas, self.folder.told["areas"])
+
+    @property
+    def codes(self) -> list[str]:
+        """Every area's code."""
+        return self._texts[0]
+
+    @property
+    def names(self) -> list[str]:
+        """Every area's name; "" where it is the code."""
+        return self._texts[1]
+
+    @cached_property
+    def index(self) -> AreaIndex:
+        """Finds areas."""
+        with self._lock:
+            return AreaIndex(*self._texts)
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {code: row for row, code in reversed(list(enumerate(self.codes)))}
+
+    @cached_property
+    def levels(self) -> NDArray[np.object_]:
+        """Every area's level, as the file calls it; "" where it does not say."""
+        areas = self.folder.areas
+        if "level" not in areas.columns:
+            return np.full(areas.height, "", dtype=object)
+        return np.array(areas["level"].fill_null("").to_list(), dtype=object)
+
+    @cached_property
+    def level_names(self) -> list[str]:
+        """The levels there are."""
+        return [str(name) for name in dict.fromkeys(self.levels.tolist()) if name]
+
+    @cached_property
+    def claims(self) -> Claims:
+        """The findings."""
+        with self._lock:
+            return Claims(self.folder, self.outline.table_of)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """The largest published count of every area, -1 where nothing was published."""
+        import polars as pl
+
+        with self._lock:
+            published = pl.scan_parquet(self.folder.path / MODEL / "published.parquet")
+            largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
+            return np.where(largest > ABSENT, largest, -1).astype(np.int64)
+
+    @cached_property
+    def contradictions(self) -> pl.DataFrame:
+        """What cannot be, as text."""
+        import polars as pl
+
+        text = pl.col(pl.String)
+        # The file is safe for spreadsheets: before what looks like a formula it has an apostrophe, which is not ours.
+        plain = pl.when(text.str.contains(r"^'[=+\-@\t\r]")).then(text.str.slice(1)).otherwise(text).name.keep()
+        return pl.read_csv(self.folder.path / CONTRADICTIONS, infer_schema=False).fill_null("").select(plain)
+
+    # -- single areas and cells ---------------------------------------------------------------------------------------
+
+    def row(self, area: str) -> int:
+        """Return the row of an area by its code, the end of it, or its name.
+
+        Raises
+        ------
+        InputError
+            If there is none, or several.
+        """
+        exact = self._rows.get(area)
+        return exact if exact is not None else find_area(self.folder, area)
+
+    def cell(self, key: str) -> int:
+        """Return the cell of a key, of a key that repeats another, or of a characteristic's code.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        at = self.folder.model.index.get(self.folder.told["alias"].get(key, key))
+        if at is not None:
+            return at
+        name, slash, sex = key.rpartition("/")
+        by_sex = slash and "sex" in self.folder.told["axes"] and sex in self.outline.variants
+        return find_cell(self.folder, name if by_sex else key, sex if by_sex else None)
+
+    def look(self, row: int) -> AreaSeen:
+        """Infer an area, or remember it."""
+        with self._lock:
+            seen = self._seen.pop(row, None) or look_at(self.folder, row)
+            self._seen[row] = seen
+            while len(self._seen) > KEPT:
+                self._seen.popitem(last=False)
+            return seen
+
+    def explain(self, row: int, cell: int) -> Explanation:
+        """Explain one cell."""
+        with self._lock:
+            found = self._explained.pop((row, cell), None) or explain_in(self.folder, self.look(row), cell)
+            self._explained[row, cell] = found
+            while len(self._explained) > KEPT:
+                self._explained.popitem(last=False)
+            return found
+
+    def title(self, row: int) -> str:
+        """Return what an area is called in headings: its name, or its code."""
+        return self.names[row] or self.short(row)
+
+    def short(self, row: int) -> str:
+        """Return an area's code without what all codes of its level start with, where the file has such a code."""
+        areas = self.folder.areas
+        return str(areas["code"][row]) if "code" in areas.columns and areas["code"][row] else self.codes[row]
+
+    def place(self, row: int) -> dict[str, Any]:
+        """Return where an area is, as plain data."""
+        told = {axis: self.folder.areas[axis][row] for axis in self.folder.told["areas"]}
+        return told | {"name": self.title(row), "level": str(self.levels[row])}
+
+    def warm(self) -> None:
+        """Make everything ready, so that the first visitor does not wait for it."""
+        _ = self.claims, self.index, self._rows, self.level_names, self.contradictions
+        if self.codes:
+            self.look(0)
+        _ = self.sizes
+
+
+class Shelf:
+    """The explorer of a folder, opened anew when another audit has taken the place of the old one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._stamp = self._now()
+        self._explorer = Explorer(AuditFolder.open(path))
+
+    def _now(self) -> tuple[int, int] | None:
+        try:
+            state = os.stat(self.path / SUMMARY)
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_ino
+
+    def explorer(self) -> Explorer:
+        """Return the explorer of what lies in the folder now.
+
+        Raises
+        ------
+        InputError
+            If the audit is gone, or is being written anew: what is in memory no longer fits the files.
+        """
+        with self._lock:
+            now = self._now()
+            if now is None:
+                raise InputError(f"the audit in {self.path} is gone, or is being written anew. Reload when it is complete.")
+            if now != self._stamp:
+                self._explorer = Explorer(AuditFolder.open(self.path))
+                self._stamp = now
+            return self._explorer

@@ -1,0 +1,98 @@
+"""The guard at the door: which hosts are answered, which methods, and what browsers may do with the answers."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
+ANY_ADDRESS = "*"
+"""Stands for every address written in numbers. A page elsewhere can make its own name lead here, but never numbers."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'none'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+def hosts_for(host: str) -> frozenset[str]:
+    """Return the names to answer to when listening on an address.
+
+    Examples
+    --------
+    >>> sorted(hosts_for("127.0.0.1"))
+    ['127.0.0.1', '::1', 'localhost']
+    """
+    import socket
+
+    if host in ("0.0.0.0", "::", ""):
+        return LOCAL | {socket.gethostname().lower(), ANY_ADDRESS}
+    return LOCAL | {host.strip("[]").lower()}
+
+
+class Guard:
+    """Middleware that refuses requests meant for another host, and everything but reading.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What it guards.
+    hosts : frozenset of str
+        Names and addresses, without ports; `ANY_ADDRESS` stands for all addresses in numbers.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self.app = app
+        self.hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers.setdefault("Cache-Control", "no-cache")
+            await send(message)
+
+        if not self._is_ours(Headers(scope=scope).getlist("host")):
+            refusal = PlainTextResponse("This explorer answers only to its own host name.\n", 421)
+            await refusal(scope, receive, send_guarded)
+        elif scope["method"] not in ("GET", "HEAD"):
+            refusal = PlainTextResponse("This explorer can only be read.\n", 405, {"Allow": "GET, HEAD"})
+            await refusal(scope, receive, send_guarded)
+        else:
+            await self.app(scope, receive, send_guarded)
+
+    def _is_ours(self, named: list[str]) -> bool:
+        if len(named) != 1:
+            return False
+        try:
+            name = urlsplit(f"//{named[0]}").hostname or ""
+        except ValueError:
+            return False
+        if "@" in named[0]:
+            return False
+        if name in self.hosts:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return ANY_ADDRESS in self.hosts

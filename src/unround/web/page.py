@@ -1,0 +1,92 @@
+"""A page, before it becomes HTML, JSON or CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from starlette.datastructures import QueryParams
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from unround.web.explorer import Explorer
+    from unround.web.trial import Bench
+
+PER_PAGE = 50
+"""Rows of a long list that are shown at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a visitor asks for: the audit, the parts of the path, the parameters, and where systems are solved."""
+
+    explorer: Explorer
+    path: Mapping[str, str]
+    query: QueryParams
+    bench: Bench
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a view answers with.
+
+    Parameters
+    ----------
+    template : str
+        Makes HTML of it.
+    title : str
+        Of the page.
+    told : any
+        What the JSON twin says.
+    more : mapping
+        What only the template needs: drawings, addresses, texts.
+    table : list of dict
+        What the CSV export holds, a row each; None where there is nothing to export.
+    status : int
+        The HTTP status of the JSON twin: what is wrong with a text being typed is an error for a program, but for people it
+        is an answer like any other.
+    """
+
+    template: str
+    title: str
+    told: Any
+    more: Mapping[str, Any] = field(default_factory=dict)
+    table: list[dict[str, Any]] | None = None
+    status: int = 200
+
+
+class Missing(InputError):  # noqa: N818 - it says what is so, like `Infeasible`
+    """There is nothing at this address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a long list that is shown: its number, out of how many, and its rows."""
+
+    number: int
+    pages: int
+    first: int
+    last: int
+    total: int
+
+    @classmethod
+    def of(cls, query: QueryParams, total: int, size: int = PER_PAGE) -> Part:
+        """Read which part is wanted.
+
+        Raises
+        ------
+        Missing
+            If there is no such part.
+        """
+        text = query.get("page") or "1"
+        pages = max(1, -(-total // size))
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+        if not 1 <= number <= pages:
+            raise Missing(f"there is no page {text}: this list has {pages:,}.")
+        return cls(number, pages, (number - 1) * size, min(number * size, total), total)
+
+    def to_json(self) -> dict[str, int]:
+        """Return it as plain data."""
+        return {"page": self.number, "pages": self.pages, "total": self.total}

@@ -1,0 +1,155 @@
+"""Running the explorer: a socket, a server, and how to look at one page without either."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+PORT = 8765
+
+
+def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) -> None:
+    """Serve an audit until somebody stops it.
+
+    Parameters
+    ----------
+    folder : Path
+        What `audit` wrote.
+    host, port
+        Where to listen; port 0 takes any that is free.
+    started : function
+        Is told the address once it answers.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no audit, or the address cannot be listened on.
+    """
+    import uvicorn
+
+    from unround.web.app import explorer_app
+    from unround.web.guard import hosts_for
+
+    app = explorer_app(folder, hosts_for(host))
+    listening = _listen(host, port)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    started(_address(host, listening.getsockname()[1]))
+    threading.Thread(target=_warm, args=(app,), daemon=True).start()
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass  # Ctrl-C is how one leaves
+    finally:
+        app.state.bench.close()
+        listening.close()
+
+
+def _warm(app: Starlette) -> None:
+    """Make ready what the next views need, so that nobody waits for it: the findings, the kernels, then the solver."""
+    try:
+        app.state.shelf.explorer().warm()
+        app.state.bench.warm()
+    except Exception as problem:  # whatever it is, the view that needs it fails in the same way, and says so there
+        logging.getLogger("unround.web").warning("the explorer could not be made ready beforehand: %s", problem)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, so that nobody is told an address that does not answer."""
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            host.strip("[]") or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(where)
+            listening.listen(128)
+        except OSError:
+            listening.close()
+            raise
+    except OverflowError:
+        raise InputError(f"there is no port {port}: choose one from 1 to 65535, or 0 for any that is free.") from None
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
+            raise InputError(f"port {port} is taken on {host}: choose another with --port, or --port 0.") from None
+        raise InputError(f"cannot listen on {host}, port {port}: {problem.strerror or problem}.") from None
+    return listening
+
+
+def _address(host: str, port: int) -> str:
+    name = host.strip("[]")
+    if name in ("0.0.0.0", "::", ""):
+        name = "127.0.0.1"
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
+
+
+def get(folder: Path, path: str) -> tuple[int, bytes]:
+    """Return the status and the content of one address, without a server.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no audit.
+    """
+    import asyncio
+    from urllib.parse import unquote
+
+    from unround.web.app import explorer_app
+    from unround.web.guard import LOCAL
+
+    app = explorer_app(folder, LOCAL)
+    path, _, query = path.partition("?")
+    status, parts = 500, list[bytes]()
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, object]) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            assert isinstance(message["status"], int)
+            status = message["status"]
+        elif message["type"] == "http.response.body":
+            body = message.get("body", b"")
+            assert isinstance(body, bytes)
+            parts.append(body)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", PORT),
+    }
+    try:
+        asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    finally:
+        app.state.bench.close()
+    return status, b"".join(parts)

@@ -1,0 +1,315 @@
+"""The views of an audit: each takes what was asked for, and returns a page. They hold no logic of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unround.audit.claims import proof_lines
+from unround.audit.summary import CLAIMS
+from unround.errors import InputError
+from unround.explain import Explanation
+from unround.report.release import contradictions_in_words, notice, verdict
+from unround.report.words import arithmetic, conclusion, growth
+from unround.web.addresses import area_address, cell_address, key_meant, meant
+from unround.web.area import by_risk, cell_told, claims_by_table, table_told
+from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
+from unround.web.drawing import histogram, map_of
+from unround.web.explorer import Explorer
+from unround.web.page import PER_PAGE, Asked, Missing, Page, Part
+from unround.web.structure import ORIGINS, shapes, sum_told, sums_by_table
+
+MOST_LINES = 400
+"""Lines of an area that are shown at once; of a longer profile it is one table at a time."""
+STRONGEST = 6
+"""Findings and areas that the start page names."""
+SUGGESTED = 12
+"""Areas that are suggested while somebody types."""
+
+
+def start(asked: Asked) -> Page:
+    """Show the verdict, and where to go from it."""
+    explorer, told = asked.explorer, asked.explorer.summary
+    best = [finding_told(explorer, one) for one in explorer.claims.frame.head(STRONGEST).to_dicts()]
+    order = explorer.claims.by_area.argsort(kind="stable")[::-1][:STRONGEST]
+    riskiest = [area_told(explorer, int(row)) for row in order if explorer.claims.by_area[row]]
+    names = {table.name: table.at for table in explorer.outline.tables}
+    blocks = [
+        {"name": name or "Other counts", "table": names.get(name or "Other counts"), "claims": numbers}
+        for name, numbers in told["by_block"].items()
+    ]
+    more = {
+        "best": best,
+        "riskiest": riskiest,
+        "blocks": blocks,
+        "largest": max((sum(one["claims"].values()) for one in blocks), default=1),
+        "tables": len(explorer.outline.tables),
+        "contradictions": contradictions_in_words(told) if told["contradictions"] else "",
+    }
+    answer = {"verdict": verdict(told), "notice": notice(told["product"]), "summary": told, "strongest": best}
+    return Page("start.html", "Audit", answer | {"areas": riskiest}, more)
+
+
+def areas(asked: Asked) -> Page:
+    """Search areas."""
+    explorer, query = asked.explorer, asked.query.get("q", "").strip()
+    total = int(explorer.index.mask(query).sum())
+    size = SUGGESTED if asked.query.get("few") else PER_PAGE
+    part = Part.of(asked.query, total, size)
+    rows, _ = explorer.index.find(query, size, part.first)
+    found = [area_told(explorer, row) for row in rows]
+    told = {"query": query, **part.to_json(), "areas": found}
+    title = f"Areas: {query}" if query else "Areas"
+    return Page("areas.html", title, told, {"part": part, "parameters": {"q": query}}, found)
+
+
+def area(asked: Asked) -> Page:
+    """Show one area: its tables as published, or its counts by risk."""
+    explorer, row = asked.explorer, _row(asked)
+    outline, sort = explorer.outline, asked.query.get("sort") or "published"
+    seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
+    told: dict[str, Any] = {"area": explorer.place(row), "sort": sort}
+    more: dict[str, Any] = {
+        "row": row,
+        "variants": outline.variants,
+        "claims": claims,
+        "everything": outline.size <= MOST_LINES,
+        "outline": outline,
+        "contradictions": [one.text for one in seen.inferred.contradictions],
+        "above": _above(explorer, row),
+    }
+    if sort == "risk":
+        order = by_risk(explorer, row)
+        part = Part.of(asked.query, len(order), 2 * PER_PAGE)
+        cells = [cell_told(explorer, row, seen, cell) for cell in order[part.first : part.last]]
+        told |= {**part.to_json(), "cells": cells}
+        more |= {"part": part, "parameters": {"sort": "risk"}}
+    elif sort == "published":
+        wanted = range(len(outline.tables)) if more["everything"] else [_table(asked, claims)]
+        tables = [table_told(explorer, row, at) for at in wanted]
+        cells = [cell for table in tables for line in table["lines"] for cell in line["cells"] if cell]
+        told |= {"tables": tables}
+        more |= {"chosen": None if more["everything"] else wanted[0]}
+    else:
+        raise InputError(f"there is no order {sort!r}: choose published or risk.")
+    table = [{**explorer.place(row), **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
+    told["contradictions"] = more["contradictions"]
+    return Page("area.html", explorer.title(row), told, more, table)
+
+
+def cell(asked: Asked) -> Page:
+    """Explain one cell; its JSON twin is what `unround explain --json` prints."""
+    explorer, row = asked.explorer, _row(asked)
+    at = _cell(asked)
+    found, seen, model = explorer.explain(row, at), explorer.look(row), explorer.folder.model
+    column = model.columns[at]
+    sums = []
+    for e, shown in zip(model.touching[at], found.sums, strict=True):
+        members = [cell_told(explorer, row, seen, c) for c in model.members(e)]
+        said = f"{shown.sum}: {arithmetic(shown)}"
+        sums.append({**sum_told(model, e), "shown": shown, "said": said, "total": members[0], "parts": members[1:]})
+    twins = [
+        cell_told(explorer, row, seen, c)
+        for table in explorer.outline.tables
+        for line in table.lines
+        if at in line.cells
+        for c in line.cells
+        if c is not None
+    ]
+    name = f"{column.label}, {explorer.title(row)}"
+    drawn = bool(found.distribution) and found.kind != "given"
+    more = {
+        "row": row,
+        "one": found,
+        "conclusion": conclusion(found),
+        "sums": sums,
+        "sentences": found.argument.replace(". ", ".\n").split("\n") if found.argument else [],
+        "growth": list(growth(found)),
+        "named": _named(explorer, row, found),
+        "twins": twins if len(twins) > 1 else [],
+        "drawing": histogram(found.distribution, name=name, kind=found.kind, published=found.published) if drawn else "",
+        "table": explorer.outline.tables[explorer.outline.table_of[at]],
+        "variant": _variant(explorer, at),
+        "certificate": cell_address(explorer.codes[row], column.key, "certificate") + ".json" if found.proof else "",
+    }
+    return Page("cell.html", f"{column.label} · {explorer.title(row)}", found.to_json(), more)
+
+
+def certificate(asked: Asked) -> Page:
+    """Return the certificate of a proved cell, as it stands in proofs.jsonl."""
+    explorer, row, at = asked.explorer, _row(asked), _cell(asked)
+    seen, axes = explorer.look(row), tuple(explorer.folder.told["areas"])
+    written = [one for one in seen.written if one.cell == at]
+    if not written:
+        raise Missing("this count is not proved, so that there is no certificate.")
+    told = next(proof_lines(written, explorer.folder.areas[row : row + 1], axes))
+    return Page("cell.html", "Certificate", told)
+
+
+def findings(asked: Asked) -> Page:
+    """List findings, as filtered."""
+    explorer = asked.explorer
+    wanted = Filter.read(asked.query, asked.query.getlist("kind"))
+    if wanted.level and wanted.level not in explorer.level_names:
+        raise InputError(f"there is no level {wanted.level!r} in this release: choose {', '.join(explorer.level_names)}.")
+    if wanted.table is not None and wanted.table >= len(explorer.outline.tables):
+        raise InputError(f"there is no table {wanted.table} in this release.")
+    sizes = explorer.sizes if wanted.area_size else None
+    found = explorer.claims.find(wanted, explorer.index, explorer.levels, sizes)
+    everything = asked.query.get("all") == "1"
+    part = Part.of(asked.query, found.height)
+    chosen = found if everything else found[part.first : part.last]
+    rows = [finding_told(explorer, one) for one in chosen.iter_rows(named=True)]
+    told = {"filter": {name: value for name, value in wanted.query().items() if value}, **part.to_json(), "findings": rows}
+    more = {
+        "wanted": wanted,
+        "part": part,
+        "parameters": wanted.query(),
+        "kinds": KINDS,
+        "sizes": SIZES,
+        "area_sizes": AREA_SIZES,
+        "sorts": SORTS,
+        "tables": [one for one in explorer.outline.tables if explorer.claims.by_table[one.at]],
+        "levels": explorer.level_names,
+    }
+    table = [{name: value for name, value in row.items() if name != "address"} for row in rows]
+    return Page("findings.html", "Findings", told, more, table)
+
+
+def structure(asked: Asked) -> Page:
+    """Show which sums were used: all tables in small, or one of them in full."""
+    explorer, model, outline = asked.explorer, asked.explorer.folder.model, asked.explorer.outline
+    sorted_sums = sums_by_table(model, outline)
+    chosen = asked.path.get("table")
+    if chosen is not None:
+        at = int(chosen) if chosen.isascii() and chosen.isdecimal() and len(chosen) < 10 else len(outline.tables)
+        if at >= len(outline.tables):
+            raise Missing(f"there is no table {chosen}: this release has {len(outline.tables):,}.")
+        table, sums = outline.tables[at], sorted_sums[at]
+        listed = [sum_told(model, e) for e in sums.sums]
+        lines = [{"label": one.label, "code": one.code, "level": one.level} for one in table.lines]
+        told: dict[str, Any] = {"table": table.name, "lines": lines, "split_by_sex": sums.splits, "sums": listed}
+        drawing = map_of(table, sums.heads, sums.parts, labels=True)
+        mechanisms = dict.fromkeys(model.mechanisms[c] for one in table.lines for c in one.cells if c is not None)
+        once = [(sum_told(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
+        more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms], "shapes": once}
+        return Page("table.html", table.name, told, more)
+    tables = [
+        {
+            "at": table.at,
+            "name": table.name,
+            "lines": len(table.lines),
+            "sums": len(sums.sums),
+            "split_by_sex": sums.splits,
+            "findings": int(explorer.claims.by_table[table.at]),
+        }
+        for table, sums in zip(outline.tables, sorted_sums, strict=True)
+    ]
+    origins: dict[str, int] = {}
+    for origin in model.origins:
+        origins[origin] = origins.get(origin, 0) + 1
+    told = {**explorer.summary["structure"], "origins": origins, "tables": tables}
+    drawings = [map_of(t, s.heads, s.parts, labels=False) for t, s in zip(outline.tables, sorted_sums, strict=True)]
+    return Page("structure.html", "Structure", told, {"drawings": drawings, "origin_words": ORIGINS})
+
+
+def contradictions(asked: Asked) -> Page:
+    """List what cannot be."""
+    explorer = asked.explorer
+    part = Part.of(asked.query, explorer.contradictions.height)
+    rows = explorer.contradictions[part.first : part.last].to_dicts()
+    axes = explorer.folder.told["areas"]
+    said = contradictions_in_words(explorer.summary) if explorer.summary["contradictions"] else ""
+    more = {
+        "part": part,
+        "parameters": {},
+        "said": said,
+        "addresses": [area_address("/".join(row[axis] for axis in axes)) for row in rows],
+        "axes": axes,
+    }
+    return Page("contradictions.html", "Contradictions", {**part.to_json(), "contradictions": rows}, more, rows)
+
+
+def about(asked: Asked) -> Page:
+    """Say what the values are, what they are not, and how they may be used."""
+    told = asked.explorer.summary
+    kept = {name: told[name] for name in ("unround", "command", "source", "product", "threshold", "prior_in_words")}
+    answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
+    return Page("about.html", "About these values", answer, {"folder": str(asked.explorer.folder.path)})
+
+
+# -- rows of lists ----------------------------------------------------------------------------------------------------
+
+
+def area_told(explorer: Explorer, row: int) -> dict[str, Any]:
+    """Return one area as a row of a list."""
+    return {
+        "code": explorer.codes[row],
+        "name": explorer.title(row),
+        "level": str(explorer.levels[row]),
+        "findings": int(explorer.claims.by_area[row]),
+        "address": area_address(explorer.codes[row]),
+    }
+
+
+def finding_told(explorer: Explorer, one: dict[str, Any]) -> dict[str, Any]:
+    """Return one finding as a row of a list."""
+    row, column = one["row"], explorer.folder.model.columns[one["cell"]]
+    return {
+        **explorer.place(row),
+        **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
+        "key": column.key,
+        "label": column.label,
+        "table": explorer.outline.tables[one["table"]].name,
+        **{name: one[name] for name in ("published", "low", "high", "value", "probability")},
+        "kind": CLAIMS[one["kind"]],
+        "address": cell_address(explorer.codes[row], column.key),
+    }
+
+
+# -- what an address means --------------------------------------------------------------------------------------------
+
+
+def _row(asked: Asked) -> int:
+    try:
+        return asked.explorer.row(meant(asked.path["code"]))
+    except InputError as problem:
+        raise Missing(str(problem)) from None
+
+
+def _cell(asked: Asked) -> int:
+    try:
+        return asked.explorer.cell(key_meant(asked.path["key"]))
+    except InputError as problem:
+        raise Missing(str(problem)) from None
+
+
+def _table(asked: Asked, claims: list[int]) -> int:
+    """Return the table of an area that is wanted; unless said, the one with the most claims."""
+    text = asked.query.get("table", "")
+    if not text:
+        return claims.index(max(claims))
+    if not (text.isascii() and text.isdecimal()) or int(text) >= len(claims):
+        raise Missing(f"there is no table {text}: this release has {len(claims):,}.")
+    return int(text)
+
+
+def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
+    """Return the area that an area lies in, if it is in the release."""
+    areas = explorer.folder.areas
+    parent = areas["parent"][row] if "parent" in areas.columns else None
+    try:
+        return area_told(explorer, explorer.row(str(parent))) if parent else None
+    except InputError:
+        return None  # the file names it, but does not hold it
+
+
+def _named(explorer: Explorer, row: int, found: Explanation) -> list[dict[str, Any]]:
+    """Return the cells that an argument speaks of by their keys."""
+    model, seen = explorer.folder.model, explorer.look(row)
+    keys = dict.fromkeys(step["cell"] for step in found.proof["steps"]) if found.proof else {}
+    return [cell_told(explorer, row, seen, model.index[key]) for key in keys]
+
+
+def _variant(explorer: Explorer, at: int) -> str:
+    axes = explorer.folder.told["axes"]
+    return explorer.folder.model.columns[at].codes[axes.index("sex")] if "sex" in axes and len(axes) > 1 else ""

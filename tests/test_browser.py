@@ -1,0 +1,261 @@
+"""The explorer in a real browser: what a person does with it, in light and dark, wide and narrow, by mouse and keyboard."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.explorer import FORMULA, IMAGE
+from unround.web.addresses import area_address, cell_address
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no tests in a browser")
+Browser, Page, expect = playwright.Browser, playwright.Page, playwright.expect
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start the machine's own chromium; skip where there is none, but never under CI."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        said = "no chromium is installed: the tests in a browser did not run (Debian: apt-get install chromium)"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(said)
+        pytest.skip(said)
+    with playwright.sync_playwright() as driver:
+        # Chromium's own sandbox does not work for root in a container; the pages are our own.
+        started = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "unround", "serve", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        found = re.search(r"http://\S+(?=/)", server.stdout.readline())
+        assert found is not None
+        try:
+            yield found[0]
+        finally:
+            server.terminate()
+
+
+@pytest.fixture(scope="module")
+def hostile(hostile_audit: Path) -> Iterator[str]:
+    with served(hostile_audit) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def census(census_audit: Path) -> Iterator[str]:
+    with served(census_audit) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Open a tab that fails the test on any error in the console, any dialog, and any request to another host."""
+    troubles: list[str] = []
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.set_default_timeout(20_000)
+    tab.on("console", lambda said: troubles.append(said.text) if said.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+
+    def dismissed(dialog: playwright.Dialog) -> None:
+        troubles.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    tab.on("dialog", dismissed)
+    tab.on(
+        "request",
+        lambda one: troubles.append(one.url) if not one.url.startswith(("http://127.0.0.1:", "blob:", "data:")) else None,
+    )
+    yield tab
+    tab.close()
+    assert troubles == []
+
+
+def claim(folder: Path, kind: str = "likely") -> dict[str, str]:
+    """Return a finding by sex, below the top of its table."""
+    found = pl.read_parquet(folder / "findings.parquet")
+    return found.filter((pl.col("kind") == kind) & (pl.col("sex") == "men")).row(0, named=True)
+
+
+def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Path) -> None:
+    one = claim(census_audit)
+    page.goto(census)
+    expect(page.get_by_role("heading", level=1)).to_have_text("What this release gives away")
+    box = page.get_by_role("combobox", name="Search an area")
+    box.press_sequentially(one["region"][-6:], delay=20)
+    option = page.get_by_role("option").first
+    expect(option).to_be_visible()
+    box.press("ArrowDown")
+    expect(option).to_have_attribute("aria-selected", "true")
+    box.press("Enter")
+    page.wait_for_url(f"**{area_address(one['region'])}")
+    name = f"{one['characteristic']}, men: {one['value']}"
+    page.get_by_role("link", name=name, exact=True).click()
+    page.wait_for_url(f"**{cell_address(one['region'], one['characteristic_id'] + '/men')}")
+    expect(page.get_by_role("img", name="histogram of the possible true counts")).to_be_visible()
+    expect(page.locator("rect.bar").first).to_be_visible()
+    expect(page.get_by_role("heading", name=f"How sure {one['value']} becomes")).to_be_visible()
+    page.get_by_text("The same as a table").click()
+    expect(page.locator("details.same table")).to_be_visible()
+    page.go_back()
+    page.wait_for_url(f"**{area_address(one['region'])}")
+    page.go_forward()
+    page.reload()
+    expect(page.get_by_role("heading", name="The sums it takes part in")).to_be_visible()
+    page.locator("details.sum tbody a").first.click()
+    expect(page.get_by_role("heading", name="How likely each count is")).to_be_visible()
+
+
+def test_tables_unfold_by_mouse_and_keyboard_and_stay_so(page: Page, census: str) -> None:
+    page.goto(f"{census}/area/10010001")
+    inner = page.locator("tr", has_text="20 to 24 years")
+    page.get_by_role("button", name="Collapse all").click()
+    expect(inner).to_be_hidden()
+    top = page.get_by_role("button", name="Total - Age groups").first
+    expect(top).to_have_attribute("aria-expanded", "false")
+    top.focus()
+    page.keyboard.press("Enter")
+    expect(top).to_have_attribute("aria-expanded", "true")
+    expect(inner).to_be_hidden()
+    page.get_by_role("button", name="15 to 64 years").click()
+    expect(inner).to_be_visible()
+    page.reload()
+    expect(inner).to_be_visible()
+    page.get_by_role("link", name="By risk").click()
+    expect(page.get_by_role("link", name="By risk")).to_have_attribute("aria-current", "true")
+
+
+def test_everything_is_there_without_script(browser: Browser, census: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(census)
+    tab.get_by_role("searchbox", name="Search an area").fill("10010001")
+    tab.get_by_role("button", name="Search").click()
+    tab.get_by_role("link", name="10010001").first.click()
+    expect(tab.locator("tr", has_text="20 to 24 years")).to_be_visible()
+    tab.goto(f"{census}/try")
+    tab.get_by_label("Sums, one a line").fill("48! = 20 + 20 + 20")
+    tab.get_by_role("button", name="Solve").click()
+    expect(tab.get_by_text("This is the only solution.")).to_be_visible()
+    context.close()
+
+
+def test_findings_are_filtered_paged_and_exported(page: Page, census: str, census_audit: Path) -> None:
+    found = pl.read_parquet(census_audit / "findings.parquet")
+    page.goto(f"{census}/findings")
+    expect(page.get_by_role("status")).to_have_text(f"{found.height:,} findings.")
+    page.get_by_role("link", name="Next →").click()
+    expect(page.get_by_text(f"51–{min(100, found.height)} of {found.height:,}")).to_be_visible()
+    page.get_by_label("likely").check()
+    page.get_by_label("At least").fill("80")
+    page.get_by_label("True count").select_option("0")
+    page.get_by_role("button", name="Filter").click()
+    expected = found.filter((pl.col("kind") == "likely") & (pl.col("probability") >= 0.8) & (pl.col("value") == 0))
+    assert expected.height > 0
+    expect(page.get_by_role("status")).to_contain_text(f"{expected.height:,} finding")
+    rows = page.locator("main tbody tr")
+    with page.expect_download() as waiting:
+        page.locator(".export a").first.click()
+    exported = pl.read_csv(waiting.value.path())
+    assert exported.height == rows.count()
+    assert set(exported["value"]) == {0}
+    page.reload()
+    expect(page.get_by_label("likely")).to_be_checked()
+    page.go_back()
+    expect(page.get_by_text("51–")).to_be_visible()
+    rows.first.get_by_role("link").nth(1).click()
+    expect(page.get_by_role("heading", name="Assumed")).to_be_visible()
+
+
+def test_a_typed_system_redraws(page: Page, hostile: str) -> None:
+    page.goto(f"{hostile}/try")
+    field = page.get_by_label("Sums, one a line")
+    field.press_sequentially("48! = 20 + 20 + 20", delay=10)
+    expect(page.get_by_text("This is the only solution.")).to_be_visible()
+    expect(page.locator("#answer svg.histogram")).to_have_count(3)
+    field.fill("87! = men: 35 + women: 45")
+    expect(page.get_by_text("2 solutions fit.")).to_be_visible()
+    page.wait_for_url("**/try?system=87*")
+    field.fill("87! = ")
+    expect(page.locator("#answer .warning")).to_contain_text("line 1")
+    field.fill("<img src=x onerror=alert(1)> = 3")
+    expect(page.locator("#answer .warning")).to_be_visible()
+    field.fill("60! = 20 + 20")
+    expect(page.get_by_text("No true counts fit.")).to_be_visible()
+    page.reload()
+    expect(field).to_have_value("60! = 20 + 20")
+    page.get_by_role("link", name="Base 3").click()
+    expect(page.get_by_label("Counts were published with")).to_have_value("rounding:3")
+
+
+def test_hostile_names_are_only_text(page: Page, hostile: str) -> None:
+    page.goto(hostile)
+    page.get_by_role("combobox").press_sequentially("<img src", delay=20)
+    expect(page.get_by_role("option")).to_have_text(re.compile(re.escape(IMAGE)))
+    page.get_by_role("option").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(IMAGE)
+    page.goto(hostile + cell_address(IMAGE, "30-44/men"))
+    expect(page.get_by_role("heading", name="The argument")).to_be_visible()
+    page.goto(f"{hostile}/findings?area=img")
+    expect(page.get_by_role("link", name=IMAGE).first).to_be_visible()
+    page.goto(hostile + area_address(FORMULA))
+    expect(page.get_by_role("heading", level=1)).to_have_text(FORMULA)
+    assert page.locator("img, main script").count() == 0
+
+
+VIEWS = ("/", "/areas", "/area/10010001", "/area/10010001?sort=risk", "CELL", "/findings", "/structure", "/structure/1",
+         "/contradictions", "/try?system=87!+%3D+men%3A+35+%2B+women%3A+45", "/about")  # fmt: skip
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 320)])
+def test_everybody_can_use_every_page(browser: Browser, census: str, census_audit: Path, scheme: str, width: int) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    one = claim(census_audit)
+    serious, wide, colours = [], [], set()
+    for view in VIEWS:
+        tab.goto(census + (cell_address(one["region"], f"{one['characteristic_id']}/men") if view == "CELL" else view))
+        found = Axe().run(tab, options={"resultTypes": ["violations"]}).response["violations"]
+        serious += [
+            (view, rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")
+        ]
+        if tab.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            wide.append(view)
+        colours.add(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert serious == []
+    assert wide == []
+    assert len(colours) == 1
+    dark = sum(map(int, re.findall(r"\d+", colours.pop()))) < 3 * 64
+    assert dark == (scheme == "dark")
+    tab.close()
+
+
+def test_the_keyboard_leads_everywhere(page: Page, census: str) -> None:
+    page.goto(census)
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    focused = page.locator("main :focus")
+    expect(focused).to_have_count(1)
+    assert focused.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"

@@ -1,0 +1,525 @@
+"""The explorer without a browser: every view and its twin, what it refuses, and that it says what the audit says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from tests.conftest import Run
+from tests.explorer import FORMULA, IMAGE, OLDEST, SLASHED
+from unround import check_proof, parse, solve
+from unround.audit import AuditFolder
+from unround.audit.claims import read_proof
+from unround.explain import explain
+from unround.web import views
+from unround.web.addresses import area_address, cell_address, key_meant, meant, segment
+from unround.web.app import explorer_app
+from unround.web.drawing import histogram
+from unround.web.explorer import Explorer
+from unround.web.guard import POLICY, hosts_for
+from unround.web.search import AreaIndex
+from unround.web.trial import LONGEST, MOST_CELLS, Bench
+
+HERE = "http://127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def hostile(hostile_audit: Path) -> Iterator[TestClient]:
+    yield from client(hostile_audit)
+
+
+@pytest.fixture(scope="module")
+def census(census_audit: Path) -> Iterator[TestClient]:
+    yield from client(census_audit)
+
+
+def client(folder: Path) -> Iterator[TestClient]:
+    bench = Bench()
+    app = explorer_app(folder, hosts_for("127.0.0.1"), bench)
+    yield TestClient(app, base_url=HERE, raise_server_exceptions=False)
+    bench.close()
+
+
+def told(asked: TestClient, path: str) -> Any:
+    answer = asked.get(path)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("application/json")
+    return answer.json()
+
+
+PAGES = {
+    "/": "/index.json",
+    "/areas": "/areas.json",
+    "/areas?q=D1": "/areas.json?q=D1",
+    area_address("D01"): f"{area_address('D01')}.json",
+    f"{area_address('D01')}?sort=risk": f"{area_address('D01')}.json?sort=risk",
+    area_address(SLASHED): f"{area_address(SLASHED)}.json",
+    cell_address(IMAGE, "30-44/men"): f"{cell_address(IMAGE, '30-44/men')}.json",
+    cell_address(SLASHED, f"{OLDEST}/women"): f"{cell_address(SLASHED, f'{OLDEST}/women')}.json",
+    "/findings": "/findings.json",
+    "/findings?kind=proved&size=3-9": "/findings.json?kind=proved&size=3-9",
+    "/structure": "/structure.json",
+    "/structure/0": "/structure/0.json",
+    "/contradictions": "/contradictions.json",
+    "/try": "/try.json",
+    "/try?system=48!+%3D+20+%2B+20+%2B+20": "/try.json?system=48!+%3D+20+%2B+20+%2B+20",
+    "/about": "/about.json",
+}
+
+
+@pytest.mark.parametrize(("page", "twin"), PAGES.items())
+def test_every_view_is_a_page_and_says_the_same_as_json(hostile: TestClient, page: str, twin: str) -> None:
+    answer = hostile.get(page)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.text.startswith("<!doctype html>")
+    assert f'<link rel="alternate" type="application/json" href="{twin.split("?")[0]}' in answer.text
+    assert isinstance(told(hostile, twin), dict)
+
+
+def test_the_audit_behind_the_pages_is_the_one_on_disk(hostile: TestClient, hostile_audit: Path) -> None:
+    summary = json.loads((hostile_audit / "summary.json").read_text(encoding="utf-8"))
+    assert told(hostile, "/index.json")["summary"] == summary
+    assert f"<b>{summary['proved']:,}</b>" in hostile.get("/").text
+
+
+def test_a_cell_says_what_explain_says(hostile: TestClient, hostile_audit: Path) -> None:
+    folder = AuditFolder.open(hostile_audit)
+    for area, key in ((IMAGE, "30-44/men"), ("D01", "total/women"), (SLASHED, "65+/men"), ("D02", "total/total")):
+        expected = explain(folder, area, key).to_json()
+        assert told(hostile, f"{cell_address(area, key)}.json") == json.loads(json.dumps(expected))
+        assert expected["label"] in hostile.get(cell_address(area, key)).text
+
+
+def test_an_area_shows_every_finding_of_the_audit(census: TestClient, census_audit: Path) -> None:
+    found = pl.read_parquet(census_audit / "findings.parquet")
+    worst = found["region"].value_counts(sort=True)["region"][:3].to_list()
+    for region in worst:
+        shown = {
+            (cell["characteristic_id"], cell["sex"]): cell
+            for table in told(census, f"{area_address(region)}.json")["tables"]
+            for line in table["lines"]
+            for cell in line["cells"]
+            if cell
+        }
+        own = found.filter(pl.col("region") == region).to_dicts()
+        assert own
+        claimed = {place for place, cell in shown.items() if cell["kind"] not in ("open", "given")}
+        assert claimed == {(one["characteristic_id"], one["sex"]) for one in own}
+        for one in own:
+            cell = shown[one["characteristic_id"], one["sex"]]
+            assert [cell[name] for name in ("published", "low", "high", "value", "kind")] == [
+                one[name] for name in ("published", "low", "high", "value", "kind")
+            ]
+            assert cell["probability"] == pytest.approx(one["probability"], abs=1e-12)
+
+
+def test_sorted_by_risk_the_claims_come_first(census: TestClient, census_audit: Path) -> None:
+    region = pl.read_parquet(census_audit / "findings.parquet")["region"].value_counts(sort=True)["region"][0]
+    cells = told(census, f"{area_address(region)}.json?sort=risk")["cells"]
+    kinds = [cell["kind"] for cell in cells]
+    assert kinds == sorted(kinds, key=["proved", "conditional", "likely", "open", "given"].index)
+    likely = [cell["probability"] for cell in cells if cell["kind"] == "likely"]
+    assert likely == sorted(likely, reverse=True)
+
+
+def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
+    proved = pl.read_parquet(hostile_audit / "findings.parquet").filter(pl.col("kind") == "proved").to_dicts()[:5]
+    assert proved
+    for one in proved:
+        line = told(hostile, cell_address(one["district"], f"{one['age']}/{one['sex']}", "certificate") + ".json")
+        system, proof = read_proof(line)
+        assert check_proof(system, proof)
+        assert proof.value == one["value"]
+    assert hostile.get("/certificate/D01/total/total.json").status_code == 404
+
+
+def test_areas_within_areas_and_levels(census: TestClient) -> None:
+    page = census.get("/areas?q=10010001").text
+    assert "Dissemination area" in page
+    area = told(census, "/area/10010001.json")["area"]  # the end of a code will do, as in `unround explain`
+    assert area["region"].endswith("10010001")
+    assert 'aria-label="Where you are"' in census.get("/area/10010001").text
+
+
+# -- searching --------------------------------------------------------------------------------------------------------
+
+
+def test_searching_finds_codes_names_and_parts_of_them() -> None:
+    codes = ["10010001", "10010002", "2466023", "2410001"]
+    index = AreaIndex(codes, ["", "", "Montréal (V)", "Saint-Montréal, Village (VL)"])
+    assert index.find("montreal", 5) == ([2, 3], 2)
+    assert index.find("MONTRÉAL village", 5) == ([3], 1)
+    assert index.find("0001", 5)[0][0] == 0
+    assert index.find("2410001", 1) == ([3], 1)
+    assert index.find("nowhere", 5) == ([], 0)
+    assert index.find("", 2, 1) == ([1, 2], 4)
+    assert index.find("(v", 5) == ([2, 3], 2)  # no pattern, only signs
+
+
+def test_search_pages(census: TestClient) -> None:
+    first = told(census, "/areas.json")
+    assert (first["total"], len(first["areas"]), first["pages"]) == (120, 50, 3)
+    assert told(census, "/areas.json?few=1&q=1001")["areas"][0]["address"].startswith("/area/")
+    last = told(census, "/areas.json?page=3")["areas"]
+    assert len(last) == 20
+    assert census.get("/areas?page=4").status_code == 404
+    assert "No area" in census.get("/areas?q=zzz").text
+
+
+# -- findings ---------------------------------------------------------------------------------------------------------
+
+
+def test_filters_keep_what_they_say(census: TestClient, census_audit: Path) -> None:
+    found = pl.read_parquet(census_audit / "findings.parquet")
+    areas = pl.read_parquet(census_audit / "model" / "areas.parquet")
+    level = found.join(areas.select("region", "level"), on="region")["level"]
+    expected = {
+        "": found.height,
+        "?kind=likely": (found["kind"] == "likely").sum(),
+        "?kind=likely&kind=conditional": found["kind"].is_in(["likely", "conditional"]).sum(),
+        "?probability=90": (found["probability"] >= 0.9).sum(),
+        "?size=1-2": found["value"].is_between(1, 2).sum(),
+        "?size=10%2B": (found["value"] >= 10).sum(),
+        "?level=Census+subdivision": (level == "Census subdivision").sum(),
+        "?area=1001000": found["region"].str.contains("1001000", literal=True).sum(),
+        "?kind=likely&size=0&probability=80": (
+            (found["kind"] == "likely") & (found["value"] == 0) & (found["probability"] >= 0.8)
+        ).sum(),
+    }
+    for query, number in expected.items():
+        assert told(census, f"/findings.json{query}")["total"] == number, query
+    assert 0 < expected["?level=Census+subdivision"] < found.height
+    tables = told(census, "/structure.json")["tables"]
+    assert sum(told(census, f"/findings.json?table={one['at']}")["total"] for one in tables) == found.height
+    sizes = [told(census, f"/findings.json?area_size={quote(band)}")["total"] for band in views.AREA_SIZES]
+    assert sum(sizes) <= found.height
+    assert max(sizes) < found.height
+
+
+def test_findings_come_strongest_first_or_by_area(census: TestClient, census_audit: Path) -> None:
+    rows = told(census, "/findings.json")["findings"]
+    strength = [(["proved", "conditional", "likely"].index(one["kind"]), -one["probability"]) for one in rows]
+    assert strength == sorted(strength)
+    listed = pl.read_parquet(census_audit / "findings.parquet")["region"][:50].to_list()
+    assert [one["region"] for one in told(census, "/findings.json?sort=area")["findings"]] == listed
+
+
+@pytest.mark.parametrize(
+    "query", ["kind=sure", "probability=2x", "probability=101", "size=9", "level=Moon", "table=99", "table=-1", "sort=up"]
+)
+def test_a_filter_that_means_nothing_is_refused(census: TestClient, query: str) -> None:
+    answer = census.get(f"/findings?{query}")
+    assert answer.status_code == 400
+    assert "Findings" in answer.text
+    assert "error" in census.get(f"/findings.json?{query}").json()
+
+
+def test_export_is_what_is_on_the_screen(census: TestClient) -> None:
+    shown = told(census, "/findings.json?kind=likely&page=2")["findings"]
+    exported = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&page=2").text)))
+    assert [(one["region"], one["key"], str(one["value"])) for one in shown] == [
+        (one["region"], one["key"], one["value"]) for one in exported
+    ]
+    everything = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&all=1").text)))
+    assert len(everything) == told(census, "/findings.json?kind=likely")["total"] > len(exported)
+    answer = census.get("/area/10010001.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="area-10010001.csv"'
+    assert census.get("/try.csv").status_code == 404
+
+
+def test_no_export_runs_in_a_spreadsheet(hostile: TestClient) -> None:
+    rows = list(csv.DictReader(io.StringIO(hostile.get(f"/findings.csv?area={quote('HYPERLINK')}").text)))
+    assert rows
+    assert all(one["district"] == f"'{FORMULA}" for one in rows)
+    for path in (f"{area_address(FORMULA)}.csv", "/areas.csv", "/findings.csv?all=1"):
+        table = csv.reader(io.StringIO(hostile.get(path).text))
+        assert not any(field.startswith(("=", "+", "-", "@", "\t", "\r")) for row in table for field in row)
+
+
+# -- hostile names and visitors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, area_address(IMAGE), f"/areas?q={quote(IMAGE)}", f"/{quote(IMAGE)}", "/findings?area=img"]
+)
+def test_names_from_files_and_addresses_are_escaped(hostile: TestClient, page: str) -> None:
+    text = hostile.get(page).text
+    assert "<img" not in text
+    assert "<b>80" not in text
+    assert "<script src=" in text
+    assert text.count("<script") == 1
+    assert " style=" not in text
+    assert not re.search(r"\son\w+=", text.replace("onerror=alert(1)", ""))
+
+
+def test_hostile_names_are_shown(hostile: TestClient) -> None:
+    assert "&lt;img src=x onerror=alert(1)&gt;" in hostile.get(area_address(IMAGE)).text
+    assert told(hostile, f"{area_address(IMAGE)}.json")["area"]["district"] == IMAGE
+    assert told(hostile, f"{area_address(SLASHED)}.json")["area"]["district"] == SLASHED
+
+
+@pytest.mark.parametrize("path", ["/", "/index.json", "/findings.csv", "/static/unround.css", "/nothing", "/area/none.json"])
+def test_every_answer_is_guarded(hostile: TestClient, path: str) -> None:
+    headers = hostile.get(path).headers
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert "frame-ancestors 'none'" in POLICY
+    assert "unsafe" not in POLICY
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:8765", 200),
+        ("localhost:1234", 200),
+        ("LOCALHOST", 200),
+        ("[::1]:8765", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example:8765", 421),
+        ("127.0.0.1@evil.example", 421),
+        ("evil.example@127.0.0.1", 421),
+        ("192.168.0.7", 421),
+        ("[::1", 421),
+        ("", 421),
+    ],
+)
+def test_only_its_own_names_are_answered(hostile: TestClient, host: str, status: int) -> None:
+    answer = hostile.get("/about.json", headers={"host": host})
+    assert answer.status_code == status
+    assert answer.headers["content-security-policy"] == POLICY
+
+
+def test_listening_everywhere_answers_numbers_but_no_strange_names(hostile_audit: Path) -> None:
+    asked = TestClient(explorer_app(hostile_audit, hosts_for("0.0.0.0")), base_url=HERE)
+    assert asked.get("/about.json", headers={"host": "192.168.0.7:8765"}).status_code == 200
+    assert asked.get("/about.json", headers={"host": "evil.example"}).status_code == 421
+    named = TestClient(explorer_app(hostile_audit, hosts_for("Server.Example")), base_url=HERE)
+    assert named.get("/about.json", headers={"host": "server.example:8765"}).status_code == 200
+    assert named.get("/about.json", headers={"host": "192.168.0.7"}).status_code == 421
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+def test_nothing_can_be_written(hostile: TestClient, method: str) -> None:
+    answer = hostile.request(method, "/try", content=b"x" * 10)
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/..%2Fapp.py",
+        "/static/%2Fetc%2Fpasswd",
+        "/summary.json",
+        "/model/model.json",
+        "/area/..%2F..%2Fsummary.json",
+        "/area/~2E~2E~2Fsummary.json",
+        "/structure/..%2Fsummary.json",
+        "/structure/1e3",
+        "/area/D01/nothing",
+        "/area/nobody",
+        "/%00",
+        "/try/",
+    ],
+)
+def test_what_is_not_there_is_not_found(hostile: TestClient, path: str) -> None:
+    answer = hostile.get(path)
+    assert answer.status_code == 404
+    assert "Traceback" not in answer.text
+    assert "root:" not in answer.text
+    if not path.endswith(".json"):
+        assert 'href="/"' in answer.text  # a way back
+
+
+def test_a_fault_is_told_without_its_inside(hostile: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret inside")
+
+    monkeypatch.setattr(Explorer, "look", broken)
+    for path in ("/area/D01", "/area/D01.json"):
+        answer = hostile.get(path)
+        assert answer.status_code == 500
+        assert "secret" not in answer.text
+        assert "Traceback" not in answer.text
+        assert "Nothing can be concluded from its absence" in answer.text
+        assert answer.headers["content-security-policy"] == POLICY
+
+
+def test_another_audit_in_its_place_is_noticed(hostile_audit: Path, census_audit: Path, tmp_path: Path) -> None:
+    place = tmp_path / "audit"
+    shutil.copytree(hostile_audit, place)
+    asked = TestClient(explorer_app(place, hosts_for("127.0.0.1")), base_url=HERE)
+    assert told(asked, "/areas.json")["total"] == 40
+    (place / "summary.json").unlink()
+    gone = asked.get("/areas")
+    assert gone.status_code == 400
+    assert "is being written anew" in gone.text
+    shutil.rmtree(place)
+    shutil.copytree(census_audit, place)
+    assert told(asked, "/areas.json")["total"] == 120
+
+
+# -- try it -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_typed_system_is_solved_as_by_solve(hostile: TestClient) -> None:
+    text = "87! = men: 35 + women: 45"
+    expected = solve(parse(text)).to_json()
+    assert told(hostile, f"/try.json?system={quote(text)}") == json.loads(json.dumps(expected))
+    page = hostile.get(f"/try?system={quote(text)}").text
+    assert page.count("<svg") == 2
+    assert "2 solutions fit" in page
+    assert "16" in hostile.get(f"/try?system={quote('6 = 6 + 6')}&mechanism=rounding:3").text
+    assert "No true counts fit" in hostile.get(f"/try?system={quote('60! = 20 + 20')}").text
+
+
+def test_a_typed_error_is_an_answer(hostile: TestClient) -> None:
+    page = hostile.get(f"/try?system={quote('48! =')}")
+    assert page.status_code == 200
+    assert "line 1, column" in page.text
+    twin = hostile.get(f"/try.json?system={quote('48! =')}")
+    assert twin.status_code == 422
+    assert "column" in twin.json()["error"]
+    assert hostile.get("/try?mechanism=transition:/etc/passwd").status_code == 400
+
+
+def test_typed_systems_have_limits(hostile: TestClient, tmp_path: Path) -> None:
+    long = hostile.get(f"/try.json?system={quote('1 = ' + '1 + ' * LONGEST)}")
+    assert f"{LONGEST:,} signs" in long.json()["error"]
+    wide = hostile.get(f"/try.json?system={quote('500! = ' + ' + '.join(['5'] * MOST_CELLS))}")
+    assert f"{MOST_CELLS} cells" in wide.json()["error"]
+    table = tmp_path / "table.csv"
+    table.write_text("i,v,p\n0,0,1\n", encoding="utf-8")
+    for name in ("transition", "TRANSITION", "suppressed:1..7,transition"):
+        answer = hostile.get(f"/try.json?system={quote(f'20 = 10 @{name}:{table} + 10')}")
+        assert "does not read" in answer.json()["error"]
+
+
+def test_a_system_that_takes_too_long_is_ended_and_the_next_is_solved() -> None:
+    bench = Bench(seconds=0.0)
+    try:
+        start = time.monotonic()
+        assert "takes longer than the 0 seconds" in bench.solve("48! = 20 + 20 + 20", "rounding:5")["error"]
+        assert time.monotonic() - start < 60
+        bench.seconds = 60
+        assert bench.solve("48! = 20 + 20 + 20", "rounding:5")["solution"]["solutions"] == 1
+        worker = bench._worker
+        assert worker is not None
+        worker.kill()
+        worker.wait()
+        assert bench.solve("48! = 20 + 20 + 20", "rounding:5")["solution"]["solutions"] == 1
+    finally:
+        bench.close()
+    assert worker.poll() is not None
+
+
+# -- pieces -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=30))
+def test_any_code_has_an_address(text: str) -> None:
+    path = segment(text)
+    assert re.fullmatch(r"[A-Za-z0-9_+,:~-]+", path)
+    assert meant(path) == text
+    assert key_meant(cell_address("x", text).removeprefix("/area/x/")) == text
+
+
+def test_without_indentation_the_sums_tell_what_stands_under_what(tmp_path: Path) -> None:
+    from unround.audit import audit
+    from unround.read import read
+    from unround.simulate import simulate
+
+    file = simulate(tmp_path / "census", 80, seed=3, format="censusmapper").files[0]
+    outline = Explorer(audit(read(file), tmp_path / "audit")).outline
+    lines = {line.label: line for table in outline.tables for line in table.lines}
+    levels = {line.level for line in lines.values()}
+    assert levels >= {0, 1}
+    at = {line.at: line for line in lines.values()}
+    under = [at[line.parent].label for line in lines.values() if line.label == "0 to 4 years" and line.parent is not None]
+    assert under == ["0 to 14 years"]
+
+
+def test_histograms_are_drawn_to_scale_and_told_in_words() -> None:
+    drawn = str(histogram([(11, 0.25), (12, 0.75)], name="<a>", kind="likely", published=15))
+    heights = {float(tall) for tall in re.findall(r'<rect class="bar[^>]*height="([\d.]+)"', drawn)}
+    assert max(heights) / min(heights) == pytest.approx(3, rel=0.01)
+    assert drawn.count('class="bar best"') == 1
+    assert "12 with 75.0 %" in drawn
+    assert "published was 15" in drawn
+    assert "<a>" not in drawn
+    wide = str(histogram([(k, 1 / 500) for k in range(500)], name="a", kind="open", published=None))
+    assert len(wide) < 120_000
+
+
+# -- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_one_view_without_a_server(run: Run, hostile_audit: Path) -> None:
+    ran = run("serve", str(hostile_audit), "--get", "/findings.json?kind=proved")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out)["filter"] == {"kind": ["proved"]}
+    assert run("serve", str(hostile_audit), "--get", "/area/D01").out.startswith("<!doctype html>")
+    missing = run("serve", str(hostile_audit), "--get", "/area/nobody.json")
+    assert missing.code == 2
+    assert "there is no area" in json.loads(missing.out)["error"].lower()
+    assert "starts with a slash" in run("serve", str(hostile_audit), "--get", "findings").err
+
+
+def test_serving_refuses_what_cannot_be_served(run: Run, hostile_audit: Path, tmp_path: Path) -> None:
+    assert "holds no finished audit" in run("serve", str(tmp_path)).err
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = run("serve", str(hostile_audit), "--port", str(port))
+    assert ran.code == 2
+    assert f"port {port} is taken" in ran.err
+    assert "--port" in ran.err
+    nowhere = run("serve", str(hostile_audit), "--host", "203.0.113.1")
+    assert nowhere.code == 2
+    assert "cannot listen on 203.0.113.1" in nowhere.err
+
+
+def test_it_serves_until_interrupted_and_ends_quietly(hostile_audit: Path) -> None:
+    import http.client
+
+    command = [sys.executable, "-m", "unround", "serve", str(hostile_audit), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        said = server.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/", said)
+        assert found is not None, said
+        asked = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
+        asked.request("GET", "/about.json")
+        answer = asked.getresponse()
+        assert answer.status == 200
+        assert json.loads(answer.read())["unround"]
+        assert answer.getheader("server") is None
+        asked.close()
+        server.send_signal(signal.SIGINT)
+        assert server.communicate(timeout=60) == ("", "")
+        assert server.returncode == 0
