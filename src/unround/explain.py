@@ -11,7 +11,7 @@ import numpy as np
 
 from unround.audit import AuditFolder, Inferred, Model
 from unround.audit.block import KINDS
-from unround.audit.claims import REASONS, Proved, proofs
+from unround.audit.claims import REASONS, Proved, proofs, silent_in
 from unround.audit.contradictions import Contradiction
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
@@ -205,8 +205,11 @@ def find_area(folder: AuditFolder, wanted: str) -> int:
     """
     import polars as pl
 
-    areas, axis = folder.areas.with_row_index("row"), folder.told["areas"][0]
-    code = pl.col(axis).cast(pl.String)
+    axes = folder.told["areas"]
+    # Rows of several axes go by all of their codes: D00/2001.
+    code = pl.concat_str([pl.col(axis).cast(pl.String) for axis in axes], separator="/")
+    areas, axis = folder.areas.with_row_index("row").with_columns(code.alias("_code")), "_code"
+    code = pl.col("_code")
     ways = [code == wanted, code.str.ends_with(wanted) if wanted else pl.lit(False)]
     if "region_name" in areas.columns:
         name = pl.col("region_name").str.to_lowercase()
@@ -395,7 +398,7 @@ def _distribution(
     """Return the distribution of one cell from some sums, worked out by the engine for single systems."""
     model, counts = folder.model, inferred.counts[0]
     slack = {int(c): int(inferred.slack[0, c]) for c in np.flatnonzero(inferred.slack[0])}
-    system = model.system(counts, equations, slack, also=(cell,))
+    system = model.system(counts, equations, slack, silent_in(inferred, 0), also=(cell,))
     prior = {}
     if fitted and folder.prior.table is not None:
         for c in (model.index[one.name] for one in system.cells):

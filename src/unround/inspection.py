@@ -145,7 +145,7 @@ def _contradictions(release: Release, spool: Spool, structure: Structure, progre
     done = 0
     for block in spool.blocks(block_size(model)):
         progress("Checking", done, spool.rows)
-        counts = np.ascontiguousarray(block.counts[:, model.positions])
+        counts = model.counts_of(block.counts)
         windows, slack, active, found = auditor.documented(counts, adjustable(block.areas))
         found = [*found, *settle(model, counts, windows, slack, active)[1]]
         for one, row in zip(found, contradiction_rows(model, found, counts), strict=True):

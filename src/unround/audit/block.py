@@ -27,6 +27,9 @@ from unround.prior import Prior
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
 
 OPEN, PROVED, CONDITIONAL, LIKELY = 0, 1, 2, 3
+WIDE = 45
+"""Cells with more possible counts may be too wide for their sums, in areas where some sum is: pairs are from 50 on."""
+
 PRIOR_NEEDED = -1
 """The depth of a likely claim that sums alone, under a flat prior, do not explain."""
 
@@ -79,6 +82,8 @@ class Inferred:
         What cannot be.
     clashing : array
         The cells in contradictions.
+    loose : array
+        The cells that are cut off from a sum that they stand in: nothing is claimed to be likely of them.
     unweighed : array
         The areas in which sums say nothing about what is likely, because noise leaves too much possible.
     """
@@ -99,6 +104,7 @@ class Inferred:
     active: Active
     contradictions: list[Contradiction]
     clashing: NDArray[np.bool_]
+    loose: NDArray[np.bool_]
     unweighed: NDArray[np.bool_]
 
 
@@ -150,7 +156,10 @@ class Auditor:
                 put(assumed, documented, refuted, refuted)
         reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
         posterior = posteriors(model.layout, windows, reach, self.prior.table, active)
-        unweighed = self._unweighed(windows, posterior)
+        noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
+        loose = self._loose(counts, reach, posterior, active) | noisy[:, None]
+        loose[slack.any(axis=1) & self.rules.exact_population] = True  # links took these counts for exact
+        self._judge_singly(loose, windows, reach, posterior)
         unresolved = np.flatnonzero(~posterior.possible)
         found += [
             Contradiction(int(area), UNRESOLVED, (), (), "No combination of possible counts adds up in all sums together.")
@@ -160,8 +169,9 @@ class Auditor:
         for one in found:
             if one.kind != ASSUMPTION:
                 clashing[one.area, list(one.cells)] = True
-        clashing[unresolved] = True
         kinds, value = self._claims(counts, documented, assumed, posterior, clashing, slack, documented_slack, active)
+        if self.prior.own is not None:
+            kinds[loose & (kinds == LIKELY)] = OPEN  # no sum had its say
         depth = self._depths(windows, documented, assumed, reach, kinds, value, active)
         alone = (depth == 0) & (kinds != OPEN)
         kinds[alone] = OPEN
@@ -182,24 +192,45 @@ class Auditor:
             active=active,
             contradictions=found,
             clashing=clashing,
-            unweighed=unweighed,
+            loose=loose,
+            unweighed=noisy & (self.prior.own is not None),
         )
 
-    def _unweighed(self, windows: Windows, posterior: Posterior) -> NDArray[np.bool_]:
-        """Find the areas in which noise leaves too many counts possible to add them all up, and judge their cells singly.
+    def _loose(self, counts: Counts, reach: Tight, posterior: Posterior, active: Active) -> NDArray[np.bool_]:
+        """Find the cells that are cut off from a sum that they stand in, as others of their area are not.
 
-        The fitted prior tells how totals split into parts. Of a cell that is cut off from its total it says nothing that
-        is true; so in these areas, whose posterior is changed in place, every cell has its own distribution alone.
+        The fitted prior tells how totals split into parts: of a cell that is cut off from its total, or from its parts, it
+        says nothing that is true. A sum is cut off where it does not apply or contradicts, or where too much is possible.
         """
-        unweighed = np.asarray(posterior.cut > 0)
-        if windows.certain.all() or self.prior.own is None or not unweighed.any():
-            return np.zeros(len(unweighed), dtype=bool)
-        rows = np.flatnonzero(unweighed)
-        few = rows_of(windows, rows)
-        alone = posteriors(self._no_sums, few, tighten(self._no_sums, few), self.prior.own)
-        for name in ("mode", "probability", "mean", "deviation", "possible"):
-            getattr(posterior, name)[rows] = getattr(alone, name)
-        return unweighed
+        loose = np.zeros(counts.shape, dtype=bool)
+        unused = frozenset(self.model.layout.unused)
+        wide = reach.high.astype(np.int64) - reach.low > WIDE
+        concerned = (posterior.cut > 0) | ~np.asarray(active.all(axis=1))
+        rows = np.flatnonzero(concerned)
+        if not rows.size:
+            return loose
+        for e in range(len(self.model.equations)):
+            if e not in unused:
+                members = np.array(self.model.members(e))
+                off = ~active[rows, e] | ((posterior.cut[rows] > 0) & wide[np.ix_(rows, members)].any(axis=1))
+                loose[np.ix_(rows[off], members)] = True
+        return loose
+
+    def _judge_singly(self, loose: NDArray[np.bool_], windows: Windows, reach: Tight, posterior: Posterior) -> None:
+        """Give cells that are cut off their own distribution, within their bounds; the posterior is changed in place."""
+        rows = np.flatnonzero(loose.any(axis=1))
+        if self.prior.own is None or not rows.size:
+            return  # under a flat prior, fewer sums are right too
+        bounds = tighten(self._no_sums, rows_of(windows, rows))
+        for name in ("low", "high", "feasible"):
+            getattr(bounds, name)[...] = getattr(reach, name)[rows]
+        alone = posteriors(self._no_sums, rows_of(windows, rows), bounds, self.prior.own)
+        here = loose[rows]
+        for name in ("mode", "probability", "mean", "deviation"):
+            whole, single = getattr(posterior, name)[rows], getattr(alone, name)
+            whole[here] = single[here]
+            getattr(posterior, name)[rows] = whole
+        posterior.possible[rows[here.all(axis=1)]] = True
 
     def documented(
         self, counts: Counts, adjustable: NDArray[np.bool_]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Inferred
+from unround.audit.contradictions import UNRESOLVED
 from unround.audit.model import Model
 from unround.batch.tighten import chain
 from unround.errors import InternalError
@@ -64,6 +65,7 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
     """
     written: list[Proved] = []
     kinds = inferred.kinds.copy()  # those of `inferred` change on the way
+    unresolved = {one.area for one in inferred.contradictions if one.kind == UNRESOLVED}
     for kind, windows, tight, slack in (
         (PROVED, inferred.documented_windows, inferred.documented, inferred.documented_slack),
         (CONDITIONAL, inferred.windows, inferred.assumed, inferred.slack),
@@ -74,7 +76,8 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
             chains = [chain(model.layout, windows, tight, area, cell, inferred.active) for cell in cells]
             within = {int(c): int(slack[area, c]) for c in np.flatnonzero(slack[area])}
             used = sorted({e for one in chains for e in one})
-            system = model.system(inferred.counts[area], used, within)
+            silent = silent_in(inferred, area)
+            system = model.system(inferred.counts[area], used, within, silent)
             wanted = {model.columns[cell].key: cell for cell in cells}
             found = proofs_of(system, certificates(system, [system.index[key] for key in wanted]))
             if len(found) < len(cells):
@@ -85,14 +88,20 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
                 cell = wanted[proof.cell]
                 sums = tuple(named[one] for one in _sums_of(proof))
                 members = sorted({c for e in sums for c in model.members(e)})
-                because = 2 * (kind == CONDITIONAL) + 4 * bool(inferred.clashing[area, members].any())
+                because = 2 * (kind == CONDITIONAL) + 4 * bool(area in unresolved or inferred.clashing[area, members].any())
                 because += 8 * any(model.origins[e] == "data" for e in sums)
                 because += 16 * any(model.doubtful[e] for e in sums)
                 if because:
                     inferred.kinds[area, cell] = CONDITIONAL
-                small = model.system(inferred.counts[area], sums, within)
+                small = model.system(inferred.counts[area], sums, within, silent)
                 written.append(Proved(area, cell, because, sums, small, proof))
     return written
+
+
+def silent_in(inferred: Inferred, area: int) -> frozenset[int]:
+    """Return the cells whose published count cannot come from their mechanism: they are treated as not published."""
+    misfit = (inferred.documented_windows.start[area] < 0) & (inferred.counts[area] > ABSENT)
+    return frozenset(np.flatnonzero(misfit).tolist())
 
 
 def findings_frame(

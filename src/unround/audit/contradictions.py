@@ -15,7 +15,7 @@ from unround.findings import contradiction_in_words
 from unround.infer.certify import contradiction
 from unround.infer.clash import Clash, smallest_clash
 from unround.mechanisms import Unpublished
-from unround.release import Counts
+from unround.release import ABSENT, Counts
 from unround.system import Cell, Sum, System
 
 Active = NDArray[np.bool_]
@@ -93,7 +93,7 @@ def _clash_in(
 ) -> Contradiction:
     """Find the sums of one area that cannot hold together."""
     usable = [e for e in range(len(model.equations)) if active[area, e]]
-    silent = frozenset(int(cell) for cell in np.flatnonzero(windows.start[area] < 0))
+    silent = frozenset(int(cell) for cell in np.flatnonzero((windows.start[area] < 0) & (counts > ABSENT)))
     alone = _impossible_sum(model, windows, area, usable)
     suspects = [alone] if alone is not None else usable
     system = model.system(counts, suspects, within, silent)

@@ -62,22 +62,27 @@ def audit_workshop(out: Path) -> Iterator[Path]:
 
 
 def move_out(folder: Path, out: Path) -> None:
-    """Put a finished audit in place of an older one.
+    """Put a finished audit in place of an older one, which comes back if that fails.
 
-    The summary goes last, and an old one is removed first: where it stands, all files belong together.
+    The summary goes last, and an old one is moved away first: where it stands, all files belong together.
     """
-    import shutil
-
-    (out / SUMMARY).unlink(missing_ok=True)
-    for name in OURS:
-        old, new = out / name, folder / name
-        if old.is_dir():
-            shutil.rmtree(old)
-        elif name != SUMMARY:
-            old.unlink(missing_ok=True)
-        if new.exists() and name != SUMMARY:
-            new.replace(old)
-    (folder / SUMMARY).replace(out / SUMMARY)
+    older = folder / "older"
+    older.mkdir()
+    names = [SUMMARY, *(name for name in OURS if name != SUMMARY)]
+    for name in names:
+        if (out / name).exists():
+            (out / name).replace(older / name)
+    try:
+        for name in reversed(names):
+            if (folder / name).exists():
+                (folder / name).replace(out / name)
+    except BaseException:
+        for name in reversed(names):
+            if (older / name).exists():
+                if (out / name).exists():
+                    (out / name).replace(folder / name)
+                (older / name).replace(out / name)
+        raise
 
 
 def _summary(out: Path) -> dict[str, Any] | None:
@@ -119,6 +124,7 @@ def save_model(
         "equations": model.equations,
         "origins": model.origins,
         "doubtful": model.doubtful,
+        "fixed": sorted(model.fixed),
     }
     (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     areas.write_parquet(folder / "areas.parquet")
@@ -181,8 +187,8 @@ class AuditFolder:
             mechanisms.append(how)
         equations = tuple((total, tuple(parts)) for total, parts in self.told["equations"])
         origins, doubtful = tuple(self.told["origins"]), tuple(self.told["doubtful"])
-        exact = self.summary["population"] == "exact"
-        return Model.build(tuple(columns), tuple(mechanisms), equations, origins, doubtful, exact)
+        fixed = np.isin(np.arange(len(columns)), self.told["fixed"])
+        return Model.build(tuple(columns), tuple(mechanisms), equations, origins, doubtful, everywhere=fixed)
 
     @property
     def findings(self) -> pl.DataFrame:

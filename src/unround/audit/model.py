@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Unpublished, Within
 from unround.release import ABSENT, SUPPRESSED, Column, Counts
-from unround.structure import Structure
+from unround.structure import Checked, Structure
 from unround.system import Cell, Sum, System
 
 
@@ -32,6 +32,8 @@ class Model:
         are not among them.
     positions : array
         Where each of them is among the release's columns.
+    twins : tuple of pairs
+        Cells, and the release's columns that show the same count number by number.
     mechanisms : tuple of Mechanism
         How each was published.
     equations, origins
@@ -46,6 +48,7 @@ class Model:
 
     columns: tuple[Column, ...]
     positions: NDArray[np.int64]
+    twins: tuple[tuple[int, int], ...]
     mechanisms: tuple[Mechanism, ...]
     equations: Equations
     origins: tuple[str, ...]
@@ -54,7 +57,7 @@ class Model:
     layout: Layout
 
     @classmethod
-    def of(cls, structure: Structure, exact_population: bool = True) -> Model:
+    def of(cls, structure: Structure, exact_population: bool = True, everywhere: NDArray[np.bool_] | None = None) -> Model:
         """Compile a structure.
 
         Parameters
@@ -63,6 +66,8 @@ class Model:
             Which sums hold, and how each column was published.
         exact_population : bool
             Whether counts that may have been adjusted a little are taken as exact all the same.
+        everywhere : array, optional
+            Which columns of the release are published in every area; all, unless told.
 
         Raises
         ------
@@ -92,10 +97,12 @@ class Model:
             tuple(structure.columns[c] for c in used),
             tuple(how for how in (structure.mechanisms[c] for c in used) if how is not None),
             tuple((at[total], tuple(at[part] for part in parts)) for (total, parts), _ in known),
-            tuple(checked.origin for _, checked in known),
+            tuple("data" if _rests_on(checked, structure.guessed) else checked.origin for _, checked in known),
             tuple(checked.impossible > 0 for _, checked in known),
             exact_population,
             np.array(used, dtype=np.int64),
+            _twins(used, structure.alias),
+            np.ones(len(used), dtype=np.bool_) if everywhere is None else everywhere[used],
         )
 
     @classmethod
@@ -108,14 +115,26 @@ class Model:
         doubtful: tuple[bool, ...] = (),
         exact_population: bool = True,
         positions: NDArray[np.int64] | None = None,
+        twins: tuple[tuple[int, int], ...] = (),
+        everywhere: NDArray[np.bool_] | None = None,
     ) -> Model:
-        """Compile cells and sums that are already known to hold; by default every column is a cell."""
-        loose = () if exact_population else [i for i, column in enumerate(columns) if column.adjusted]
+        """Compile cells and sums that are already known to hold; by default every column is a cell, published everywhere."""
+        loose = set() if exact_population else {i for i, column in enumerate(columns) if column.adjusted}
+        if everywhere is not None:
+            loose |= set(np.flatnonzero(~everywhere).tolist())
         fixed = frozenset(i for i, how in enumerate(mechanisms) if isinstance(how, Exact)).difference(loose)
         places = np.arange(len(columns)) if positions is None else positions
         doubtful = doubtful or (False,) * len(equations)
         layout = compile_layout(len(columns), equations, fixed)
-        return cls(columns, places, mechanisms, equations, origins, doubtful, fixed, layout)
+        return cls(columns, places, twins, mechanisms, equations, origins, doubtful, fixed, layout)
+
+    def counts_of(self, counts: Counts) -> Counts:
+        """Return the cells of a block of the release: where one is absent, another column that shows the same count."""
+        found = np.ascontiguousarray(counts[:, self.positions])
+        for cell, twin in self.twins:
+            absent = found[:, cell] <= ABSENT
+            found[absent, cell] = np.where(counts[absent, twin] > ABSENT, counts[absent, twin], found[absent, cell])
+        return found
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -253,6 +272,17 @@ class Model:
         return {
             column.key: name if times[name] == 1 else column.key for column, name in zip(self.columns, names, strict=True)
         }
+
+
+def _rests_on(checked: Checked, guessed: frozenset[int]) -> bool:
+    """Whether a sum was changed by taking one column for another on the word of the numbers alone."""
+    return not guessed.isdisjoint((checked.total, *checked.parts))
+
+
+def _twins(used: list[int], alias: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+    """Return the cells that other columns repeat, with these columns."""
+    at = {c: i for i, c in enumerate(used)}
+    return tuple((at[first], c) for c, first in sorted(alias.items()) if first in at)
 
 
 def display_name(column: Column) -> str:

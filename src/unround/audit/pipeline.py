@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.audit import folder as files
@@ -118,12 +119,14 @@ def audit(
         checked = check_spool(release, spool, structure, overrides, progress)
         clock.lap("checking")
         # 2. Compile what all areas share, and fit the prior.
-        model = Model.of(structure, options.population == "exact")
+        model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
         prior = _prior(options, spool, model, progress)
         clock.lap("preparing")
         # 3. Audit block by block.
         results = _Results(work, release, model, options, checked.doubts)
         known = Truth.of(truth, model, release.areas, work) if truth is not None else None
+        if known is not None:
+            results.score = Score(matched=known.check(spool.areas))
         auditor = Auditor(model, prior, Rules(options.threshold, options.population == "exact"))
         done = 0
         for block in spool.blocks(block_size(model)):
@@ -145,6 +148,14 @@ def audit(
     return files.AuditFolder.open(out)
 
 
+def _published_everywhere(spool: Spool) -> NDArray[np.bool_]:
+    """Return which columns have a count in every area."""
+    everywhere = np.ones(spool.columns, dtype=np.bool_)
+    for block in spool.blocks(4096):
+        everywhere &= (block.counts > ABSENT).all(axis=0)
+    return everywhere
+
+
 def block_size(model: Model) -> int:
     """Return how many areas to work on at a time."""
     return max(16, min(4096, CELLS_AT_A_TIME // len(model.columns)))
@@ -158,7 +169,7 @@ def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Pri
     fit, done = PriorFit(len(model.columns)), 0
     for block in spool.blocks(4096):
         progress("Fitting the prior", done, 2 * spool.rows)  # as long again for the fit itself
-        fit.add(block.counts[:, model.positions])
+        fit.add(model.counts_of(block.counts))
         done += len(block.counts)
     prior = fit.finish(model.layout, model.mechanisms)
     progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
@@ -188,7 +199,7 @@ class _Results:
     def add(self, block: Block, auditor: Auditor, known: Truth | None) -> None:
         """Audit a block, and write down what was found in it."""
         model, axes = self.model, self.release.areas
-        counts = np.ascontiguousarray(block.counts[:, model.positions])
+        counts = model.counts_of(block.counts)
         inferred = auditor.infer(counts, adjustable(block.areas))
         written = proofs(model, inferred)
         self.tally.add(model, inferred, written)
@@ -203,7 +214,7 @@ class _Results:
             self.proofs.write(json.dumps(line, ensure_ascii=False) + "\n")
         self._contradictions(inferred, block.areas)
         if known is not None:
-            self.score = self.score or Score()
+            assert self.score is not None
             self.score.add(model, inferred, known.of_areas(block.areas), block.areas, axes)
         self.number += 1
 

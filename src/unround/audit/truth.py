@@ -75,6 +75,17 @@ class Truth:
         row = {key: i for i, key in enumerate(spool.areas.select(axes).iter_rows())}
         return cls(spool, row, columns, axes)
 
+    def check(self, areas: pl.DataFrame) -> tuple[int, int]:
+        """Return how many areas and cells have a true count; raise InputError if no area has."""
+        matched = sum(key in self.row for key in areas.select(self.axes).iter_rows())
+        if not matched:
+            here, there = next(areas.select(self.axes).iter_rows()), next(iter(self.row), ())
+            raise InputError(
+                f"no area of the truth is one of the release: it has {', '.join(map(str, there))} …, the release "
+                f"{', '.join(map(str, here))} …"
+            )
+        return matched, int((self.columns >= 0).sum())
+
     def of_areas(self, areas: pl.DataFrame) -> Counts:
         """Return the true counts of some areas, a cell each; a code of `release` where there is none."""
         rows = np.array([self.row.get(key, -1) for key in areas.select(self.axes).iter_rows()])
@@ -105,6 +116,7 @@ class Score:
     error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     outside: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
+    matched: tuple[int, int] = (0, 0)
 
     def add(self, model: Model, inferred: Inferred, true: Counts, areas: pl.DataFrame, axes: tuple[str, ...]) -> None:
         """Score a block."""
@@ -154,6 +166,8 @@ class Score:
         """Return it as plain data."""
         total, squares, number = self.error.tolist()
         return {
+            "areas": self.matched[0],
+            "columns": self.matched[1],
             "checked": self.checked,
             "wrong": self.wrong,
             "outside_bounds": self.outside,

@@ -223,7 +223,7 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
         known = Truth.of(truth, model, release.areas, Path(folder))
         fit = PriorFit(len(model.columns))
         for block in spool.blocks(4096):
-            fit.add(block.counts[:, model.positions])
+            fit.add(model.counts_of(block.counts))
         priors = {"flat": Prior.flat(), "fitted": fit.finish(model.layout, model.mechanisms)}
         named = ", ".join(dict.fromkeys(how.name for how in model.mechanisms))
         found = Calibration(release.source, mechanism=named, fitted=priors["fitted"].sentence)
@@ -231,7 +231,7 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
         done = 0
         for block in spool.blocks(block_size(model)):
             progress("Calibrating", done, spool.rows)
-            counts = np.ascontiguousarray(block.counts[:, model.positions])
+            counts = model.counts_of(block.counts)
             _score(found, auditor, priors, counts, adjustable(block.areas), known.of_areas(block.areas))
             done += len(counts)
         progress("Calibrating", done, spool.rows)

@@ -161,7 +161,7 @@ def _show_chance(told: dict[str, Any], console: Console) -> None:
 
 
 def _show_truth(score: dict[str, Any], console: Console) -> None:
-    console.print("\n[bold]Against the truth[/]")
+    console.print(f"\n[bold]Against the truth[/] (of {score['areas']:,} areas and {score['columns']:,} columns)")
     for name in CLAIMS:
         checked, wrong = score["checked"][name], score["wrong"][name]
         if checked:

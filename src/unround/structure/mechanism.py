@@ -39,7 +39,8 @@ class Divisibility:
     """How many counts of each column are there, and multiples of what; every array has one entry a column.
 
     `multiples[i]` are those above zero that `_DIVISORS[i]` divides, `large` and `large_multiples` the same for counts of 20
-    and more; `fives` and `tens` are the counts of exactly 5 and 10.
+    and more; `fives` and `tens` are the counts of exactly 5 and 10, and `divisor` is the largest number
+    that divides all counts above zero.
     """
 
     published: NDArray[np.int64]
@@ -49,12 +50,13 @@ class Divisibility:
     large_multiples: NDArray[np.int64]
     fives: NDArray[np.int64]
     tens: NDArray[np.int64]
+    divisor: NDArray[np.int64]
 
     @classmethod
     def none(cls, columns: int) -> Divisibility:
         """Return what is known before any area was seen."""
         one, many = (columns,), (len(_DIVISORS), columns)
-        shapes = (one, one, many, one, many, one, one)
+        shapes = (one, one, many, one, many, one, one, one)
         return cls(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
     def add(self, counts: Counts) -> None:
@@ -70,6 +72,7 @@ class Divisibility:
             self.large_multiples[at] += (divided & large).sum(0)
         self.fives[:] += (counts == 5).sum(0)
         self.tens[:] += (counts == 10).sum(0)
+        self.divisor[:] = np.gcd(self.divisor, np.gcd.reduce(np.where(above, counts, 0).astype(np.int64), axis=0))
 
     def over(self, columns: Sequence[int]) -> Divisibility:
         """Return all columns of a list as one."""
@@ -82,6 +85,7 @@ class Divisibility:
             self.large_multiples[:, at].sum(1, keepdims=True),
             self.fives[at].sum(keepdims=True),
             self.tens[at].sum(keepdims=True),
+            np.gcd.reduce(self.divisor[at], keepdims=True),
         )
 
 
@@ -186,6 +190,12 @@ def _detect_block(
         groups.setdefault(base, []).append(at)
     evidence = []
     for base, those in groups.items():
+        larger = _larger_base(found.over(those), base)
+        if larger is not None:
+            for at in those:
+                mechanisms[at] = Rounding(larger)
+            evidence.append(Evidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
+            continue
         if base == 5:
             evidence += _fives(found, block, those, mechanisms)
             continue
@@ -195,6 +205,14 @@ def _detect_block(
             mechanisms[at] = kind
         evidence.append(Evidence(block, tuple(those), kind, _why(found.over(those), base)))
     return evidence
+
+
+def _larger_base(pool: Divisibility, base: int) -> int | None:
+    """Return a multiple of the base that divides every count, if that is no chance: 15 looks like 5."""
+    divisor, above = int(pool.divisor[0]), int(pool.above_zero[0])
+    if base < 2 or divisor <= base or divisor % base:
+        return None
+    return divisor if (base / divisor) ** above <= _CHANCE else None
 
 
 def _fits(found: Divisibility, at: int, base: int) -> bool:
@@ -251,7 +269,7 @@ def _why(pool: Divisibility, base: int) -> str:
             f"of {above:,} counts above 0 are multiples {shares}: more than by chance, but not all, so that no rounding "
             "fits; declare how they were published"
         )
-    multiples = int(pool.multiples[_DIVISORS.index(base), 0])
+    multiples = int(pool.multiples[_DIVISORS.index(base), 0]) if base in _DIVISORS else above
     odd = above - multiples
     words = f"all {above:,} counts above 0 are multiples of {base}"
     if odd:

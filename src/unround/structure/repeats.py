@@ -154,6 +154,10 @@ def stars(
     return found
 
 
+_FEW_PROPOSED, _ENOUGH_FOUND = 3, 30
+"""Areas in which columns must show the same number to stand for each other: if somebody proposes it, and if nobody does."""
+
+
 def equal_share(checked: Checked) -> float:
     """Return in which share of the areas the two columns of a pair show the same number."""
     return checked.residuals.get(0, 0) / checked.areas if checked.areas else 0.0
@@ -198,8 +202,18 @@ def gather(same: Sequence[Checked], kept: Sequence[Checked], names: Sequence[str
             f"and are equal in {share:.0%} of the areas or fewer"
         )
         repeats.append(Repeat((head, *(pair.total for pair in pairs)), False, why))
-    alias = {pair.total: head for head, pairs in alike.items() for pair in pairs}
+    alias = {pair.total: head for head, pairs in alike.items() for pair in pairs if stands_for(pair)}
     return sorted(repeats, key=lambda repeat: repeat.columns), alias
+
+
+def stands_for(pair: Checked) -> bool:
+    """Say whether one column may be read in place of the other.
+
+    Equal almost everywhere is not enough for that: where two counts differ only now and then, a sum that takes one for the
+    other is wrong just there. And few areas can agree by chance, unless the layout or the user says that they are one count.
+    """
+    proposed = pair.origin != "data"
+    return equal_share(pair) == 1 and pair.areas >= (_FEW_PROPOSED if proposed else _ENOUGH_FOUND)
 
 
 def replace(equation: Equation, alias: Mapping[int, int]) -> Equation:

@@ -193,6 +193,7 @@ class Survey:
             rejected=tuple(rejected),
             repeats=tuple(repeats),
             alias=alias,
+            guessed=frozenset(one.total for one in ruled if len(one.parts) == 1 and one.origin == "data") & alias.keys(),
             equations=equations,
             equation_sums=sources,
             geography=self._nesting.results(mechanisms),
@@ -317,6 +318,7 @@ def _sort(
         else:
             (kept if one.kept else rejected).append(one)
     repeats, alias = gather(alike, [one for one in kept if len(one.parts) == 1], names)
+    alias |= {one.total: one.parts[0] for one in alike if (one.total, one.parts[0]) in rules.alike}
     return kept, rejected, repeats, alias
 
 
@@ -325,6 +327,8 @@ def _equations(kept: Sequence[Checked], alias: dict[int, int]) -> tuple[tuple[Eq
     found: dict[tuple[int, frozenset[int]], tuple[Equation, int]] = {}
     for at, checked in enumerate(kept):
         total, parts = replace(checked.equation, alias)
+        if len(set(parts)) < len(parts):
+            total, parts = checked.equation  # siblings that are always equal are still two counts
         if total not in parts:
             found.setdefault((total, frozenset(parts)), ((total, parts), at))
     return tuple(equation for equation, _ in found.values()), tuple(at for _, at in found.values())

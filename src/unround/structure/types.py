@@ -133,6 +133,8 @@ class Structure:
         Columns that show the same count.
     alias : mapping
         Columns that repeat another one number by number, with that column.
+    guessed : frozenset of int
+        Those of them that nobody proposed: only the numbers say that the two are one count.
     equations : tuple
         What to infer from: the kept sums with aliases replaced, each once.
     equation_sums : tuple of int
@@ -153,6 +155,7 @@ class Structure:
     alias: Mapping[int, int]
     equations: tuple[Equation, ...]
     equation_sums: tuple[int, ...]
+    guessed: frozenset[int] = frozenset()
     geography: tuple[Geography, ...] = ()
     notes: tuple[str, ...] = ()
 
