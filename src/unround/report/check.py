@@ -81,7 +81,6 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
         if len(check.untested) > most:
             console.print(f"  … and {len(check.untested) - most:,} more; --all lists them.", style="dim")
 
-
     if check.product:
         from unround.report.release import notice  # that module shows the verdict of an audit, and so imports this one
 
