@@ -245,11 +245,10 @@ def test_the_residuals_of_small_counts_follow_from_their_distribution(how):
     total, shown = how.publish(true.sum(1), rng), how.publish(true, rng)
     least = 40
     chosen = total >= least
-    tallies = np.zeros((4, BELOW + CAP + 1), dtype=np.int32)
-    tallies[0] = np.bincount(total + BELOW, minlength=BELOW + CAP + 1)
+    tallies = np.zeros((3, BELOW + CAP + 1), dtype=np.int32)
     for part in range(3):
-        tallies[part + 1] = np.bincount(shown[chosen, part] + BELOW, minlength=BELOW + CAP + 1)
-    shares = Laws([how] * 4, tallies).residuals(0, (1, 2, 3), least)
+        tallies[part] = np.bincount(shown[chosen, part] + BELOW, minlength=BELOW + CAP + 1)
+    shares = Laws([how] * 3, tallies).residuals(how, range(3))
     middle = len(shares) // 2
     folded = np.append(shares[middle], shares[middle + 1 :] + shares[:middle][::-1])
     seen = np.bincount(np.abs(total - shown.sum(1))[chosen], minlength=len(folded))[: len(folded)] / chosen.sum()

@@ -74,7 +74,7 @@ class Gather:
         self._exact = Windows(self._kinds, [0] * len(self.used))
         self._slack = np.array([adjusted[c] for c in self.used], dtype=np.int64)
         self._total = np.array([place[one.total] for one in sums], dtype=np.int64)
-        self._places = [np.array([place[c] for c in one.members]) for one in sums]
+        self._places = [np.array([place[c] for c in one.parts]) for one in sums]
         ends = np.cumsum([0, *(len(one.parts) for one in sums)])
         inside = np.array([place[part] for one in sums for part in one.parts], dtype=np.int64)
         self._parts = csr_array((np.ones(len(inside), dtype=np.int64), inside, ends), shape=(len(sums), len(self.used)))
@@ -91,7 +91,7 @@ class Gather:
         self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
         self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
         self.examples: dict[int, list[Impossible]] = {}
-        self.offsets = np.cumsum([0, *(len(one.members) for one in sums)])
+        self.offsets = np.cumsum([0, *(len(one.parts) for one in sums)])
         self.tallies: Tallies = np.zeros((int(self.offsets[-1]), BELOW + CAP + 1), dtype=np.int32)
         self.number, self.square, self.weight, self.weight_square, self.cross, self.single = (np.zeros(f) for _ in range(6))
         self._done = 0
@@ -104,7 +104,7 @@ class Gather:
 
     @property
     def row_mechanisms(self) -> list[Mechanism]:
-        """The mechanism of every row of `tallies`: for each sum the total, then its parts."""
+        """The mechanism of every row of `tallies`: for each sum its parts."""
         return [self._kinds[place] for places in self._places for place in places.tolist()]
 
     def add(self, counts: Counts) -> None:
@@ -134,7 +134,7 @@ class Gather:
         self._keep_impossible(complete & ~fine, residual, least, most, counts)
         chosen = complete & fine & (whole >= self._least)
         self._fold(chosen, residual, np.searchsorted(SIZES, whole // self._least, side="right") - 1)
-        self._tally(chosen, complete, published)
+        self._tally(chosen, published)
         self._done += areas
 
     def _keep_impossible(self, wrong: NDArray[np.bool_], residual: Ints, least: Ints, most: Ints, counts: Counts) -> None:
@@ -162,14 +162,14 @@ class Gather:
         self.cross += (number * together).sum(1)
         self.single += (self._families @ weight**2).sum(1)
 
-    def _tally(self, chosen: NDArray[np.bool_], complete: NDArray[np.bool_], published: Ints) -> None:
-        """Count what was published: totals in all areas, parts in those that are compared."""
+    def _tally(self, chosen: NDArray[np.bool_], published: Ints) -> None:
+        """Count what was published of the parts, in the areas that are compared."""
         width = self.tallies.shape[1]
         place = np.clip(published, -BELOW, CAP) + BELOW
         for s, places in enumerate(self._places):
             first = int(self.offsets[s])
             for i, at in enumerate(places.tolist()):
-                here = place[at][complete[s] if i == 0 else chosen[s]]
+                here = place[at][chosen[s]]
                 self.tallies[first + i] += np.bincount(here, minlength=width).astype(np.int32)
 
     def alike(self, family: int) -> float:

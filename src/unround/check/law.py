@@ -4,7 +4,8 @@ Rounding moves a count by an error e = published − true that depends on its re
 may, the errors of all parts and the remainder of their sum follow by convolution; the remainder of the sum is that of the
 total, whose own error comes last: P(r) = Σ over remainders ρ and sums s of the parts' errors, P(ρ, s)·P(e = r + s | ρ).
 Large counts have even remainders, and this is the closed form of `unround.expect`. Small ones have not (most are 0): their
-distribution is deconvolved from the published counts of the areas that are compared, as for the prior of an audit.
+distribution is deconvolved from the published counts of the areas that are compared, as for the prior of an audit. The
+total is always large: sums are compared from a least total on.
 """
 
 from __future__ import annotations
@@ -18,13 +19,19 @@ from unround.check.sums import step_of
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
 from unround.prior.deconvolve import SIZE, fit_all
-from unround.prior.histograms import Tallies
+from unround.prior.histograms import BELOW, Tallies
 
 WIDEST = 64
 """Errors further from zero than this are left out: only noise without bounds has any."""
 
 _FAR = 10_000
 """A count as large as this has nothing of a small one."""
+
+SMALL, FEW = 8, 0.005
+"""Counts under so many steps have remainders that are not even, which matters unless fewer than this share are so small."""
+
+_DETAIL = 40
+"""Counts from so many steps on have even remainders, whatever their distribution."""
 
 
 _REACH: dict[Mechanism, int] = {}
@@ -63,7 +70,7 @@ def _likelihoods(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatA
     return small, by_rest
 
 
-def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int, least: int = 0) -> FloatArray:
+def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int) -> FloatArray:
     """Return how often each remainder comes with each error: remainders × errors, as many on either side.
 
     Parameters
@@ -76,13 +83,10 @@ def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int,
         The share of larger ones.
     modulus : int
         Of the remainders.
-    least : int
-        Only counts that are published as at least this are there.
     """
     reach = reach_of(mechanism)
     small, large = _errors(mechanism, modulus, reach)
-    shown = np.arange(SIZE)[:, None] + np.arange(-reach, reach + 1)
-    weights = (1 - beyond) * counts[:, None] * small * (shown >= least)
+    weights = (1 - beyond) * counts[:, None] * small
     found = beyond * large / modulus
     for rest in range(modulus):
         found[rest] += weights[rest::modulus].sum(0)
@@ -142,32 +146,32 @@ class Laws:
 
     def __init__(self, mechanisms: Sequence[Mechanism], tallies: Tallies) -> None:
         self._mechanisms = mechanisms
-        numbers = np.maximum(tallies.sum(1), 1)
-        self._beyond = tallies[:, -1] / numbers
-        self._counts = np.empty((len(mechanisms), SIZE))
+        self._beyond = np.ones(len(mechanisms))
+        self._counts: dict[int, FloatArray] = {}
         alike: dict[Mechanism, list[int]] = {}
         for row, how in enumerate(mechanisms):
-            alike.setdefault(how, []).append(row)
+            small = tallies[row, : BELOW + SMALL * step_of(how)].sum()
+            if small > FEW * tallies[row].sum():
+                alike.setdefault(how, []).append(row)
         for how, rows in alike.items():
-            self._counts[rows] = fit_all(tallies[rows], how)
+            some = tallies[rows].copy()
+            number = some.sum(1)
+            some[:, BELOW + _DETAIL * step_of(how) :] = 0
+            self._beyond[rows] = 1 - some.sum(1) / number
+            self._counts |= dict(zip(rows, fit_all(some, how), strict=True))
 
-    def residuals(self, total: int, parts: Sequence[int], least: int) -> FloatArray:
+    def residuals(self, total: Mechanism, parts: Sequence[int]) -> FloatArray:
         """Return the probabilities of the residuals from −R to R of one sum.
 
         Parameters
         ----------
-        total : int
-            The row of the total's counts in all areas.
+        total : Mechanism
+            How the total was published.
         parts : sequence of int
-            The rows of the parts' counts in the areas that are compared.
-        least : int
-            The least published total of these.
+            The rows of the parts.
         """
-        modulus = step_of(self._mechanisms[total])
-        laws = []
-        for row in (total, *parts):
-            how = self._mechanisms[row]
-            only = least if row == total else 0
-            laws.append(joint(how, self._counts[row], float(self._beyond[row]), modulus, only))
-        # What is left of the total's remainders after the selection says nothing about how often they come.
-        return residual_shares(laws[0], laws[1:])
+        modulus, none = step_of(total), np.zeros(SIZE)
+        laws = [
+            joint(self._mechanisms[row], self._counts.get(row, none), float(self._beyond[row]), modulus) for row in parts
+        ]
+        return residual_shares(joint(total, none, 1.0, modulus), laws)

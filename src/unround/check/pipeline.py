@@ -29,7 +29,7 @@ from unround.check.law import Laws
 from unround.check.meaning import consequence
 from unround.check.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, sums_to_test
 from unround.check.values import COUNTS, value_families
-from unround.mechanisms import Exact
+from unround.mechanisms import Exact, Mechanism
 from unround.release import Release
 from unround.spool import Spool, Stage, survey
 from unround.structure import Overrides, Structure
@@ -160,7 +160,7 @@ def _sum_families(
     release: Release, spool: Spool, structure: Structure, gathered: Gather, members: dict[str, list[int]]
 ) -> list[Family]:
     """Compare every family of sums with what its mechanisms imply."""
-    expected = _expected(gathered)
+    expected = _expected(gathered, structure.mechanisms)
     ends = [largest(one, structure.mechanisms) for one in gathered.sums]
     folded = gathered.folded
     found = []
@@ -192,14 +192,14 @@ def _sized(k: int, least: int, one: Comparison) -> Sized:
     return Sized(SIZES[k] * least, one.sums, shares, one.tail_ratio)
 
 
-def _expected(gathered: Gather) -> list[np.ndarray]:
+def _expected(gathered: Gather, mechanisms: Sequence[Mechanism | None]) -> list[np.ndarray]:
     """Return for every sum the expected shares of |r| from 0 on."""
     laws = Laws(gathered.row_mechanisms, gathered.tallies)
     found = []
     for s, one in enumerate(gathered.sums):
         first = int(gathered.offsets[s])
-        rows = range(first + 1, first + len(one.members))
-        shares = laws.residuals(first, rows, one.least)
+        total = mechanisms[one.total] or Exact()
+        shares = laws.residuals(total, range(first, first + len(one.parts)))
         middle = len(shares) // 2
         folded = np.zeros(FARTHEST + 1)
         for far in range(middle + 1):
