@@ -121,7 +121,8 @@ def test_seeds_agree_within_the_stated_error() -> None:
         for what in ("mean_error", "rmse", "truth_probability", "guessed", "likely", "sums_broken"):
             spread = np.hypot(one["standard_error"][what], other["standard_error"][what])
             assert abs(one[what] - other[what]) <= 4.5 * spread, (name, what)
-            assert one["standard_error"][what] < 0.2 * one[what]
+            # What is counted over a few hundred claims differs more from release to release than what all cells go into.
+            assert one["standard_error"][what] < (0.5 if what == "likely" else 0.02) * one[what]
 
 
 def test_the_same_seed_gives_the_same_numbers_whatever_else_is_compared() -> None:
@@ -133,7 +134,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_else_is_compared() -> Non
 def test_nothing_proved_is_wrong_and_claims_are_right_as_often_as_they_say() -> None:
     for one in told(1)["mechanisms"]:
         assert one["proved_wrong"] == 0
-        assert one["likely_right"] / one["likely"] == pytest.approx(one["likely_stated"] / one["likely"], abs=0.06)
+        assert one["likely_right"] / one["likely"] == pytest.approx(one["likely_stated"] / one["likely"], abs=0.1)
     assert row("nearest:5")["proved"] > 50
 
 

@@ -230,13 +230,15 @@ def _notes(choices: Choices, sums: Equations, truth: Release, exact: frozenset[i
         Where sums are needed and there are none.
     """
     how = choices.how
+    notes = _looks_rounded(spool)
     if not sums and (how.controlled or choices.additive):
         asked = how.name if how.controlled else "--additive"
         raise InputError(
             f"no sum holds in {truth.source}, so that {asked} has nothing to keep up. Describe its sums in a TOML "
-            "(docs/audit.md tells how), or choose another mechanism."
+            "(docs/audit.md tells how), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
         )
-    notes = _looks_rounded(spool)
+    if not sums:
+        notes.append("no sum was found among the true counts.")
     off = 0
     for block in spool.blocks(AREAS_AT_ONCE):
         true = block.counts.astype(np.int64)
