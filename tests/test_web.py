@@ -472,7 +472,10 @@ def test_histograms_are_drawn_to_scale_and_told_in_words() -> None:
     assert "published was 15" in drawn
     assert "<a>" not in drawn
     wide = str(histogram([(k, 1 / 500) for k in range(500)], name="a", kind="open", published=None))
-    assert len(wide) < 120_000
+    assert wide.count("<rect") == 250  # two counts share a bar
+    huge = str(histogram([(k, 1e-5) for k in range(100_000)], name="a", kind="open", published=70))
+    assert len(huge) < 80_000
+    assert huge.count(">published<") == 1
 
 
 # -- the command line -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from unround.report.release import arithmetic, conclusion, contradictions_in_wor
 from unround.web.addresses import area_address, cell_address, key_meant, meant
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
 from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
-from unround.web.drawing import histogram, map_of
+from unround.web.drawing import histogram, map_of, shown_part
 from unround.web.explorer import Explorer
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part
 from unround.web.structure import ORIGINS, shapes, sum_told, sums_by_table
@@ -124,6 +124,7 @@ def cell(asked: Asked) -> Page:
         "sentences": found.proof["text"].replace(". ", ".\n").split("\n") if found.proof else [],
         "growth": growth_in_words(found),
         "named": _named(explorer, row, found),
+        "shown_part": shown_part(found.distribution),
         "twins": twins if len(twins) > 1 else [],
         "drawing": histogram(found.distribution, name=name, kind=found.kind, published=found.published) if drawn else "",
         "table": explorer.outline.tables[explorer.outline.table_of[at]],
