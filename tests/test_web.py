@@ -233,7 +233,7 @@ def test_a_filter_that_means_nothing_is_refused(census: TestClient, query: str) 
     assert "error" in census.get(f"/findings.json?{query}").json()
 
 
-def test_export_is_what_is_on_the_screen(census: TestClient) -> None:
+def test_export_is_what_is_on_the_screen(census: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = told(census, "/findings.json?kind=likely&page=2")["findings"]
     exported = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&page=2").text)))
     assert [(one["region"], one["key"], str(one["value"])) for one in shown] == [
@@ -241,6 +241,10 @@ def test_export_is_what_is_on_the_screen(census: TestClient) -> None:
     ]
     everything = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&all=1").text)))
     assert len(everything) == told(census, "/findings.json?kind=likely")["total"] > len(exported)
+    assert len(told(census, "/findings.json?all=1")["findings"]) == 50
+    monkeypatch.setattr(views, "MOST_EXPORTED", 60)
+    assert "findings.csv from the folder" in census.get("/findings.csv?all=1").text
+    assert "all=1" not in census.get("/findings").text
     answer = census.get("/area/10010001.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="area-10010001.csv"'
     assert census.get("/try.csv").status_code == 404
