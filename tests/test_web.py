@@ -152,6 +152,44 @@ def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
     assert hostile.get("/certificate/D01/total/total.json").status_code == 404
 
 
+def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
+    from unround.audit import audit
+    from unround.read import read
+
+    lines = ["year,place,age,persons"]
+    for year in (2020, 2021):
+        for k in range(30):
+            lines += [
+                f"{year},p{k},{age},{n}" for age, n in (("all", 48 + k % 9), ("young", 20), ("middle", 20), ("old", 20))
+            ]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "persons"\ndefault = "rounding:5"\n[[exact]]\nage = "all"\n[axes.year]\n[axes.place]\n'
+        '[axes.age]\nsums = [{ total = "all", parts = ["young", "middle", "old"] }]\n',
+        encoding="utf-8",
+    )
+    audit(read(tmp_path / "t.toml"), tmp_path / "audit")
+    asked = TestClient(explorer_app(tmp_path / "audit", hosts_for("127.0.0.1")), base_url=HERE)
+    proved = told(asked, "/findings.json?kind=proved")["findings"]
+    assert {(one["name"], one["key"], one["value"]) for one in proved} >= {("2020/p0", "young", 16), ("2021/p9", "old", 16)}
+    for view in (
+        "/",
+        "/findings",
+        proved[0]["address"],
+        area_address("2020/p1"),
+        f"{area_address('2020/p1')}?sort=risk",
+        "/structure/0",
+    ):
+        assert asked.get(view).status_code == 200
+    area = told(asked, f"{area_address('2021/p3')}.json")["tables"][0]
+    assert [(line["label"], line["level"]) for line in area["lines"]] == [
+        ("all", 0),
+        ("young", 1),
+        ("middle", 1),
+        ("old", 1),
+    ]
+
+
 def test_areas_within_areas_and_levels(census: TestClient) -> None:
     page = census.get("/areas?q=10010001").text
     assert "Dissemination area" in page

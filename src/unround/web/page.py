@@ -20,8 +20,9 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a visitor asks for: the audit, the parts of the path, the parameters, where systems are solved, and whether a list
-    is wanted whole, for an export, and not by the page.
+    """What a visitor asks for: the audit, the parts of the path, the parameters, and where systems are solved.
+
+    `whole` says that a list is wanted for an export, and not by the page.
     """
 
     explorer: Explorer

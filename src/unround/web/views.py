@@ -119,7 +119,8 @@ def cell(asked: Asked) -> Page:
     name = f"{column.label}, {explorer.title(row)}"
     drawn = bool(found.distribution) and found.kind != "given"
     more = {
-        "row": row,
+        "area_name": explorer.title(row),
+        "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
         "sums": sums,
@@ -159,8 +160,8 @@ def findings(asked: Asked) -> Page:
     found = explorer.claims.find(wanted, explorer.index, explorer.levels, sizes)
     if asked.whole and found.height > MOST_EXPORTED:
         raise InputError(
-            f"{found.height:,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter them, or take "
-            "findings.csv from the folder of the audit."
+            f"{found.height:,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter them, or "
+            "take findings.csv from the folder of the audit."
         )
     part = Part.of(asked.query, found.height)
     chosen = found if asked.whole else found[part.first : part.last]
