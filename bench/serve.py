@@ -1,7 +1,7 @@
 """The explorer over loopback: how soon it answers, and how long any view takes at the 95th percentile.
 
-The audit is one of 27,013 simulated areas, as many as Ontario, Manitoba and their neighbours have dissemination areas in the
-file that CensusMapper gives. The server is started as a user starts it, and asked one request at a time, as a person does.
+The audit is one of 27,013 simulated areas. The server is started as a user starts it, and asked one request at a time, as a
+person does.
 """
 
 from __future__ import annotations

@@ -152,6 +152,44 @@ def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
     assert hostile.get("/certificate/D01/total/total.json").status_code == 404
 
 
+def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
+    from unround.audit import audit
+    from unround.read import read
+
+    lines = ["year,place,age,persons"]
+    for year in (2020, 2021):
+        for k in range(30):
+            lines += [
+                f"{year},p{k},{age},{n}" for age, n in (("all", 48 + k % 9), ("young", 20), ("middle", 20), ("old", 20))
+            ]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "persons"\ndefault = "rounding:5"\n[[exact]]\nage = "all"\n[axes.year]\n[axes.place]\n'
+        '[axes.age]\nsums = [{ total = "all", parts = ["young", "middle", "old"] }]\n',
+        encoding="utf-8",
+    )
+    audit(read(tmp_path / "t.toml"), tmp_path / "audit")
+    asked = TestClient(explorer_app(tmp_path / "audit", hosts_for("127.0.0.1")), base_url=HERE)
+    proved = told(asked, "/findings.json?kind=proved")["findings"]
+    assert {(one["name"], one["key"], one["value"]) for one in proved} >= {("2020/p0", "young", 16), ("2021/p9", "old", 16)}
+    for view in (
+        "/",
+        "/findings",
+        proved[0]["address"],
+        area_address("2020/p1"),
+        f"{area_address('2020/p1')}?sort=risk",
+        "/structure/0",
+    ):
+        assert asked.get(view).status_code == 200
+    area = told(asked, f"{area_address('2021/p3')}.json")["tables"][0]
+    assert [(line["label"], line["level"]) for line in area["lines"]] == [
+        ("all", 0),
+        ("young", 1),
+        ("middle", 1),
+        ("old", 1),
+    ]
+
+
 def test_areas_within_areas_and_levels(census: TestClient) -> None:
     page = census.get("/areas?q=10010001").text
     assert "Dissemination area" in page
@@ -233,7 +271,7 @@ def test_a_filter_that_means_nothing_is_refused(census: TestClient, query: str) 
     assert "error" in census.get(f"/findings.json?{query}").json()
 
 
-def test_export_is_what_is_on_the_screen(census: TestClient) -> None:
+def test_export_is_what_is_on_the_screen(census: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = told(census, "/findings.json?kind=likely&page=2")["findings"]
     exported = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&page=2").text)))
     assert [(one["region"], one["key"], str(one["value"])) for one in shown] == [
@@ -241,6 +279,10 @@ def test_export_is_what_is_on_the_screen(census: TestClient) -> None:
     ]
     everything = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&all=1").text)))
     assert len(everything) == told(census, "/findings.json?kind=likely")["total"] > len(exported)
+    assert len(told(census, "/findings.json?all=1")["findings"]) == 50
+    monkeypatch.setattr(views, "MOST_EXPORTED", 60)
+    assert "findings.csv from the folder" in census.get("/findings.csv?all=1").text
+    assert "all=1" not in census.get("/findings").text
     answer = census.get("/area/10010001.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="area-10010001.csv"'
     assert census.get("/try.csv").status_code == 404
@@ -472,7 +514,10 @@ def test_histograms_are_drawn_to_scale_and_told_in_words() -> None:
     assert "published was 15" in drawn
     assert "<a>" not in drawn
     wide = str(histogram([(k, 1 / 500) for k in range(500)], name="a", kind="open", published=None))
-    assert len(wide) < 120_000
+    assert wide.count("<rect") == 250  # two counts share a bar
+    huge = str(histogram([(k, 1e-5) for k in range(100_000)], name="a", kind="open", published=70))
+    assert len(huge) < 80_000
+    assert huge.count(">published<") == 1
 
 
 # -- the command line -------------------------------------------------------------------------------------------------

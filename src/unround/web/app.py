@@ -125,7 +125,7 @@ class _Site:
 
     def csv(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
-            page = view(self._asked(request))
+            page = view(self._asked(request, whole=request.query_params.get("all") == "1"))
             if page.table is None:
                 raise Missing("there is no table to export at this address.")
             name = request.url.path.strip("/").removesuffix(".csv").replace("/", "-")
@@ -148,8 +148,8 @@ class _Site:
 
         return safely
 
-    def _asked(self, request: Request) -> Asked:
-        return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench)
+    def _asked(self, request: Request, *, whole: bool = False) -> Asked:
+        return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench, whole)
 
     def _shown(self, page: Page, status: int, around: dict[str, Any]) -> Response:
         summary = self.shelf.explorer().summary

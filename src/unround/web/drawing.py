@@ -10,8 +10,12 @@ from unround.report.terminal import percent
 from unround.web.outline import Table
 
 STEP, LEFT, TOP, HEIGHT, FOOT = 30, 46, 16, 190, 44
+FEW = 30
+"""Counts of which all are shown, however unlikely."""
 FAR = 12
 """Up to so far from the possible counts the published one is shown beside them."""
+MOST_BARS = 320
+"""Bars that fit side by side; where there are more counts, several share one."""
 ALIKE = 1e-9
 """Probabilities that differ by less than this share are equal."""
 
@@ -20,7 +24,7 @@ ROW, LABELS, WIDTH = 22, 260, 26
 
 def shown_part(distribution: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """Return the part of a long distribution that can be seen: a tail of less than a 200th of the peak is not drawn."""
-    if len(distribution) <= 30:
+    if len(distribution) <= FEW:
         return list(distribution)
     least = max(p for _, p in distribution) / 200
     return [(value, p) for value, p in distribution if p >= least]
@@ -40,39 +44,46 @@ def histogram(distribution: Sequence[tuple[int, float]], *, name: str, kind: str
     published : int or None
         Marked under the axis, where it is in sight.
     """
-    bars = shown_part(distribution)
-    first, last = bars[0][0], bars[-1][0]
+    counts = shown_part(distribution)
+    first, last = counts[0][0], counts[-1][0]
     if published is not None and first - FAR <= published <= last + FAR:
         first, last = min(first, published), max(last, published)
-    places = last - first + 1
+    each = -(-(last - first + 1) // MOST_BARS)  # counts that share a bar: one, unless there are very many
+    places = -(-(last - first + 1) // each)
+    bars: dict[int, float] = {}
+    for value, p in counts:
+        at = (value - first) // each
+        bars[at] = bars.get(at, 0.0) + p
     step = 44 if places <= 5 else 36 if places <= 7 else STEP if places <= 18 else max(2.0, 640 / places)
     wide = max(places * step, 200)
-    largest = max(p for _, p in bars)
+    largest = max(bars.values())
     top, ticks = _scale(largest)
     start = LEFT + (wide - places * step) / 2
     floor = TOP + HEIGHT
-    every = max(1, -(-34 // round(step))) if step < 26 or last >= 10_000 else 1
     drawn = []
     for tick in ticks:
         y = floor - HEIGHT * tick / top
         drawn.append(f'<line class="grid" x1="{LEFT}" x2="{LEFT + wide:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
         drawn.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:.0%}</text>')
-    for value, p in bars:
-        x, tall = start + (value - first) * step, max(HEIGHT * p / top, 0.8)
+    for at, p in bars.items():
+        x, tall = start + at * step, max(HEIGHT * p / top, 0.8)
         gap = 2 if step > 8 else 0.3
         best = " best" if p >= largest * (1 - ALIKE) else ""
+        low = first + at * each
+        which = f"{low:,}" if each == 1 else f"{low:,}–{low + each - 1:,}"
         drawn.append(
             f'<rect class="bar{best}" x="{x + gap:.1f}" y="{floor - tall:.1f}" width="{step - 2 * gap:.1f}" '
-            f'height="{tall:.1f}" rx="{2 if step > 8 else 0}"><title>{value:,}: {percent(p)}</title></rect>'
+            f'height="{tall:.1f}" rx="{2 if step > 8 else 0}"><title>{which}: {percent(p)}</title></rect>'
         )
-        if step >= 30 and p >= largest / 50:
+        if step >= STEP and p >= largest / 50:
             drawn.append(f'<text class="share" x="{x + step / 2:.1f}" y="{floor - tall - 4:.1f}">{100 * p:.0f}</text>')
-    for value in range(first, last + 1):
-        if (value - first) % every == 0:
-            x = start + (value - first + 0.5) * step
-            drawn.append(f'<text class="tick" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{value:,}</text>')
+    room = 8 * len(f"{last:,}") + 10
+    every = max(1, -(-room // int(step)))
+    for at in range(0, places, every):
+        x = start + (at + 0.5) * step
+        drawn.append(f'<text class="tick" x="{x:.1f}" y="{floor + 16}" text-anchor="middle">{first + at * each:,}</text>')
     if published is not None and first <= published <= last:
-        x = start + (published - first + 0.5) * step
+        x = start + ((published - first) // each + 0.5) * step
         drawn.append(f'<path class="mark" d="M{x:.1f} {floor + 21} l5 8 h-10 z"/>')
         anchor = "start" if x < LEFT + 40 else "end" if x > LEFT + wide - 40 else "middle"
         drawn.append(f'<text class="note" x="{x:.1f}" y="{floor + 41}" text-anchor="{anchor}">published</text>')

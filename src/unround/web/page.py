@@ -20,12 +20,16 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a visitor asks for: the audit, the parts of the path, the parameters, and where systems are solved."""
+    """What a visitor asks for: the audit, the parts of the path, the parameters, and where systems are solved.
+
+    `whole` says that a list is wanted for an export, and not by the page.
+    """
 
     explorer: Explorer
     path: Mapping[str, str]
     query: QueryParams
     bench: Bench
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

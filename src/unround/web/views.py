@@ -13,7 +13,7 @@ from unround.report.words import arithmetic, conclusion, growth
 from unround.web.addresses import area_address, cell_address, key_meant, meant
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
 from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
-from unround.web.drawing import histogram, map_of
+from unround.web.drawing import histogram, map_of, shown_part
 from unround.web.explorer import Explorer
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part
 from unround.web.structure import ORIGINS, shapes, sum_told, sums_by_table
@@ -22,6 +22,8 @@ MOST_LINES = 400
 """Lines of an area that are shown at once; of a longer profile it is one table at a time."""
 STRONGEST = 6
 """Findings and areas that the start page names."""
+MOST_EXPORTED = 100_000
+"""Findings that can be exported at once."""
 SUGGESTED = 12
 """Areas that are suggested while somebody types."""
 
@@ -118,13 +120,15 @@ def cell(asked: Asked) -> Page:
     name = f"{column.label}, {explorer.title(row)}"
     drawn = bool(found.distribution) and found.kind != "given"
     more = {
-        "row": row,
+        "area_name": explorer.title(row),
+        "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
         "sums": sums,
         "sentences": found.argument.replace(". ", ".\n").split("\n") if found.argument else [],
         "growth": list(growth(found)),
         "named": _named(explorer, row, found),
+        "shown_part": shown_part(found.distribution),
         "twins": twins if len(twins) > 1 else [],
         "drawing": histogram(found.distribution, name=name, kind=found.kind, published=found.published) if drawn else "",
         "table": explorer.outline.tables[explorer.outline.table_of[at]],
@@ -155,9 +159,13 @@ def findings(asked: Asked) -> Page:
         raise InputError(f"there is no table {wanted.table} in this release.")
     sizes = explorer.sizes if wanted.area_size else None
     found = explorer.claims.find(wanted, explorer.index, explorer.levels, sizes)
-    everything = asked.query.get("all") == "1"
+    if asked.whole and found.height > MOST_EXPORTED:
+        raise InputError(
+            f"{found.height:,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter them, or "
+            "take findings.csv from the folder of the audit."
+        )
     part = Part.of(asked.query, found.height)
-    chosen = found if everything else found[part.first : part.last]
+    chosen = found if asked.whole else found[part.first : part.last]
     rows = [finding_told(explorer, one) for one in chosen.iter_rows(named=True)]
     told = {"filter": {name: value for name, value in wanted.query().items() if value}, **part.to_json(), "findings": rows}
     more = {
@@ -170,6 +178,7 @@ def findings(asked: Asked) -> Page:
         "sorts": SORTS,
         "tables": [one for one in explorer.outline.tables if explorer.claims.by_table[one.at]],
         "levels": explorer.level_names,
+        "all_exported": part.total <= MOST_EXPORTED,
     }
     table = [{name: value for name, value in row.items() if name != "address"} for row in rows]
     return Page("findings.html", "Findings", told, more, table)
