@@ -37,6 +37,10 @@ class Measures:
         self.rows.append(one[0])
         self.away += one[1]
 
+    def again(self) -> None:
+        """Take in the last release once more; the shares of distances stay what they are."""
+        self.rows.append(self.rows[-1])
+
     def means(self) -> dict[str, float]:
         """Return the mean of every number over the releases."""
         return {name: float(np.mean([row[name] for row in self.rows])) for name in self.rows[0]}

@@ -8,8 +8,9 @@ sharpen the mixture into a few spikes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -63,6 +64,12 @@ def poissons() -> FloatArray:
 
 def kernel(mechanism: Mechanism) -> FloatArray:
     """Return how likely each rate leads to each published count: rates × the places of `Histograms`."""
+    return _kernel(cast(Hashable, mechanism))
+
+
+@lru_cache(maxsize=8)
+def _kernel(mechanism: Hashable) -> FloatArray:
+    assert isinstance(mechanism, Mechanism)
     true = np.arange(SIZE + _MARGIN)
     shown = np.arange(-BELOW, CAP)
     likelihood = np.empty((len(true), BELOW + CAP + 1))
@@ -71,7 +78,9 @@ def kernel(mechanism: Mechanism) -> FloatArray:
     hidden = mechanism.likelihood(None, true)
     likelihood[:, -1] = np.clip(1.0 - likelihood[:, :-1].sum(axis=1) - hidden, 0.0, 1.0)
     likelihood[likelihood[:, -1] < 1e-9, -1] = 0.0
-    return np.asarray(poissons() @ likelihood)
+    found = np.asarray(poissons() @ likelihood)
+    found.flags.writeable = False
+    return found
 
 
 def fit_all(tallies: Tallies, mechanism: Mechanism, steps: int = STEPS) -> FloatArray:
