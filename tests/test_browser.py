@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -17,7 +18,11 @@ import pytest
 from tests.explorer import FORMULA, IMAGE
 from unround.web.addresses import area_address, cell_address
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no tests in a browser")
+CI = os.environ.get("CI", "").lower() in ("1", "true")
+if CI:
+    playwright = importlib.import_module("playwright.sync_api")
+else:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no tests in a browser")
 Browser, Page, expect = playwright.Browser, playwright.Page, playwright.expect
 
 expect.set_options(timeout=30_000)  # for machines that do other things too; nothing waits longer than it must
@@ -30,7 +35,7 @@ def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         said = "no chromium is installed: the tests in a browser did not run (Debian: apt-get install chromium)"
-        if os.environ.get("CI", "").lower() in ("1", "true"):
+        if CI:
             pytest.fail(said)
         pytest.skip(said)
     with playwright.sync_playwright() as driver:
