@@ -37,7 +37,7 @@ def consequence(
 def _fitting(comparison: Comparison) -> str:
     close = f"The shares differ by {comparison.distance:.1%} in all (p = {comparison.p_value:.2g})"
     if comparison.p_value < 1e-3:
-        return f"{close}: more than chance, less than matters."
+        return f"{close}: more than chance, but so little that the expectation itself may be as far off."
     return f"{close}: as the declared mechanism implies."
 
 
