@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audit import AuditFolder
+from unround.audit.find import find_area, find_cell
 from unround.audit.folder import CONTRADICTIONS, MODEL, SUMMARY
 from unround.errors import InputError
-from unround.explain import AreaSeen, Explanation, explain_in, find_area, find_cell, look_at
+from unround.explain import AreaSeen, Explanation, explain_in, look_at
 from unround.release import ABSENT
 from unround.web.claims import Claims
 from unround.web.outline import Outline, outline_of
