@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from unround.audit import Model
 from unround.compare.attack import THRESHOLD, Attacker
 from unround.compare.distances import distances
 from unround.compare.material import Material
@@ -21,6 +25,8 @@ from unround.prior import Prior, PriorFit
 from unround.release import SUPPRESSED, Counts
 
 Progress = Callable[[str, int, int], None]
+Measured = tuple[dict[str, float], NDArray[np.float64]]
+"""The numbers of one release, and how often each signed distance occurred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,25 +127,33 @@ def compare(
     for one in practices:
         # 1. What all releases of this practice share.
         model = material.model(one.assumed)
-        measures = Measures()
-        before: IntArray | None = None
-        for number in range(seeds):
-            progress("Comparing", done, len(practices) * seeds)
-            # 2. Publish.
-            published = one.publish(material.true.astype(np.int64), _stream(seed, number, one.name))
-            if before is not None and np.array_equal(before, published):  # without chance, all releases are the same
-                measures.again()
-                done += 1
-                continue
-            before = published
+
+        def publish(number: int, one: Practice = one) -> IntArray:
+            return one.publish(material.true.astype(np.int64), _stream(seed, number, one.name))
+
+        def judge(published: IntArray, one: Practice = one, model: Model = model) -> tuple[Measured, Attacker]:
             # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
             attacker = Attacker(model, fitted_prior(material, one, published), threshold, one.mechanisms)
             inferred = attacker.infer(as_counts(published), material.true)
             # 4. Judge both by the truth.
-            measures.add(measure(material, published, inferred))
+            return measure(material, published, inferred), attacker
+
+        # 2. Publish. Without chance, all releases are the same, and one is enough.
+        releases = [publish(number) for number in range(seeds)]
+        different = releases[:1] if all(np.array_equal(releases[0], other) for other in releases) else releases
+        measures = Measures()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            attackers = []
+            for measured, attacker in pool.map(judge, different):
+                progress("Comparing", done, len(practices) * seeds)
+                measures.add(measured)
+                attackers.append(attacker)
+                done += 1
+        for _ in range(seeds - len(different)):
+            measures.again()
             done += 1
         price = cost(material, one.how, one.mechanisms)
-        compared.append(Compared(one, measures, price, attacker.prior.name, attacker.cut))
+        compared.append(Compared(one, measures, price, attackers[-1].prior.name, attackers[-1].cut))
     progress("Comparing", done, len(practices) * seeds)
     return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes)
 
