@@ -292,6 +292,54 @@ def test_a_rule_that_hides_small_counts_takes_part_in_proofs(tmp_path: Path) -> 
     assert explain(str(tmp_path / "out"), "R", "B2").kind == "proved"
 
 
+def test_columns_that_differ_now_and_then_do_not_stand_for_each_other(tmp_path: Path) -> None:
+    """Two totals that are equal in 98.5 % of the areas are two counts: a sum that took one for the other would be wrong."""
+    rng = np.random.default_rng(5)
+    parts = rng.integers(9, 60, (600, 2))
+    total = parts.sum(axis=1)
+    other = total + (np.arange(600) % 67 == 0)  # one more, in nine areas
+
+    def rounded(true: np.ndarray) -> np.ndarray:
+        return true // 3 * 3 + 3 * (rng.integers(0, 3, true.shape) < true % 3)
+
+    shown = rounded(total)
+    frame = pl.DataFrame(
+        {"area": [f"A{i}" for i in range(600)], "t": shown, "a": rounded(parts[:, 0]), "b": rounded(parts[:, 1])}
+    )
+    frame = frame.with_columns(u=np.where(other == total, shown, rounded(other)))
+    keys = {"area": "area", "sums": {"t": ["a", "b"], "u": ["t"]}, "mechanism": "rounding:3"}
+    folder = audit(from_frame(frame, **keys), tmp_path / "out")
+    truth = {f"A{i}": dict(zip("tabu", (total[i], *parts[i], other[i]), strict=True)) for i in range(600)}
+    certain = findings(folder).filter(pl.col("kind") != "likely")
+    assert certain.height > 5
+    code = next(name for name in certain.columns[1:])
+    assert all(truth[row["area"]][row[code]] == row["value"] for row in certain.to_dicts())
+
+
+def test_a_misprint_does_not_end_an_audit(tmp_path: Path) -> None:
+    """A count that no rounding gives is treated as not published, also in the proofs of its neighbours."""
+    (tmp_path / "t.csv").write_text("area,what,n\nR,t,46\nR,p,50\nR,q,1\nR,r,0\n", encoding="utf-8")
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "n"\ndefault = "rounding:5"\n[[exact]]\nwhat = "t"\n[axes.area]\n'
+        '[axes.what]\nsums = [{total = "t", parts = ["p", "q", "r"]}]\n',
+        encoding="utf-8",
+    )
+    folder = audit(read(tmp_path / "t.toml"), tmp_path / "out")
+    assert folder.summary["contradictions_by_kind"]["cell"] == 1
+    assert dict(folder.findings.select("what", "value").iter_rows()) == {"p": 46, "r": 0}  # of q itself nothing is said
+    assert all(check_proof(*read_proof(line)) for line in proofs(folder))
+    assert explain(folder, "R", "p").value == 46
+
+
+def test_a_truth_of_other_areas_is_refused(tmp_path: Path) -> None:
+    simulate(tmp_path / "a", areas=60, seed=1)
+    truth = pl.read_parquet(tmp_path / "a" / "truth.parquet").with_columns(region="X" + pl.col("region"))
+    truth.write_parquet(tmp_path / "other.parquet")
+    with pytest.raises(InputError, match="no area of the truth is one of the release"):
+        audit(read(tmp_path / "a" / BULK), tmp_path / "out", truth=read(tmp_path / "other.parquet"))
+    assert not (tmp_path / "out").exists()
+
+
 # -- explain ----------------------------------------------------------------------------------------------------------
 
 

@@ -123,10 +123,10 @@ def audit(
         prior = _prior(options, spool, model, progress)
         clock.lap("preparing")
         # 3. Audit block by block.
-        results = _Results(work, release, model, options, checked.doubts)
         known = Truth.of(truth, model, release.areas, work) if truth is not None else None
-        if known is not None:
-            results.score = Score(matched=known.check(spool.areas))
+        matched = known.check(spool.areas) if known is not None else None
+        results = _Results(work, release, model, options, checked.doubts)
+        results.score = Score(matched=matched) if matched is not None else None
         auditor = Auditor(model, prior, Rules(options.threshold, options.population == "exact"))
         done = 0
         for block in spool.blocks(block_size(model)):
