@@ -340,6 +340,29 @@ def test_a_truth_of_other_areas_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_counts_that_are_cut_off_from_their_sums_are_counted_not_claimed(tmp_path: Path) -> None:
+    """Where a total does not apply, the fitted prior's word on how it splits means nothing: its parts are judged singly."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for area in range(120):
+        parts = rng.poisson(3, 8)
+        shown = parts // 5 * 5 + 5 * (rng.integers(0, 5, 8) < parts % 5)
+        total = "" if area < 30 else str(int(parts.sum()))
+        rows += [f"A{area},t,{total}", *(f"A{area},p{i},{count}" for i, count in enumerate(shown))]
+    (tmp_path / "t.csv").write_text("\n".join(["area,what,n", *rows]) + "\n", encoding="utf-8")
+    parts = ", ".join(f'"p{i}"' for i in range(8))
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "n"\ndefault = "rounding:5"\nmissing = "not applicable"\n[[exact]]\nwhat = "t"\n'
+        f'[axes.area]\n[axes.what]\nsums = [{{total = "t", parts = [{parts}]}}]\n',
+        encoding="utf-8",
+    )
+    folder = audit(read(tmp_path / "t.toml"), tmp_path / "out")
+    assert folder.summary["prior"] == "fitted"
+    assert folder.summary["cells_judged_singly"] == 30 * 9
+    cut_off = [f"A{area}" for area in range(30)]
+    assert folder.findings.filter(pl.col("area").is_in(cut_off)).height == 0
+
+
 # -- explain ----------------------------------------------------------------------------------------------------------
 
 

@@ -82,8 +82,9 @@ class Inferred:
         What cannot be.
     clashing : array
         The cells in contradictions.
-    loose : array
-        The cells that are cut off from a sum that they stand in: nothing is claimed to be likely of them.
+    singly : array
+        The cells that are cut off from a sum that they stand in, and were judged each by itself: nothing is claimed to be
+        likely of them.
     unweighed : array
         The areas in which sums say nothing about what is likely, because noise leaves too much possible.
     """
@@ -104,7 +105,7 @@ class Inferred:
     active: Active
     contradictions: list[Contradiction]
     clashing: NDArray[np.bool_]
-    loose: NDArray[np.bool_]
+    singly: NDArray[np.bool_]
     unweighed: NDArray[np.bool_]
 
 
@@ -192,7 +193,7 @@ class Auditor:
             active=active,
             contradictions=found,
             clashing=clashing,
-            loose=loose,
+            singly=loose & (self.prior.own is not None),
             unweighed=noisy & (self.prior.own is not None),
         )
 

@@ -52,6 +52,7 @@ class Tally:
     whole_totals: int = 0
     cut: int = 0
     unweighed: int = 0
+    singly: int = 0
     contradictions: Counter[str] = field(default_factory=Counter)
 
     def add(self, model: Model, inferred: Inferred, written: Iterable[Proved]) -> None:
@@ -66,6 +67,7 @@ class Tally:
         self.alone += int(inferred.alone.sum())
         self.cut += int(inferred.posterior.cut.sum())
         self.unweighed += int(inferred.unweighed.sum())
+        self.singly += int(inferred.singly.sum())
         self.contradictions.update(one.kind for one in inferred.contradictions)
         rows, cells = np.nonzero(inferred.kinds != OPEN)
         kinds, values = inferred.kinds[rows, cells], inferred.value[rows, cells]
@@ -120,6 +122,7 @@ class Tally:
             },
             "sums_left_out_of_probabilities": self.cut,
             "areas_not_weighed": self.unweighed,
+            "cells_judged_singly": self.singly,
         }
 
 

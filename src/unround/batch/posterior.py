@@ -71,8 +71,8 @@ def posteriors(
     -----
     Exact for the sums of the plan, in areas where no link is cut. A link is cut where it meets a cell of more than
     `room.MOST_VALUES` possible values, a pair of more than `room.MOST_STATES`, or takes too long; of a pair with too many
-    states, the total still takes part. Fewer sums keep an answer right, only less sharp. `Posterior.mode` is -1 for
-    cells that nothing bounds, and in areas that are not possible.
+    states, the total still takes part. Under a flat prior fewer sums keep an answer right, only less sharp; a fitted one
+    belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and in areas that are not possible.
 
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.

@@ -34,7 +34,7 @@ class Layout:
         How messages travel: a forest of those sums that carry probabilities.
     unused : tuple of int
         The sums, as positions in `equations`, that would close a loop in the forest: they serve bounds and proofs only.
-        A posterior that uses fewer sums is still right, only less sharp.
+        Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
     links_of : tuple
         For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
     """

@@ -130,6 +130,12 @@ def _not_used(told: dict[str, Any]) -> list[str]:
             f"{sums} up exactly in all areas: totals were added up after rounding, or all counts rounded together. Such "
             "totals tell nothing that their parts do not, and their sums are not used."
         )
+    singly = told["cells_judged_singly"]
+    if singly and not unweighed:
+        said.append(
+            f"{counted(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden: what sums "
+            "make likely of these was not worked out. That is no sign of safety."
+        )
     if unweighed:
         said.append(
             f"In {unweighed:,} of {told['areas']:,} areas the noise leaves too many counts possible to weigh all sums at "
