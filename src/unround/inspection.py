@@ -14,7 +14,7 @@ import numpy as np
 from unround.audit.block import Auditor, Rules
 from unround.audit.contradictions import settle
 from unround.audit.model import Model, display_name
-from unround.audit.pipeline import block_size
+from unround.audit.options import block_size
 from unround.audit.summary import contradiction_rows
 from unround.prior import Prior
 from unround.release import ABSENT, WHY_ABSENT, Release
@@ -143,7 +143,7 @@ def _contradictions(release: Release, spool: Spool, structure: Structure, progre
     auditor = Auditor(model, Prior.flat(), Rules())
     rows: list[dict[str, Any]] = []
     done = 0
-    for block in spool.blocks(block_size(model)):
+    for block in spool.blocks(block_size(len(model.columns))):
         progress("Checking", done, spool.rows)
         counts = model.counts_of(block.counts)
         windows, slack, active, found = auditor.documented(counts, adjustable(block.areas))

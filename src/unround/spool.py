@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from unround.structure import Overrides, Structure, Survey
 if TYPE_CHECKING:
     import polars as pl
 
+COUNTS = "counts.bin"
+"""The file of counts in the folder that is worked in."""
+
 Stage = Callable[[str, int, int], None]
 """Is told what is being done, how much of it is done, and out of how much."""
 
@@ -30,7 +33,7 @@ class Spool:
     Parameters
     ----------
     path : Path
-        Where the counts go; an open file.
+        Where the counts go.
     columns : int
         How many counts an area has.
     """
@@ -41,10 +44,22 @@ class Spool:
         self.rows = 0
         self._frames: list[pl.DataFrame] = []
         self._areas: pl.DataFrame | None = None
-        self._file = path.open("wb")
+        self._file: BinaryIO | None = None
+
+    @classmethod
+    def open(cls, path: Path, columns: int, areas: pl.DataFrame | int) -> Spool:
+        """Open counts that were written before, of these areas, or of so many."""
+        spool = cls(path, columns)
+        if isinstance(areas, int):
+            spool.rows = areas
+        else:
+            spool.rows, spool._areas = areas.height, areas
+        return spool
 
     def add(self, block: Block) -> None:
         """Append a block."""
+        if self._file is None:
+            self._file = self.path.open("wb")
         np.ascontiguousarray(block.counts, dtype=np.int32).tofile(self._file)
         self._frames.append(block.areas)
         self.rows += len(block.counts)
@@ -59,7 +74,8 @@ class Spool:
         """
         import polars as pl
 
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
         if not self.rows:
             raise InputError("there is no area in this file: it has a header, but no counts.")
         self._areas = pl.concat(self._frames, how="vertical_relaxed")
@@ -80,7 +96,9 @@ class Spool:
         return read.reshape(stop - start, self.columns)
 
     def pick(self, rows: NDArray[np.int64]) -> Counts:
-        """Return the counts of the areas at these places."""
+        """Return the counts of the areas at these places; those that follow one upon the other are read at once."""
+        if rows.size and (np.diff(rows) == 1).all():
+            return self.counts(int(rows[0]), int(rows[-1]) + 1)
         return np.array(np.memmap(self.path, dtype=np.int32, mode="r", shape=(self.rows, self.columns))[rows])
 
     def blocks(self, size: int) -> Iterator[Block]:
@@ -120,7 +138,7 @@ def survey(
     insist : bool
         Whether a sum of the user's that cannot be is an error; else it is among those rejected.
     """
-    spool = Spool(work / "counts.bin", len(release.columns))
+    spool = Spool(work / COUNTS, len(release.columns))
     seen = Survey(release, overrides, insist=insist)
     for block in release.blocks(lambda done: progress("Reading", done, release.size)):
         spool.add(block)

@@ -7,21 +7,23 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unround.audit.contradictions import Active
 from unround.audit.model import Model
 from unround.batch.lookup import EXACT, FULL
-from unround.batch.scan import Lookup, Scanner
+from unround.batch.scan import Scanner
 from unround.expect import Number, expectation
 from unround.release import Counts
+
+Counted = dict[str, dict[str, list[int]]]
+"""By table, and by kind of sum ("3 1 5": 3 parts, an exact total, base 5): how many, proofs among them, and strong ones."""
 
 MOST_PARTS = 40
 """Sums of more parts are not compared: their proofs are too rare to be expected anywhere, and their shares take long."""
 
 
 class Chance:
-    """Counts residuals while blocks go by; predicts at the end how many of each kind chance would give.
+    """Counts residuals, block by block of areas; predicts how many of each kind chance would give.
 
     Only sums are compared whose counts were all published well away from 0: for these the closed form of
     `unround.expect` holds, whatever the counts are.
@@ -44,54 +46,57 @@ class Chance:
         names = [model.columns[total].block for total, _ in model.equations]
         self._blocks = list(dict.fromkeys(names))
         self._block_of = np.array([self._blocks.index(name) for name in names], dtype=np.int64)
-        self._times = np.zeros((len(self._blocks), 0), dtype=np.int64)
-        self._lookup: Lookup | None = None
 
-    def add(self, counts: Counts, active: Active) -> None:
-        """Look up the sums of a block."""
+    def count(self, counts: Counts, active: Active) -> Counted:
+        """Look up the sums of some areas: of each table and kind how many there are, and how many give something away.
+
+        What is counted of one block of areas adds up with what is counted of others.
+        """
         found = self._scanner.scan(counts, active)
-        blocks, size = len(self._blocks), len(found.lookup.residual)
+        look, blocks, size = found.lookup, len(self._blocks), len(found.lookup.residual)
         times = np.bincount((found.codes + size * self._block_of).ravel(), minlength=blocks * size).reshape(blocks, size)
-        times[:, : self._times.shape[1]] += self._times
-        self._times, self._lookup = times, found.lookup
+        strong = (look.solutions > 1) & (look.best >= np.float32(self.threshold))
+        known = look.class_of >= 0
+        counted: Counted = {name: {} for name in self._blocks}
+        for name, here in zip(self._blocks, times, strict=True):
+            tables = [
+                np.bincount(look.class_of[known], (here * which)[known], len(look.classes)).astype(np.int64)
+                for which in (np.ones(size, dtype=np.int64), look.solutions == 1, strong)
+            ]
+            for k, one in enumerate(look.classes):
+                if one.zero or one.twice or one.total not in (EXACT, FULL) or not 2 <= one.full <= MOST_PARTS:
+                    continue
+                if tables[0][k]:
+                    key = f"{one.full} {int(one.total == EXACT)} {one.base}"
+                    before = counted[name].get(key, [0, 0, 0])
+                    counted[name][key] = [a + int(table[k]) for a, table in zip(before, tables, strict=True)]
+        return counted
 
-    def to_json(self) -> list[dict[str, Any]]:
+    def to_json(self, counted: Counted) -> list[dict[str, Any]]:
         """Return for each kind of sum what was found and what was to be expected, as plain data."""
-        families = self._families(self._times.sum(axis=0))
-        return [self._compared(*key, *numbers) for key, numbers in sorted(families.items())]
+        families: dict[tuple[int, ...], list[int]] = {}
+        for table in counted.values():
+            for key, numbers in table.items():
+                before = families.setdefault(_kind(key), [0, 0, 0])
+                before[:] = [a + b for a, b in zip(before, numbers, strict=True)]
+        return [self._compared(kind, families[kind]) for kind in sorted(families)]
 
-    def by_block(self) -> dict[str, dict[str, Any]]:
+    def by_block(self, counted: Counted) -> dict[str, dict[str, Any]]:
         """Return the same for each table, all kinds of its sums together."""
         told = {}
-        for name, times in zip(self._blocks, self._times, strict=True):
-            rows = [self._compared(*key, *numbers) for key, numbers in self._families(times).items()]
+        for name, table in counted.items():
+            rows = [self._compared(_kind(key), table[key]) for key in sorted(table, key=_kind)]
             what = ("groups", "proved", "proved_expected", "strong", "strong_expected")
             told[name] = {key: sum(row[key] for row in rows) for key in what}
         return told
 
-    def _families(self, times: NDArray[np.int64]) -> dict[tuple[int, bool, int], tuple[int, int, int]]:
-        """Return for each kind of sum how many there were, how many of them proofs, and how many strong."""
-        groups = dict[tuple[int, bool, int], tuple[int, int, int]]()
-        if self._lookup is None:
-            return groups
-        look = self._lookup
-        for k, one in enumerate(look.classes):
-            if one.zero or one.twice or one.total not in (EXACT, FULL) or not 2 <= one.full <= MOST_PARTS:
-                continue
-            here = np.where(look.class_of == k, times, 0)
-            proved = here[look.solutions == 1].sum()
-            strong = here[(look.solutions > 1) & (look.best >= np.float32(self.threshold))].sum()
-            key = (one.full, one.total == EXACT, one.base)
-            before = groups.get(key, (0, 0, 0))
-            groups[key] = before[0] + int(here.sum()), before[1] + int(proved), before[2] + int(strong)
-        return groups
-
-    def _compared(self, parts: int, exact: bool, base: int, groups: int, proved: int, strong: int) -> dict[str, Any]:
-        of_proofs, of_strong = _shares(parts, exact, base, self.threshold)
+    def _compared(self, kind: tuple[int, ...], numbers: list[int]) -> dict[str, Any]:
+        (parts, exact, base), (groups, proved, strong) = kind, numbers
+        of_proofs, of_strong = _shares(parts, bool(exact), base, self.threshold)
         return {
             "family": f"{parts} parts, {'exact' if exact else 'rounded'} total, base {base}",
             "parts": parts,
-            "exact_total": exact,
+            "exact_total": bool(exact),
             "base": base,
             "groups": groups,
             "proved": proved,
@@ -99,6 +104,10 @@ class Chance:
             "strong": strong,
             "strong_expected": float(groups * of_strong),
         }
+
+
+def _kind(key: str) -> tuple[int, ...]:
+    return tuple(map(int, key.split()))
 
 
 @cache

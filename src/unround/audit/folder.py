@@ -1,22 +1,21 @@
-"""The audit folder: what lies in it, how it is written whole or not at all, and how it is read again."""
+"""The audit folder: what lies in it, and how it is read again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unround.audit.model import Model
+from unround.audit.model import Model, Twins
 from unround.errors import InputError
 from unround.mechanisms import mechanism
 from unround.release import Column, Counts, Release
-from unround.workshop import workshop
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from unround.prior import Prior
 
 SUMMARY = "summary.json"
+RUN = "run.json"
+"""How long the audit took, when and where: all that differs from one run to the next."""
+
 FINDINGS = "findings.parquet"
 FINDINGS_CSV = "findings.csv"
 CONTRADICTIONS = "contradictions.csv"
@@ -37,7 +39,7 @@ PUBLIC_REPORT = "report-public.html"
 MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 
-OURS = (SUMMARY, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL)
+OURS = (SUMMARY, RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL)
 VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 
@@ -52,37 +54,6 @@ def check(out: Path) -> None:
     there = [name for name in OURS if (out / name).exists()]
     if there and _summary(out) is None:
         raise InputError(f"{out} already holds {there[0]}, but no {SUMMARY} of an audit: choose another folder with -o.")
-
-
-@contextmanager
-def audit_workshop(out: Path) -> Iterator[Path]:
-    """Lend a hidden folder inside `out`; an older audit there is replaced when the new one is complete."""
-    with workshop(out, "audit", check) as folder:
-        yield folder
-
-
-def move_out(folder: Path, out: Path) -> None:
-    """Put a finished audit in place of an older one, which comes back if that fails.
-
-    The summary goes last, and an old one is moved away first: where it stands, all files belong together.
-    """
-    older = folder / "older"
-    older.mkdir()
-    names = [SUMMARY, *(name for name in OURS if name != SUMMARY)]
-    for name in names:
-        if (out / name).exists():
-            (out / name).replace(older / name)
-    try:
-        for name in reversed(names):
-            if (folder / name).exists():
-                (folder / name).replace(out / name)
-    except BaseException:
-        for name in reversed(names):
-            if (older / name).exists():
-                if (out / name).exists():
-                    (out / name).replace(folder / name)
-                (older / name).replace(out / name)
-        raise
 
 
 def _summary(out: Path) -> dict[str, Any] | None:
@@ -129,6 +100,29 @@ def save_model(
     (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     areas.write_parquet(folder / "areas.parquet")
     prior.save(folder / "prior.npz")
+
+
+def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None, twins: Twins = ()) -> Model:
+    """Return the model that `save_model` wrote; `positions` and `twins` tell where its cells are in the release."""
+    columns, mechanisms = [], []
+    for one in told["columns"]:
+        how = mechanism(one["mechanism"])
+        codes = tuple(one["codes"])
+        columns.append(Column(one["key"], codes, one["label"], one["block"], one["depth"], how, one["adjusted"]))
+        mechanisms.append(how)
+    equations = tuple((total, tuple(parts)) for total, parts in told["equations"])
+    origins, doubtful = tuple(told["origins"]), tuple(told["doubtful"])
+    fixed = np.isin(np.arange(len(columns)), told["fixed"])
+    return Model.build(
+        tuple(columns),
+        tuple(mechanisms),
+        equations,
+        origins,
+        doubtful,
+        positions=positions,
+        twins=twins,
+        everywhere=fixed,
+    )
 
 
 @dataclass(frozen=True)
@@ -179,16 +173,13 @@ class AuditFolder:
     @cached_property
     def model(self) -> Model:
         """What all areas share."""
-        columns, mechanisms = [], []
-        for one in self.told["columns"]:
-            how = mechanism(one["mechanism"])
-            codes = tuple(one["codes"])
-            columns.append(Column(one["key"], codes, one["label"], one["block"], one["depth"], how, one["adjusted"]))
-            mechanisms.append(how)
-        equations = tuple((total, tuple(parts)) for total, parts in self.told["equations"])
-        origins, doubtful = tuple(self.told["origins"]), tuple(self.told["doubtful"])
-        fixed = np.isin(np.arange(len(columns)), self.told["fixed"])
-        return Model.build(tuple(columns), tuple(mechanisms), equations, origins, doubtful, everywhere=fixed)
+        return model_of(self.told)
+
+    @cached_property
+    def run(self) -> dict[str, Any]:
+        """Its `run.json`: how long everything took, and where."""
+        found: dict[str, Any] = json.loads((self.path / RUN).read_text(encoding="utf-8"))
+        return found
 
     @property
     def findings(self) -> pl.DataFrame:

@@ -20,6 +20,9 @@ from unround.release import ABSENT, SUPPRESSED, Column, Counts
 from unround.structure import Checked, Structure
 from unround.system import Cell, Sum, System
 
+Twins = tuple[tuple[int, int], ...]
+"""Cells, and columns of the release that show the same count number by number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -48,7 +51,7 @@ class Model:
 
     columns: tuple[Column, ...]
     positions: NDArray[np.int64]
-    twins: tuple[tuple[int, int], ...]
+    twins: Twins
     mechanisms: tuple[Mechanism, ...]
     equations: Equations
     origins: tuple[str, ...]
@@ -115,7 +118,7 @@ class Model:
         doubtful: tuple[bool, ...] = (),
         exact_population: bool = True,
         positions: NDArray[np.int64] | None = None,
-        twins: tuple[tuple[int, int], ...] = (),
+        twins: Twins = (),
         everywhere: NDArray[np.bool_] | None = None,
     ) -> Model:
         """Compile cells and sums that are already known to hold; by default every column is a cell, published everywhere."""
@@ -279,7 +282,7 @@ def _rests_on(checked: Checked, guessed: frozenset[int]) -> bool:
     return not guessed.isdisjoint((checked.total, *checked.parts))
 
 
-def _twins(used: list[int], alias: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+def _twins(used: list[int], alias: Mapping[int, int]) -> Twins:
     """Return the cells that other columns repeat, with these columns."""
     at = {c: i for i, c in enumerate(used)}
     return tuple((at[first], c) for c, first in sorted(alias.items()) if first in at)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,15 @@ class Tally:
             for what, number in per_area.items():
                 self.by_area_size[name][what] += int(number[shown & (classes == k)].sum())
 
+    def plain(self) -> dict[str, Any]:
+        """Return what was counted, to be written down and added up with other blocks'."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def of(cls, counted: Mapping[str, Any]) -> Tally:
+        """Return what `plain` wrote down, or several of them added up."""
+        return cls(**counted)
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
@@ -108,7 +117,7 @@ class Tally:
             "cells": self.cells,
             "cells_published": self.published,
             "sums": self.sums,
-            **{name: self.claims[name] for name in CLAIMS},
+            **{name: self.claims.get(name, 0) for name in CLAIMS},
             "likely_without_sums": self.alone,
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(self.contradictions),

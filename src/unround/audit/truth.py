@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,9 @@ from unround.spool import Spool
 if TYPE_CHECKING:
     import polars as pl
 
+COUNTS, MATCHED = "truth.bin", "truth.npz"
+"""The true counts, and which of them are of which area and cell."""
+
 BANDS = (0.66, 0.75, 0.85, 0.95)
 """Where bands of stated probability begin."""
 
@@ -31,37 +34,36 @@ LARGE = 8
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """The true counts, found by area and column.
+    """The true counts of the areas of a release.
 
     Parameters
     ----------
     spool : Spool
         The table as it was read.
-    row : dict
-        Where each area is in it.
+    rows : array
+        Where each area of the release is in it; -1 where it is not.
     columns : array
         Where each audited cell is in it; -1 where it is not.
     """
 
     spool: Spool
-    row: dict[tuple[Any, ...], int]
+    rows: NDArray[np.int64]
     columns: NDArray[np.int64]
-    axes: tuple[str, ...]
 
     @classmethod
-    def of(cls, truth: Release, model: Model, axes: tuple[str, ...], folder: Path) -> Truth:
-        """Read a table of true counts and match it with the audited cells.
+    def of(cls, truth: Release, model: Model, axes: tuple[str, ...], areas: pl.DataFrame, folder: Path) -> Truth:
+        """Read a table of true counts into a folder, and match it with the areas and cells of a release.
 
         Raises
         ------
         InputError
-            If it has no column, or no axis of areas, in common with the release.
+            If it has no column, no axis of areas, or no area in common with the release.
         """
         if truth.areas != axes:
             raise InputError(
                 f"the truth has rows by {', '.join(truth.areas)}, the release by {', '.join(axes)}: they cannot be matched."
             )
-        spool = Spool(folder / "truth.bin", len(truth.columns))
+        spool = Spool(folder / COUNTS, len(truth.columns))
         for block in truth.blocks():
             spool.add(block)
         spool.close(truth.areas)
@@ -73,22 +75,31 @@ class Truth:
                 f"{', '.join(column.key for column in model.columns[:4])} …"
             )
         row = {key: i for i, key in enumerate(spool.areas.select(axes).iter_rows())}
-        return cls(spool, row, columns, axes)
-
-    def check(self, areas: pl.DataFrame) -> tuple[int, int]:
-        """Return how many areas and cells have a true count; raise InputError if no area has."""
-        matched = sum(key in self.row for key in areas.select(self.axes).iter_rows())
-        if not matched:
-            here, there = next(areas.select(self.axes).iter_rows()), next(iter(self.row), ())
+        rows = np.array([row.get(key, -1) for key in areas.select(axes).iter_rows()])
+        if (rows < 0).all():
+            here, there = next(areas.select(axes).iter_rows()), next(iter(row), ())
             raise InputError(
                 f"no area of the truth is one of the release: it has {', '.join(map(str, there))} …, the release "
                 f"{', '.join(map(str, here))} …"
             )
-        return matched, int((self.columns >= 0).sum())
+        np.savez(folder / MATCHED, rows=rows, columns=columns, shape=(spool.rows, spool.columns))
+        return cls(spool, rows, columns)
 
-    def of_areas(self, areas: pl.DataFrame) -> Counts:
+    @classmethod
+    def open(cls, folder: Path) -> Truth:
+        """Open what `of` left in a folder."""
+        with np.load(folder / MATCHED) as told:
+            height, width = told["shape"].tolist()
+            return cls(Spool.open(folder / COUNTS, width, height), told["rows"], told["columns"])
+
+    @property
+    def matched(self) -> tuple[int, int]:
+        """How many areas and cells have a true count."""
+        return int((self.rows >= 0).sum()), int((self.columns >= 0).sum())
+
+    def of_areas(self, areas: NDArray[np.int64]) -> Counts:
         """Return the true counts of some areas, a cell each; a code of `release` where there is none."""
-        rows = np.array([self.row.get(key, -1) for key in areas.select(self.axes).iter_rows()])
+        rows = self.rows[areas]
         found = self.spool.pick(np.maximum(rows, 0))[:, np.maximum(self.columns, 0)]
         found[rows < 0] = ABSENT
         found[:, self.columns < 0] = ABSENT
@@ -161,6 +172,26 @@ class Score:
             where = {axis: areas[axis][int(area)] for axis in axes}
             said = {"cell": model.columns[cell].key, "value": int(inferred.value[area, cell]), "true": int(true[area, cell])}
             self.examples.append(where | said)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the score, to be written down and added up with other blocks'."""
+        bands = {name: table.tolist() for name, table in self.bands.items()}
+        return {
+            "checked": self.checked,
+            "wrong": self.wrong,
+            "bands": bands,
+            "error": self.error.tolist(),
+            "outside": self.outside,
+            "examples": self.examples,
+        }
+
+    @classmethod
+    def of(cls, scored: Mapping[str, Any], matched: tuple[int, int]) -> Score:
+        """Return what `plain` wrote down, or several of them added up."""
+        bands = {name: np.array(table) for name, table in scored["bands"].items()}
+        examples = scored["examples"][:MOST_WRONG]
+        error, outside = np.array(scored["error"]), scored["outside"]
+        return cls(scored["checked"], scored["wrong"], bands, error, outside, examples, matched)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

@@ -88,7 +88,8 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
 
         def step(what: str, done: int, total: int) -> None:
             if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total or None)
+                # What was done before this run must not make the rest look quick.
+                tasks[what] = bars.add_task(what, total=total or None, completed=done)
             bars.update(tasks[what], completed=done, total=total or None)
 
         yield step

@@ -143,6 +143,14 @@ def audit(
     toml: Toml = None,
     plan: Plan = None,
     areas: Areas = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786, whose workers do the blocks of areas."),
+    ] = None,
+    block: Annotated[
+        int | None,
+        typer.Option(metavar="AREAS", help="How many areas to work on at a time.", show_default="what fits into memory"),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Work out every count of a release that can be worked out, and write what was found into a folder.
@@ -152,6 +160,7 @@ def audit(
       unround audit census.csv.gz -o audit
       unround audit 98-401-X2021006_English_CSV_data_Ontario.zip -o ontario --threshold 0.9
       unround audit census.csv.gz -o audit --estimates       error bars for every count
+      unround audit census.zip -o /shared/audit --cluster tcp://scheduler:8786      on many machines
       unround simulate -o census --areas 500                 a census with known truth …
       unround audit census/98-401-X2021006_English_CSV_data.csv -o audit --truth census/truth.parquet
 
@@ -164,21 +173,34 @@ def audit(
       proofs.jsonl                     a certificate for every proved count
       estimates.parquet                with --estimates
 
-    The exit code is 0 whenever the audit completes, whatever it finds.
+    An audit that was stopped or killed goes on where it was when the same command is given again. The exit code is 0
+    whenever the audit completes, whatever it finds.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.audit import Options
     from unround.report.audited import audit_release
 
-    options = Options(threshold, prior, population, estimates)
+    options = Options(threshold, prior, population, estimates, block)
     release = read_file(file, layout, toml, areas)
     known = read_file(truth, "auto", None, None) if truth is not None else None
     command = shlex.join(["unround", *sys.argv[1:]])
-    with stages() as progress:
-        folder = audit_release(
-            release, output, options, overrides=overrides_of(plan), truth=known, progress=progress, command=command
-        )
+    try:
+        with stages() as progress:
+            folder = audit_release(
+                release,
+                output,
+                options,
+                overrides=overrides_of(plan),
+                truth=known,
+                progress=progress,
+                command=command,
+                files_used=[path for path in (file, toml, plan, areas, truth) if path is not None],
+                cluster=cluster,
+            )
+    except KeyboardInterrupt as stop:
+        typer.echo(str(stop) or "interrupted: nothing was written", err=True)
+        raise typer.Exit(130) from None
     if json:
-        print_json(folder.summary)
+        print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
         from unround.report.release import show_audit
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unround.audit.block import Auditor, Rules
 from unround.audit.contradictions import settle
 from unround.audit.model import Model
-from unround.audit.pipeline import block_size
+from unround.audit.options import block_size
 from unround.audit.truth import LARGE, Truth, sparse_totals
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -200,7 +200,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     priors = {"flat": Prior.flat(), "fitted": fit.finish(model.layout, model.mechanisms)}
     found = Calibration(material.source, mechanism=chosen.name, fitted=priors["fitted"].sentence, notes=[*material.notes])
     auditor = Auditor(model, priors["fitted"], Rules())
-    step = block_size(model)
+    step = block_size(len(model.columns))
     for first in range(0, len(counts), step):
         progress("Calibrating", first, len(counts))
         some = slice(first, first + step)
@@ -220,7 +220,7 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
     with tempfile.TemporaryDirectory(prefix="unround-calibrate-") as folder:
         spool, structure = survey(release, Path(folder), None, progress)
         model = Model.of(structure)
-        known = Truth.of(truth, model, release.areas, Path(folder))
+        known = Truth.of(truth, model, release.areas, spool.areas, Path(folder))
         fit = PriorFit(len(model.columns))
         for block in spool.blocks(4096):
             fit.add(model.counts_of(block.counts))
@@ -229,10 +229,12 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
         found = Calibration(release.source, mechanism=named, fitted=priors["fitted"].sentence)
         auditor = Auditor(model, priors["fitted"], Rules())
         done = 0
-        for block in spool.blocks(block_size(model)):
+        for block in spool.blocks(block_size(len(model.columns))):
             progress("Calibrating", done, spool.rows)
             counts = model.counts_of(block.counts)
-            _score(found, auditor, priors, counts, adjustable(block.areas), known.of_areas(block.areas))
+            _score(
+                found, auditor, priors, counts, adjustable(block.areas), known.of_areas(np.arange(done, done + len(counts)))
+            )
             done += len(counts)
         progress("Calibrating", done, spool.rows)
     if not found.groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from unround.audit import AuditFolder, Options, audit
@@ -20,12 +21,14 @@ def audit_release(
     truth: Release | None = None,
     progress: Stage = lambda *_: None,
     command: str = "",
+    files_used: Iterable[Path] | None = None,
+    cluster: str | None = None,
 ) -> AuditFolder:
     """Audit a release into a folder, as `unround.audit.audit` does, and write `report.html` and `report-public.html` there.
 
     Parameters
     ----------
-    release, out, options, overrides, truth, progress, command
+    release, out, options, overrides, truth, progress, command, files_used, cluster
         As there.
     """
 
@@ -34,4 +37,15 @@ def audit_release(
         write_pages(folder)
         progress("Reporting", 1, 1)
 
-    return audit(release, out, options, overrides=overrides, truth=truth, progress=progress, command=command, finish=finish)
+    return audit(
+        release,
+        out,
+        options,
+        overrides=overrides,
+        truth=truth,
+        progress=progress,
+        command=command,
+        finish=finish,
+        files_used=files_used,
+        cluster=cluster,
+    )

@@ -214,7 +214,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     """Return rows as CSV that no spreadsheet takes for formulas."""
     import polars as pl
 
-    from unround.audit.pipeline import safe_for_spreadsheets
+    from unround.audit.merge import safe_for_spreadsheets
 
     if not rows:
         return "\n"

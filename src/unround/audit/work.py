@@ -1,0 +1,209 @@
+"""The work of an audit: blocks of areas, each of which can be done by anybody who can open the job's folder."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audit import folder as files
+from unround.audit.block import KINDS, Auditor, Inferred, Rules
+from unround.audit.chance import Chance
+from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
+from unround.audit.job import PREPARED, write_json
+from unround.audit.model import Model
+from unround.audit.options import Options
+from unround.audit.parts import COUNTED, new_part, part_folder
+from unround.audit.summary import Tally, contradiction_rows
+from unround.audit.truth import Score, Truth
+from unround.prior import Prior
+from unround.release import ABSENT, Release
+from unround.spool import COUNTS, Spool, adjustable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PARTS = "parts"
+"""What each block gave, in a folder of its own."""
+
+PUBLISHED, CLASHES = "published.parquet", "contradictions.parquet"
+
+
+class Job:
+    """An audit that is ready to be worked on: everything read, compiled and fitted.
+
+    Parameters
+    ----------
+    folder : Path
+        The job's folder, as `prepare` left it; may be opened in many places at once.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import polars as pl
+
+        told = json.loads((folder / PREPARED).read_text(encoding="utf-8"))
+        self.folder = folder
+        self.options = Options(**told["options"])
+        self.static: dict[str, Any] = told["summary"]
+        model = json.loads((folder / files.MODEL / "model.json").read_text(encoding="utf-8"))
+        twins = tuple((cell, twin) for cell, twin in told["twins"])
+        self.model = files.model_of(model, np.array(told["positions"], dtype=np.int64), twins)
+        self.axes = tuple(model["areas"])
+        self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet")
+        self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas)
+        self.prior = Prior.load(folder / files.MODEL / "prior.npz")
+        self.truth = Truth.open(folder) if told["truth"] else None
+        doubts = {int(column): why for column, why in told["doubts"].items()}
+        self.labels = Labels.of(self.model, tuple(model["axes"]), doubts)
+        self.size: int = told["block"]
+        self._tools = threading.local()  # what remembers what it has met before, and so belongs to one thread
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-self.areas.height // self.size)
+
+    def areas_of(self, number: int) -> NDArray[np.int64]:
+        """Return the areas of a block."""
+        return np.arange(number * self.size, min((number + 1) * self.size, self.areas.height))
+
+    def missing(self) -> list[int]:
+        """Return the blocks that are still to be done."""
+        return [number for number in range(self.blocks) if not part_folder(self.folder / PARTS, number).is_dir()]
+
+    def work(self, number: int) -> int:
+        """Audit a block, write its part, and return how many areas it has."""
+        rows = self.areas_of(number)
+        areas, counts = self.areas[rows], self.model.counts_of(self.spool.pick(rows))
+        auditor, chance = self._own_tools()
+        inferred = auditor.infer(counts, adjustable(areas))
+        written = proofs(self.model, inferred)
+        tally = Tally()
+        tally.add(self.model, inferred, written)
+        counted = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
+        if self.truth is not None:
+            score = Score()
+            score.add(self.model, inferred, self.truth.of_areas(rows), areas, self.axes)
+            counted["score"] = score.plain()
+        fitted = self.prior.table is not None
+        found = findings_frame(self.model, inferred, areas, self.axes, self.labels, written, fitted=fitted)
+        with new_part(self.folder / PARTS, number) as part:
+            write_json(part / COUNTED, counted)
+            in_order(found).write_parquet(part / files.FINDINGS)
+            _published(areas, self.axes, counts).write_parquet(part / PUBLISHED)
+            _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
+            with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
+                for line in proof_lines(written, areas, self.axes):
+                    lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+            if self.options.estimates:
+                _estimates(inferred, areas, self.axes, self.labels).write_parquet(part / files.ESTIMATES)
+        return len(rows)
+
+    def _own_tools(self) -> tuple[Auditor, Chance]:
+        if not hasattr(self._tools, "both"):
+            rules = Rules(self.options.threshold, self.options.population == "exact")
+            self._tools.both = Auditor(self.model, self.prior, rules), Chance(self.model, self.options.threshold)
+        both: tuple[Auditor, Chance] = self._tools.both
+        return both
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: str, _key: str) -> Job:
+    return Job(Path(folder))
+
+
+def work_on(folder: str, key: str, number: int) -> int:
+    """Do one block of a job; what workers elsewhere are sent. The key tells one job in a folder from the next."""
+    return _opened(folder, key).work(number)
+
+
+def prepare(
+    folder: Path,
+    release: Release,
+    spool: Spool,
+    model: Model,
+    prior: Prior,
+    options: Options,
+    alias: Mapping[int, int],
+    doubts: Mapping[int, str],
+    block: int,
+    truth: bool,
+    summary: Mapping[str, Any],
+) -> None:
+    """Write down all that `Job` reads: from here on, nobody needs the release again."""
+    files.save_model(folder / files.MODEL, model, prior, spool.areas, release, alias)
+    (folder / PARTS).mkdir(exist_ok=True)
+    told = {
+        "options": {name: getattr(options, name) for name in Options.__slots__},
+        "columns": spool.columns,
+        "positions": model.positions.tolist(),
+        "twins": model.twins,
+        "doubts": dict(doubts),
+        "block": block,
+        "truth": truth,
+        "summary": summary,
+    }
+    write_json(folder / PREPARED, told)
+
+
+def in_order(found: pl.DataFrame) -> pl.DataFrame:
+    """Sort findings: what is certain first, then small counts, which is what people look for."""
+    return found.sort(rank(), "value", maintain_order=True)
+
+
+def rank() -> pl.Expr:
+    """Return the place of a finding's kind in the order of kinds."""
+    import polars as pl
+
+    places = dict(zip(KINDS, range(len(KINDS)), strict=True))
+    return pl.col("kind").replace_strict(places, return_dtype=pl.Int8)
+
+
+def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -> pl.DataFrame:
+    import polars as pl
+
+    return areas.select(axes).with_columns(pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1])))
+
+
+def _contradictions(model: Model, inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...]) -> pl.DataFrame:
+    """Return what cannot be, a row each."""
+    import polars as pl
+
+    rows = contradiction_rows(model, inferred.contradictions, inferred.counts)
+    names = [name for name in (*axes, "region_name") if name in areas.columns]
+    where = areas[[row["area"] for row in rows]].select(names)
+    columns = ("kind", "sums", "cells", "clash")
+    said = pl.DataFrame({name: [row[name] for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String))
+    return pl.concat([where, said], how="horizontal")
+
+
+def _estimates(inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
+    """Return an estimate of every cell that has one, a row each."""
+    import polars as pl
+
+    posterior, bounds = inferred.posterior, inferred.reach
+    rows, cells = np.nonzero(posterior.probability > 0)
+    published = inferred.counts[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": bounds.low[rows, cells],
+            "high": bounds.high[rows, cells],
+            "mean": posterior.mean[rows, cells],
+            "sd": posterior.deviation[rows, cells],
+            "mode": posterior.mode[rows, cells],
+            "probability": posterior.probability[rows, cells],
+        }
+    )

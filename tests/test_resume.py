@@ -1,0 +1,297 @@
+"""An audit that is stopped, killed or runs out of disk goes on where it was, and ends with the same bytes."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from unround.audit import AuditFolder, Options, audit
+from unround.audit.folder import RUN
+from unround.audit.job import COMPLETE, DONE, FOLDER, PREPARED, job_folder, move_out
+from unround.audit.parts import add_up, new_part, part_folder
+from unround.audit.work import PARTS, Job
+from unround.errors import InputError
+from unround.read import read
+from unround.simulate import simulate
+
+KILLS = 20
+RELEASE = "census/98-401-X2021006_English_CSV_data.csv"
+COMMAND = ("audit", RELEASE, "-o", "out", "--truth", "census/truth.parquet", "--estimates", "--block", "6")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small census, and its audit as nobody disturbed it under `undisturbed`."""
+    where = tmp_path_factory.mktemp("resume")
+    simulate(where / "census", areas=120, rows="age", seed=5)
+    assert _run(where) == 0
+    (where / "out").rename(where / "undisturbed")
+    return where
+
+
+def _start(where: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "unround", *COMMAND, *more]
+    return subprocess.Popen(command, cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def _run(where: Path, *more: str) -> int:
+    process = _start(where, *more)
+    process.communicate()
+    return process.returncode
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return all files but the one that tells of the run itself."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != RUN
+    }
+
+
+def test_killed_twenty_times_it_ends_with_the_same_bytes(place: Path) -> None:
+    chance = random.Random(20)
+    job, out = place / "out" / FOLDER, place / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    seen, kills = set[int](), 0
+    while kills < KILLS:
+        before = _parts(job)
+        process = _start(place)
+        # Until reading is over, a moment anywhere in it; from then on, while a block or two are done.
+        if not (job / PREPARED).exists() and kills % 3:
+            while process.poll() is None and not (job / PREPARED).exists():
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.3))
+        elif (job / PREPARED).exists():
+            more = chance.choice((0, 1, 2))
+            while process.poll() is None and _parts(job) - before < more:
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.2))
+        else:
+            time.sleep(chance.uniform(0.1, 1.5))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if process.returncode == 0:  # it was quicker; begin anew, so that all kills are kills
+            assert contents(out) == contents(place / "undisturbed")
+            shutil.rmtree(out)
+            continue
+        assert process.returncode == -signal.SIGKILL
+        assert not (out / "summary.json").exists(), "half an audit must not look like one"
+        kills += 1
+        seen.add(_parts(job))
+    assert len(seen) > 4, "the kills must come at different moments"
+    before = _parts(job)
+    assert _run(place) == 0
+    assert contents(out) == contents(place / "undisturbed")
+    assert not job.exists()
+    assert json.loads((out / RUN).read_text())["blocks_done_before"] == before
+    shutil.rmtree(out)
+
+
+def _parts(job: Path) -> int:
+    return len(list((job / PARTS).glob("0*"))) if (job / PARTS).exists() else 0
+
+
+def test_killed_while_results_are_moved_out_it_has_only_to_move_the_rest(place: Path, tmp_path: Path) -> None:
+    whole = contents(place / "undisturbed")
+    names = sorted({Path(name).parts[0] for name in whole} | {RUN})
+    for moved in range(len(names) + 1):
+        out = tmp_path / f"out{moved}"
+        job = out / FOLDER
+        shutil.copytree(place / "undisturbed", job / DONE)
+        (job / "key").write_text("whatever was asked for")
+        (job / COMPLETE).write_text(json.dumps(names))
+        for name in names[:moved]:
+            (job / DONE / name).rename(out / name)
+        with pytest.raises(InputError, match=r"no usable sum|nothing to infer"):  # something else fails afterwards …
+            audit(_useless(tmp_path), out)
+        assert contents(out) == whole  # … but the audit that was complete is in its place
+        assert not job.exists()
+
+
+def _useless(folder: Path):  # type: ignore[no-untyped-def]
+    table = folder / "useless.csv"
+    table.write_text("region,characteristic_id,sex,value\n" + "".join(f"{i},a,total,{5 * i}\n" for i in range(30)))
+    return read(table)
+
+
+def test_a_full_disk_stops_it_and_what_is_done_is_kept(place: Path) -> None:
+    out = place / "out"
+    size = (place / "undisturbed" / "estimates.parquet").stat().st_size - 1  # large enough for all that comes before it
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    command = [sys.executable, "-m", "unround", *COMMAND]
+    stopped = subprocess.run(command, cwd=place, capture_output=True, preexec_fn=little_room, check=False)
+    told = stopped.stderr.decode()
+    assert stopped.returncode == 2, told
+    assert "cannot go on" in told
+    assert "the same command goes on from there" in told
+    assert _parts(out / FOLDER) == 20
+    assert not (out / "summary.json").exists()
+    assert _run(place) == 0
+    assert contents(out) == contents(place / "undisturbed")
+    shutil.rmtree(out)
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_so(place: Path) -> None:
+    job = place / "out" / FOLDER
+    process = _start(place)
+    while process.poll() is None and _parts(job) < 1:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    if process.returncode != 0:
+        assert process.returncode == 130
+        assert b"the same command goes on from there" in told
+        assert _parts(job) >= 1
+        assert not list((job / PARTS).glob(".half*"))
+        assert _run(place) == 0
+    assert contents(place / "out") == contents(place / "undisturbed")
+    shutil.rmtree(place / "out")
+
+
+def test_another_question_begins_anew(place: Path, tmp_path: Path) -> None:
+    """Whatever is asked for decides the key: options, files, their contents."""
+    release = read(place / RELEASE)
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, Options(block=6)) as job:
+        assert _parts(job) >= 1
+    left = {path.name: path.stat().st_ino for path in (out / FOLDER / PARTS).glob("0*")}
+    assert left
+    audit(release, out, Options(threshold=0.9, block=6), files_used=[])
+    assert AuditFolder.open(out).run["blocks_done_before"] == 0
+    assert AuditFolder.open(out).summary["threshold"] == 0.9
+
+
+def _interrupted(out: Path, release, options: Options):  # type: ignore[no-untyped-def]
+    from contextlib import contextmanager
+
+    @contextmanager
+    def run():  # type: ignore[no-untyped-def]
+        def stop(what: str, done: int, _total: int) -> None:
+            if what == "Auditing" and done >= 24:
+                raise KeyboardInterrupt
+
+        try:
+            audit(release, out, options, files_used=[], progress=stop)
+        finally:
+            yield out / FOLDER
+
+    return run()
+
+
+def test_two_audits_into_one_folder_do_not_mix(tmp_path: Path) -> None:
+    with job_folder(tmp_path / "out", "one"), pytest.raises(InputError, match="another audit is being written"):  # noqa: SIM117
+        with job_folder(tmp_path / "out", "one"):
+            raise AssertionError
+    assert not (tmp_path / "out").exists()
+
+
+def test_failures_leave_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot go on"), job_folder(tmp_path / "deep" / "out", "key") as job:
+        (job / PREPARED).write_text((tmp_path / "missing").read_text())
+    assert not (tmp_path / "deep").exists()
+    with pytest.raises(KeyboardInterrupt), job_folder(tmp_path / "deep" / "out", "key"):
+        raise KeyboardInterrupt  # while it was still reading
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_cluster_that_is_gone_does_not_cost_what_was_done_before(place: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
+    release, out = read(place / RELEASE), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, Options(block=6)):
+        pass
+    done = _parts(out / FOLDER)
+    with pytest.raises(InputError, match="no Dask scheduler answers"):
+        audit(release, out, Options(block=6), files_used=[], cluster="tcp://127.0.0.1:9")
+    assert _parts(out / FOLDER) == done > 0
+
+
+def test_a_part_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(TypeError), new_part(tmp_path, 3) as part:
+        (part / "a").write_text(None)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+    for text in ("first", "second"):
+        with new_part(tmp_path, 3) as part:
+            (part / "a").write_text(text)
+    assert [path.name for path in tmp_path.iterdir()] == ["000003"]
+    assert (part_folder(tmp_path, 3) / "a").read_text() == "first"
+
+
+def test_an_old_audit_comes_back_if_the_new_one_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, job = tmp_path, tmp_path / FOLDER
+    (job / DONE).mkdir(parents=True)
+    for name in ("summary.json", "findings.csv"):
+        (out / name).write_text("old")
+        (job / DONE / name).write_text("new")
+    replace = Path.replace
+
+    def fails(self: Path, to: Path) -> Path:
+        if self == job / DONE / "summary.json":
+            raise PermissionError
+        return replace(self, to)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(PermissionError):
+        move_out(job, out)
+    assert {(out / name).read_text() for name in ("summary.json", "findings.csv")} == {"old"}
+
+
+def test_blocks_add_up(place: Path, tmp_path: Path) -> None:
+    """However areas are put into blocks, the numbers are the same."""
+    release, truth = read(place / RELEASE), read(place / "census" / "truth.parquet")
+    told = []
+    for block in (7, 4096):
+        folder = audit(release, tmp_path / str(block), Options(block=block), truth=truth)
+        told.append(folder.summary)
+        assert folder.findings.equals(AuditFolder.open(place / "undisturbed").findings)
+    for other in told[1:]:
+        for name, value in told[0].items():
+            if name != "truth":
+                assert other[name] == value, name
+        assert other["truth"]["checked"] == told[0]["truth"]["checked"]
+        assert other["truth"]["mean_error"] == pytest.approx(told[0]["truth"]["mean_error"])
+
+
+def test_numbers_of_parts_add_up() -> None:
+    one = {"a": 1, "b": {"x": [1.5, 2]}, "listed": [{"z": 1}]}
+    other = {"a": 2, "b": {"x": [1, 1], "y": [5]}, "listed": []}
+    assert add_up(one, other) == {"a": 3, "b": {"x": [2.5, 3], "y": [5]}, "listed": [{"z": 1}]}
+
+
+def test_findings_are_sorted_range_by_range_as_if_at_once(
+    place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from unround.audit import merge
+
+    monkeypatch.setattr(merge, "ROWS_AT_A_TIME", 5)
+    found = audit(read(place / RELEASE), tmp_path / "out", Options(block=10)).findings
+    assert found.height > 50, "there must be something to sort"
+    assert found.equals(AuditFolder.open(place / "undisturbed").findings)
+
+
+def test_a_job_can_be_opened_by_anybody(place: Path, tmp_path: Path) -> None:
+    """What a worker elsewhere finds in the folder is all that it needs: not the release, nor this process."""
+    release = read(place / RELEASE)
+    with pytest.raises(KeyboardInterrupt), _interrupted(tmp_path / "out", release, Options(block=6)):
+        pass
+    job = tmp_path / "out" / FOLDER
+    part = part_folder(job / PARTS, 0)
+    before = contents(part)
+    shutil.rmtree(part)
+    code = f"from unround.audit.work import work_on; print(work_on({str(job)!r}, 'key', 0))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"6\n"
+    assert contents(part) == before
+    assert Job(job).areas.height == 120
