@@ -26,8 +26,14 @@ _LARGEST = 24
 """Of a family's columns, the largest: what is missing is missing in all of them."""
 _POSSIBLE = 0.98
 """A column adds up if it can in so many of the families that fit otherwise."""
-_MOST = 0.9
+_HALF = 0.5
 """A family is worth a closer look if so many of its counts can be sums."""
+_MANY = 0.8
+"""And the columns by which it is looked at are those that can be sums in so many families."""
+_TABLE = 0.1
+"""A table of which a larger share of columns does not add up is no table of people who live there, and none of it does."""
+_FEW = 0.01
+"""A family with more impossible counts than this share does not tell which columns add up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +73,7 @@ def judge_families(
     adjustable: Bools,
     mechanisms: Sequence[Mechanism | None],
     adjusted: Sequence[int],
+    tables: Sequence[str],
 ) -> Families:
     """Compare every parent with the sum of its children.
 
@@ -82,8 +89,10 @@ def judge_families(
         The areas in which exact counts may have been changed, over all areas.
     mechanisms, adjusted : sequence
         How each column was published, and by how much exact counts may have been changed.
+    tables : sequence of str
+        The table that each column stands in.
     """
-    compare = _Comparison(mechanisms, adjusted)
+    compare = _Comparison(mechanisms, adjusted, tables)
     starts = np.searchsorted(family, np.arange(len(parents) + 1))
     at_once = max(1, _CELLS // max(1, len(mechanisms)))
     first = 0
@@ -100,7 +109,8 @@ def judge_families(
 class _Comparison:
     """Collects, some families at a time, what tells whether they fit."""
 
-    def __init__(self, mechanisms: Sequence[Mechanism | None], adjusted: Sequence[int]) -> None:
+    def __init__(self, mechanisms: Sequence[Mechanism | None], adjusted: Sequence[int], tables: Sequence[str]) -> None:
+        self._table = np.unique(np.array(tables, dtype=np.str_), return_inverse=True)[1]
         self._known = np.array([kind is not None for kind in mechanisms])
         self._exact = np.array([kind == Exact() for kind in mechanisms])
         self._adjusted = np.array(adjusted, dtype=np.int64)
@@ -212,9 +222,13 @@ class _Comparison:
         told = {name: np.concatenate([one[name] for one in self._numbers]) for name in self._numbers[0]}
         fine = 1 - (impossible & ~self._exact).sum(1) / np.maximum((compared & ~self._exact).sum(1), 1)
         anything = compared.any(axis=1)
-        off, apart = told["off"], ~told["off"] & ((fine < _MOST) | (told["typical"] > _TYPICAL))
+        off, apart = told["off"], ~told["off"] & ((fine < _HALF) | (told["typical"] > _TYPICAL))
         close = anything & ~off & ~apart
-        columns = self._adding_up(impossible[close], compared[close], np.concatenate(self._residual)[close])
+        # Columns are judged by families that fit, and families by columns that add up: first roughly, then strictly.
+        broken = impossible & compared
+        usual = broken[close].sum(0) <= (1 - _MANY) * compared[close].sum(0)
+        fits = close & ((broken & usual).sum(1) <= np.maximum(1, _FEW * (compared & usual).sum(1)))
+        columns = self._adding_up(broken[fits], compared[fits], np.concatenate(self._residual)[fits])
         strange = close & ((impossible | far) & columns).any(axis=1)
         holds = close & ~strange & columns.any()
         reasons = {
@@ -235,10 +249,17 @@ class _Comparison:
             (int((tried & ~impossible).sum()), int(tried.sum())),
         )
 
-    def _adding_up(self, impossible: Bools, compared: Bools, residual: NDArray[np.float32]) -> Bools:
-        """Return the columns that are sums in (almost) all families, and off by nothing on average."""
+    def _adding_up(self, broken: Bools, compared: Bools, residual: NDArray[np.float32]) -> Bools:
+        """Return the columns that are sums in (almost) all families, and off by nothing on average.
+
+        Where people are counted at their work, or by several answers, small counts may still add up by good luck: there
+        the rest of the table tells.
+        """
         number = compared.sum(0)
-        possible = (number > 0) & ((impossible & compared).sum(0) <= (1 - _POSSIBLE) * number)
+        possible = (number > 0) & (broken.sum(0) <= (1 - _POSSIBLE) * number)
         there = ~np.isnan(residual)
         mean = np.where(there, residual, 0).sum(0, dtype=np.float64) / np.sqrt(np.maximum(there.sum(0), 1))
-        return np.asarray(possible & (np.abs(mean) <= _SIGMAS))
+        fine = possible & (np.abs(mean) <= _SIGMAS)
+        failing = np.bincount(self._table, (number > 0) & ~fine)
+        judged = np.bincount(self._table, number > 0)
+        return np.asarray(fine & (failing <= _TABLE * judged)[self._table])

@@ -172,6 +172,7 @@ def nest(
             adjustable,
             structure.mechanisms,
             [column.adjusted for column in structure.columns],
+            [column.block for column in structure.columns],
         )
         fits = found.holds[family]
         made.parent[children[fits]] = parents[family[fits]]
