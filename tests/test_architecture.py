@@ -28,6 +28,7 @@ ORDER = [
     "findings",
     "solution",
     "prior",
+    "linked",
     "check",
     "audit",
     "inspection",

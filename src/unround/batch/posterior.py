@@ -11,7 +11,19 @@ from unround.batch.compiled import kernel
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.forest import HOME, Forest, forest_of
 from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
-from unround.batch.summary import ALIKE, NONE, is_linked, list_own, marginal, own_share, own_summary, put_chances, share_of, summary
+from unround.batch.sampling import Luck, sample
+from unround.batch.summary import (
+    ALIKE,
+    NONE,
+    is_linked,
+    list_own,
+    marginal,
+    own_share,
+    own_summary,
+    put_chances,
+    share_of,
+    summary,
+)
 from unround.batch.sweeps import Evidence, down, set_local, up
 from unround.batch.threads import in_threads
 from unround.batch.types import Distributions, Ints, Layout, Posterior, PriorTable, Tight, Windows
@@ -29,9 +41,9 @@ class _Given(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the kernel fills in: the arrays of `Posterior`, depths, and those of `Distributions`.
+    """What the kernel fills in: the arrays of `Posterior`, depths, those of `Distributions`, and states.
 
-    `asked` and `start` have no rows where nobody asks for them.
+    `asked`, `start` and `drawn` have no rows where nobody asks for them.
     """
 
     mode: Ints
@@ -44,6 +56,7 @@ class _Found(NamedTuple):
     asked: FloatArray
     start: NDArray[np.int64]
     chances: FloatArray
+    drawn: NDArray[np.int32]
 
 
 def posteriors(
@@ -117,6 +130,36 @@ def marginals(
     return result, found
 
 
+def samples(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    number: int,
+    seed: int,
+    prior: PriorTable | None = None,
+    active: NDArray[np.bool_] | None = None,
+) -> Ints:
+    """Draw whole areas at random, each state as often as it is likely.
+
+    Parameters
+    ----------
+    layout, windows, tight, prior, active
+        As for `posteriors`.
+    number : int
+        How many states of each area to draw.
+    seed : int
+        Of the random numbers: the same for every area, so that it does not matter which others are there.
+
+    Returns
+    -------
+    array
+        Number × areas × columns; -1 in areas where nothing adds up, and for cells that nothing bounds.
+    """
+    drawn = np.full((number, *tight.low.shape), -1, dtype=np.int32)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, seed=seed)
+    return drawn
+
+
 def ranges(low: Ints, high: Ints) -> Distributions:
     """Make room for the distributions of cells within their bounds."""
     width = high.astype(np.int64) - low + 1
@@ -182,8 +225,10 @@ def _run(
     threshold: float = 0.0,
     depth: Ints | None = None,
     found: Distributions | None = None,
+    drawn: NDArray[np.int32] | None = None,
+    seed: int = 0,
 ) -> None:
-    """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once."""
+    """Work out posteriors, or depths, or draw states, of the areas that are chosen: one kernel, compiled once."""
     areas, columns = low.shape
     forest = forest_of(layout)
     evidence = evidence_of(windows, prior, columns)
@@ -209,10 +254,12 @@ def _run(
         floats[:0] if result.asked is None else result.asked,
         np.zeros((0, columns), dtype=np.int64) if found is None else found.start,
         np.zeros(0) if found is None else found.chances,
+        np.zeros((0, 1, columns), dtype=np.int32) if drawn is None else drawn,
     )
+    luck = np.array([seed], dtype=np.uint64)
 
     def job(first: int, last: int) -> None:
-        _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, filled)
+        _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, luck, filled)
 
     in_threads(job, areas)
 
@@ -246,12 +293,14 @@ def _areas(
     evidence: Evidence,
     given: _Given,
     threshold: float,
+    seed: Luck,
     results: _Found,
 ) -> None:
-    """Fill in the posteriors of a range of areas; or depths alone."""
+    """Fill in the posteriors of a range of areas; or depths, or states, alone."""
     lows, highs, chosen, holds, value = given
-    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances = results
+    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, drawn = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
+    luck, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
         if not chosen[a]:
             continue
@@ -270,7 +319,12 @@ def _areas(
         if deep:
             find_depths(forest, room, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
             continue
-        if not up(forest, room, arena, scratch) or not down(forest, room, arena, scratch, low, high):
+        if not up(forest, room, arena, scratch):
+            continue
+        luck[0] = seed[0]
+        for k in range(len(drawn)):
+            sample(forest, room, arena, evidence, a, low, high, luck, state, drawn[k, a])
+        if len(drawn) or not down(forest, room, arena, scratch, low, high):
             continue
         possible[a] = True
         for c in range(len(forest.homes)):

@@ -64,7 +64,7 @@ def _place_in(arena: FloatArray, at: int, size: int, luck: Luck) -> int:
 
 
 @inner
-def _set_from_layer(forest: Forest, room: Room, arena: FloatArray, n: int, layer: int, value: int, luck: Luck, state: Table) -> None:
+def _set_from_layer(room: Room, arena: FloatArray, n: int, layer: int, value: int, luck: Luck, state: Table) -> None:
     """Draw the state of a pair of which one layer is known."""
     own, at = box_at(room.nodes, n, BOX), room.nodes[n, BELIEF]
     everything, left, drawn = 0.0, 0.0, False
@@ -126,7 +126,7 @@ def _divide(forest: Forest, room: Room, arena: FloatArray, i: int, luck: Luck, s
         if layer == PAIR or room.nodes[n, MODE] == SINGLE:
             state[n, 0], state[n, 1] = sign * down, sign * right
         else:
-            _set_from_layer(forest, room, arena, n, layer, sign * right, luck, state)
+            _set_from_layer(room, arena, n, layer, sign * right, luck, state)
 
 
 @inner

@@ -166,7 +166,7 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
 
 
 def narrowed(windows: Windows, low: Ints, high: Ints, rows: Rows, *, proofs_only: bool = False) -> Windows:
-    """Return the windows of some areas, cut to bounds; with `proofs_only`, of columns that are not certain only the bounds."""
+    """Return the windows of some areas, cut to bounds; `proofs_only`: of columns that are not certain only the bounds."""
     old_low, start = windows.low[rows], windows.start[rows]
     new_low, new_high = low[rows], high[rows]
     inside = (start >= 0) & (new_low >= old_low) & (new_high <= windows.high[rows])

@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.compiled import inner, kernel
+from unround.batch.compiled import MINUS_ONE, ZERO, inner, kernel
 from unround.batch.forest import HOME, Forest, Table
 from unround.batch.room import BELIEF, Room, arrange
 from unround.batch.sampling import Luck, draw, sample
 from unround.batch.summary import is_linked, list_own, marginal
 from unround.batch.sweeps import Evidence, down, set_local, up, weight
-from unround.batch.tighten import Lists, _Found, _Given, _tighten
+from unround.batch.tighten import Bounded, Bounding, Lists, tighten_areas
 from unround.batch.types import Ints
 from unround.mechanisms.base import BoolArray, FloatArray
 
@@ -65,7 +65,6 @@ class Effort(NamedTuple):
     settle: int
     sweeps: int
     swaps: int
-    soft: int
 
 
 class Averages(NamedTuple):
@@ -95,15 +94,15 @@ def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, colum
 
 
 @inner
-def _see(block: Block, row: int, parent: int, others: Ints, soft: bool, own: Evidence, low: Ints, high: Ints) -> None:
-    """Write down what one child knows of its cells if the others' counts are given."""
+def _see(block: Block, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
+    """Write down what one child knows of its cells if the others' counts are given: their windows, up to `high`."""
     evidence, at = block.evidence, 0
     for c in range(len(others)):
         first, last = block.low[row, c], block.high[row, c]
         linked = block.linked[c]
         if linked and not soft:
             first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
-        low[c], high[c], own.low[0, c] = first, last, first
+        own.low[0, c], high[c] = first, last
         start = evidence.start[row, c]
         if start < 0 and not (linked and (soft or evidence.start[parent, c] >= 0)):
             own.start[0, c] = -1
@@ -170,7 +169,9 @@ def _swap(block: Block, rows: Table, swaps: Swaps, x: Ints, deltas: Ints, touche
 
 
 @inner
-def _add(averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float) -> None:
+def _add(
+    averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float
+) -> None:
     """Add a distribution that is not normalised to an average."""
     at = averages.start[member, column] + shift
     everything = 0.0
@@ -178,6 +179,53 @@ def _add(averages: Averages, chain: int, member: int, column: int, weights: Floa
         everything += weights[k]
     for k in range(size):
         averages.chances[chain, at + k] += share * weights[k] / everything
+
+
+@inner
+def _others(block: Block, rows: Table, x: Ints, j: int, into: Ints) -> None:
+    """Add up the counts of all children but one; of those that have none yet, the middle of what is possible."""
+    into[:] = 0
+    for b in range(len(x)):
+        for c in range(len(into)):
+            if b == j:
+                continue
+            row = rows[1 + b]
+            into[c] += x[b, c] if x[b, 0] >= 0 else (block.low[row, c] + block.high[row, c]) // 2
+
+
+@inner
+def _keep(
+    forest: Forest,
+    room: Room,
+    arena: FloatArray,
+    spare: FloatArray,
+    own: Evidence,
+    block: Block,
+    rows: Table,
+    j: int,
+    others: Ints,
+    low: Ints,
+    high: Ints,
+    averages: Averages,
+    chain: int,
+    member: int,
+) -> None:
+    """Add what is known of one child, if the others' counts are given, to the averages: its own and the parent's."""
+    row, parent, children = rows[1 + j], rows[0], len(rows) - 1
+    for c in range(len(low)):
+        if averages.start[member + 1 + j, c] < 0:
+            continue
+        begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
+        if low[c] == high[c]:
+            spare[0] = 1.0
+        elif is_linked(forest, room, c):
+            at = room.nodes[forest.homes[c, HOME], BELIEF]
+            begin, length = marginal(forest, room, arena, at, c, low, high, spare)
+        else:
+            list_own(own, ZERO, c, begin, int(high[c]), spare)
+        _add(averages, chain, member + 1 + j, c, spare, length, begin - block.low[row, c], 1.0)
+        if block.linked[c]:
+            _add(averages, chain, member, c, spare, length, begin + others[c] - block.low[parent, c], 1.0 / children)
 
 
 @kernel
@@ -194,113 +242,62 @@ def gibbs(
     most_weights: int,
     averages: Averages,
 ) -> None:
-    """Sample a range of families."""
+    """Sample a range of families; `most_weights` is how many counts are possible in all cells of an area together."""
     columns = block.low.shape[1]
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
-    own = Evidence(
-        np.zeros((1, columns), dtype=np.int32),
-        np.zeros((1, columns), dtype=np.int64),
-        np.empty(most_weights),
-        block.evidence.prior_offset,
-        block.evidence.prior_size,
-        block.evidence.prior_weights,
-    )
-    wide_low, wide_high = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int32)
-    ends = (np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int32))
-    by = (np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int32))
-    depth = (np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int32))
-    feasible = np.ones(1, dtype=np.bool_)
-    found = _Found(ends[0], ends[1], by[0], by[1], depth[0], depth[1], feasible)
-    no_holes = np.zeros(1, dtype=np.int64)
-    low, high = ends[0][0], ends[1][0]
+    prior = block.evidence
+    cut = np.zeros((8, 1, columns), dtype=np.int32)
+    own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
+    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights)
+    feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
+    found = Bounded(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
+    low, high = cut[2, 0], cut[3, 0]
     others, deltas = np.zeros(columns, dtype=np.int32), np.zeros(columns, dtype=np.int32)
     touched = np.zeros(columns, dtype=np.int64)
     luck = np.zeros(1, dtype=np.uint64)
     for f in range(first, last):
         rows = kin.rows[kin.first[f] : kin.first[f + 1]]
-        parent, children, member = rows[0], len(rows) - 1, kin.first[f]
-        x = np.zeros((children, columns), dtype=np.int32)
-        sums = np.zeros(columns, dtype=np.int32)
+        parent, member = rows[0], kin.first[f]
+        x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
         for chain in range(effort.chains):
             luck[0] = kin.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
-            fits, tries, sweep = False, 0, 0
             x[:] = -1
+            fits, tries, sweep = False, 0, 0
             while sweep < effort.settle + effort.sweeps and tries < MOST_TRIES:
                 tries += not fits
-                # A sweep draws every child; where windows are softened for good, it then looks at each once more as is.
-                looking = fits and effort.soft > 0
-                for step in range(2 * children if looking else children):
-                    j, look = step % children, step >= children
-                    soft = not fits or (looking and not look)
-                    keep = fits and sweep >= effort.settle and (look or not looking)
-                    if step == children:
-                        sums[:] = 0
-                        for b in range(children):
-                            for c in range(columns):
-                                sums[c] += x[b, c]
-                        if not _fits(block, parent, sums):
-                            break
+                for j in range(len(x)):
                     row = rows[1 + j]
-                    others[:] = 0
-                    for b in range(children):
-                        if b != j and x[b, 0] >= 0:
-                            for c in range(columns):
-                                others[c] += x[b, c]
-                        elif b != j:
-                            for c in range(columns):
-                                others[c] += (block.low[rows[1 + b], c] + block.high[rows[1 + b], c]) // 2
-                    _see(block, row, parent, others, soft, own, wide_low[0], wide_high[0])
-                    low[:], high[:] = wide_low[0], wide_high[0]
-                    by[0][:] = -1
-                    by[1][:] = -1
-                    depth[0][:] = 0
-                    depth[1][:] = 0
                     use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
-                    _tighten(0, 1, lists, _Given(wide_low, wide_high, own.start, own.weights, no_holes, use), found)
-                    if not feasible[0]:
-                        tries = MOST_TRIES
-                        break
+                    _others(block, rows, x, j, others)
+                    _see(block, row, parent, others, not fits, own, cut[1, 0])
+                    cut[2:4] = cut[0:2]
+                    cut[4:6] = -1
+                    cut[6:8] = 0
+                    tighten_areas(0, 1, lists, Bounding(cut[0], cut[1], own_start, own_weights, no_holes, use), found)
                     size, needed, _ = arrange(forest, room, low, high, use[0], 1)
                     if size > len(arena):
                         arena = np.empty(size + size // 4)
                     if needed > scratch.shape[1]:
                         scratch = np.empty((3, 2 * needed))
-                    if size < 0 or not set_local(forest, room, arena, own, 0, low, high) or not up(forest, room, arena, scratch):
+                    lost = not feasible[0] or size < 0 or not set_local(forest, room, arena, own, 0, low, high)
+                    if lost or not up(forest, room, arena, scratch):
                         tries = MOST_TRIES
                         break
-                    if not look:
-                        sample(forest, room, arena, own, 0, low, high, luck, state, x[j])
-                    if not keep or not down(forest, room, arena, scratch, low, high):
-                        continue
-                    for c in range(columns):
-                        if averages.start[member + 1 + j, c] < 0:
-                            continue
-                        begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
-                        if low[c] < high[c] and is_linked(forest, room, c):
-                            at = room.nodes[forest.homes[c, HOME], BELIEF]
-                            begin, length = marginal(forest, room, arena, at, c, low, high, scratch[0])
-                        elif low[c] < high[c]:
-                            list_own(own, 0, c, begin, int(high[c]), scratch[0])
-                        else:
-                            scratch[0, 0] = 1.0
-                        shift = begin - block.low[row, c]
-                        _add(averages, chain, member + 1 + j, c, scratch[0], length, shift, 1.0)
-                        if block.linked[c]:
-                            shift = begin + others[c] - block.low[parent, c]
-                            _add(averages, chain, member, c, scratch[0], length, shift, 1.0 / children)
-                    averages.kept[f, chain] += 1
-                for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES and children > 1 else 0):
+                    sample(forest, room, arena, own, 0, low, high, luck, state, x[j])
+                    if fits and sweep >= effort.settle and down(forest, room, arena, scratch, low, high):
+                        _keep(
+                            forest, room, arena, scratch[0], own, block, rows, j, others, low, high, averages, chain, member
+                        )
+                        averages.kept[f, chain] += 1
+                for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
                     _swap(block, rows, swaps, x, deltas, touched, luck)
                 if fits:
                     sweep += 1
-                    for b in range(children if sweep > effort.settle else 0):
+                    for b in range(len(x) if sweep > effort.settle else 0):
                         for c in range(columns):
                             averages.moments[chain, 0, member + 1 + b, c] += x[b, c]
                             averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
-                else:
-                    sums[:] = 0
-                    for b in range(children):
-                        for c in range(columns):
-                            sums[c] += x[b, c]
-                    fits = _fits(block, parent, sums)
+                elif tries < MOST_TRIES:
+                    _others(block, rows, x, MINUS_ONE, others)
+                    fits = _fits(block, parent, others)

@@ -70,7 +70,7 @@ def kinship(parent: Rows, most: int = MOST_LINKED) -> Kinship:
     rows = unit[order]
     heads, starts = np.unique(above[rows], return_index=True)
     families, large = {}, []
-    for head, members in zip(heads.tolist(), np.split(rows, starts[1:]), strict=True):
+    for head, members in zip(heads.tolist(), np.split(rows, starts[1:]) if rows.size else (), strict=True):
         if len(members) > most:
             large.append(head)
             above[members] = -1

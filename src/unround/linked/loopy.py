@@ -2,11 +2,12 @@
 
 Every area works out the distributions of its cells from all it knows, its own sums among it. Of each cell that has no
 parts, what an area knows apart from what the family told it is then added up over the family: the parent is told
-how its children's counts add up, each child what the parent and the other children leave to it. That goes on for some rounds.
+how its children's counts add up, each child what the parent and the other children leave to it. So it goes for some rounds.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -82,20 +83,25 @@ def exchange(
     cells = _Cells(listed.low, listed.start, listed.width)
     # An area may be a child here and a parent there, so that there are two messages to it.
     messages = np.ones((2, listed.weights.size))
+    most = int(listed.width.max(initial=1)) * (1 + int(np.diff(houses.first).max()))
     for _ in range(rounds):
         _, found = marginals(layout, listed.windows(messages[0] * messages[1]), tight, prior, active)
         fresh = np.ones_like(messages)
 
-        def job(first: int, last: int, chances: FloatArray = found.chances, fresh: FloatArray = fresh) -> None:
-            most = int(listed.width.max(initial=1)) * (1 + int(np.diff(houses.first).max()))
-            _tell(first, last, houses, cells, columns, chances, messages, fresh, np.empty((2, most)))
-
-        in_threads(job, len(families))
+        given = cells, columns, found.chances, messages, fresh
+        in_threads(partial(_tell_some, houses, given, most), len(families))
         fresh = np.stack([np.maximum(listed.scale(one), LEAST) for one in fresh])
         messages = messages**DAMPING * fresh ** (1 - DAMPING)
     factor = messages[0] * messages[1]
     posterior, found = marginals(layout, listed.windows(factor), tight, prior, active)
     return posterior, found, factor
+
+
+def _tell_some(
+    houses: Houses, given: tuple[_Cells, Rows, FloatArray, FloatArray, FloatArray], most: int, first: int, last: int
+) -> None:
+    """Work out the new messages of a range of families."""
+    _tell(first, last, houses, *given, np.empty((2, most)))
 
 
 @inner

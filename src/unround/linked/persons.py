@@ -20,8 +20,8 @@ _TRIES = 8
 def kinds_of_persons(columns: int, equations: Equations) -> Swaps:
     """Find kinds of persons: sets of cells such that every sum still holds if each of them grows by one.
 
-    Starting from each cell that has no parts, everything that must grow too is added; where one of several parts must, one is
-    chosen at random. What leads nowhere is tried again a few times, and then left.
+    Starting from each cell that has no parts, everything that must grow too is added; where one of several parts must, one
+    is chosen at random. What leads nowhere is tried again a few times, and then left.
 
     Examples
     --------

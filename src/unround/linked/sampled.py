@@ -9,8 +9,8 @@ import numpy as np
 from unround.batch.forest import forest_of
 from unround.batch.posterior import evidence_of, plain, ranges
 from unround.batch.room import room_for
-from unround.batch.tighten import lists_of
 from unround.batch.threads import in_threads
+from unround.batch.tighten import lists_of
 from unround.batch.types import Distributions, Layout, PriorTable
 from unround.linked.bounds import Rows
 from unround.linked.gibbs import Averages, Block, Effort, Kin, gibbs
@@ -19,7 +19,7 @@ from unround.linked.persons import kinds_of_persons
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort(chains=4, settle=6, sweeps=50, swaps=60, soft=0)
+EFFORT = Effort(chains=4, settle=6, sweeps=50, swaps=1000)
 """What is spent on a family: see `docs/linked.md` for what it buys."""
 
 
@@ -118,7 +118,7 @@ def sampled(
     family = np.repeat(np.arange(len(families)), np.diff(first))
     found.chances[:] = _normalised(found, averages.chances.sum(axis=0))
     rhat = _rhat(averages, effort, family, chosen)
-    spread = _spread(found, averages, family, start)
+    spread = _spread(found, averages, family)
     found = Distributions(found.low, found.high, start, found.chances)
     return Sampled(members, family, found, rhat, spread, averages.kept.sum(axis=1) == 0)
 
@@ -146,7 +146,7 @@ def _rhat(averages: Averages, effort: Effort, family: Rows, linked: Rows) -> Flo
     return worst
 
 
-def _spread(found: Distributions, averages: Averages, family: Rows, start: Rows) -> FloatArray:
+def _spread(found: Distributions, averages: Averages, family: Rows) -> FloatArray:
     """Return how far chains disagree about the likeliest count of any cell: one standard error."""
     worst = np.zeros(int(family.max(initial=-1)) + 1)
     chains = len(averages.chances)

@@ -19,13 +19,13 @@ class Listed:
     windows : Windows
         What was published of all areas.
     low, high : array
-        Bounds of all areas; cells that are possible in too many ways are not listed.
+        Bounds of the areas in question; cells that are possible in too many ways are not listed.
     rows : array
-        The areas in question.
+        Which these are.
     """
 
     def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:
-        self.low, self.high, self.certain = np.ascontiguousarray(low[rows]), np.ascontiguousarray(high[rows]), windows.certain
+        self.low, self.high, self.certain = np.ascontiguousarray(low), np.ascontiguousarray(high), windows.certain
         grid = ranges(self.low, self.high)
         self.start = grid.start
         self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
