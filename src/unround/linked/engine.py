@@ -237,7 +237,7 @@ class _Work:
 
     def _narrow(self, listed: Listed, at: int, members: Rows, rows: Rows) -> bool:
         """Say whether the cells of a family are narrow enough to be linked."""
-        width = listed.width[np.ix_([at, *members], np.flatnonzero(self.linked))]
+        width = listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))]
         if width.size and (width.min() < 1 or width.max() > WIDEST):
             self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))
             return False
