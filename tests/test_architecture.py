@@ -29,6 +29,7 @@ ORDER = [
     "findings",
     "solution",
     "prior",
+    "linked",
     "check",
     "audit",
     "inspection",

@@ -11,10 +11,22 @@ from unround.batch.compiled import kernel
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.forest import HOME, Forest, forest_of
 from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
-from unround.batch.summary import ALIKE, NONE, is_linked, marginal, own_share, own_summary, share_of, summary
-from unround.batch.sweeps import Evidence, set_local, up_and_down
+from unround.batch.sampling import Luck, sample
+from unround.batch.summary import (
+    ALIKE,
+    NONE,
+    is_linked,
+    list_own,
+    marginal,
+    own_share,
+    own_summary,
+    put_chances,
+    share_of,
+    summary,
+)
+from unround.batch.sweeps import Evidence, down, set_local, up
 from unround.batch.threads import in_threads
-from unround.batch.types import Ints, Layout, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import Distributions, Ints, Layout, Posterior, PriorTable, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
@@ -29,7 +41,10 @@ class _Given(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What the kernel fills in: the arrays of `Posterior`, and depths. `asked` has no rows where nobody asks for it."""
+    """What the kernel fills in: the arrays of `Posterior`, depths, those of `Distributions`, and states.
+
+    `asked`, `start` and `drawn` have no rows where nobody asks for them.
+    """
 
     mode: Ints
     probability: FloatArray
@@ -39,6 +54,9 @@ class _Found(NamedTuple):
     possible: BoolArray
     depth: Ints
     asked: FloatArray
+    start: NDArray[np.int64]
+    chances: FloatArray
+    drawn: NDArray[np.int32]
 
 
 def posteriors(
@@ -77,18 +95,77 @@ def posteriors(
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
     """
-    areas, columns = tight.low.shape
-    result = Posterior(
+    result = nothing_known(*tight.low.shape, asked=value is not None)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value)
+    return result
+
+
+def nothing_known(areas: int, columns: int, *, asked: bool = False) -> Posterior:
+    """Return the posterior of areas of which nothing is known."""
+    return Posterior(
         mode=np.full((areas, columns), NONE, dtype=np.int32),
         probability=np.zeros((areas, columns)),
         mean=np.full((areas, columns), np.nan),
         deviation=np.full((areas, columns), np.nan),
         cut=np.zeros(areas, dtype=np.int32),
         possible=np.zeros(areas, dtype=np.bool_),
-        asked=None if value is None else np.zeros((areas, columns)),
+        asked=np.zeros((areas, columns)) if asked else None,
     )
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value)
-    return result
+
+
+def marginals(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorTable | None = None,
+    active: NDArray[np.bool_] | None = None,
+) -> tuple[Posterior, Distributions]:
+    """Work out the same as `posteriors`, and keep the distribution of every cell that has at most `room.MOST_VALUES` values.
+
+    Areas without a solution, see `Posterior.possible`, have zeros for chances.
+    """
+    result = nothing_known(*tight.low.shape)
+    found = ranges(tight.low, tight.high)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found)
+    return result, found
+
+
+def samples(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    number: int,
+    seed: int,
+    prior: PriorTable | None = None,
+    active: NDArray[np.bool_] | None = None,
+) -> Ints:
+    """Draw whole areas at random, each state as often as it is likely.
+
+    Parameters
+    ----------
+    layout, windows, tight, prior, active
+        As for `posteriors`.
+    number : int
+        How many states of each area to draw.
+    seed : int
+        Of the random numbers: the same for every area, so that it does not matter which others are there.
+
+    Returns
+    -------
+    array
+        Number × areas × columns; -1 in areas where nothing adds up, and for cells that nothing bounds.
+    """
+    drawn = np.full((number, *tight.low.shape), -1, dtype=np.int32)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, seed=seed)
+    return drawn
+
+
+def ranges(low: Ints, high: Ints) -> Distributions:
+    """Make room for the distributions of cells within their bounds."""
+    width = high.astype(np.int64) - low + 1
+    width[(width > MOST_VALUES) | (width < 1)] = 0
+    start = np.cumsum(width).reshape(width.shape) - width
+    return Distributions(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
 
 
 def flood(
@@ -147,23 +224,26 @@ def _run(
     value: Ints | None = None,
     threshold: float = 0.0,
     depth: Ints | None = None,
+    found: Distributions | None = None,
+    drawn: NDArray[np.int32] | None = None,
+    seed: int = 0,
 ) -> None:
-    """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once."""
+    """Work out posteriors, or depths, or draw states, of the areas that are chosen: one kernel, compiled once."""
     areas, columns = low.shape
     forest = forest_of(layout)
-    evidence = _evidence(windows, prior, columns)
+    evidence = evidence_of(windows, prior, columns)
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
     given = _Given(
-        _plain(low, np.int32),
-        _plain(high, np.int32),
-        _plain(chosen, np.bool_),
-        _plain(holds, np.bool_),
-        _plain(ints if value is None else value, np.int32),
+        plain(low, np.int32),
+        plain(high, np.int32),
+        plain(chosen, np.bool_),
+        plain(holds, np.bool_),
+        plain(ints if value is None else value, np.int32),
     )
     if result is None:
         result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
-    found = _Found(
+    filled = _Found(
         result.mode,
         result.probability,
         result.mean,
@@ -172,29 +252,33 @@ def _run(
         result.possible,
         ints if depth is None else depth,
         floats[:0] if result.asked is None else result.asked,
+        np.zeros((0, columns), dtype=np.int64) if found is None else found.start,
+        np.zeros(0) if found is None else found.chances,
+        np.zeros((0, 1, columns), dtype=np.int32) if drawn is None else drawn,
     )
+    luck = np.array([seed], dtype=np.uint64)
 
     def job(first: int, last: int) -> None:
-        _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, found)
+        _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, luck, filled)
 
     in_threads(job, areas)
 
 
-def _evidence(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
+def evidence_of(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
     """Put together what is known of cells by themselves; a flat prior is a table of one weight for every column."""
     if prior is None:
         prior = PriorTable(np.zeros(columns, dtype=np.int64), np.ones(columns, dtype=np.int64), np.ones(1))
     return Evidence(
-        _plain(windows.low, np.int32),
-        _plain(windows.start, np.int64),
-        _plain(windows.weights, np.float64),
-        _plain(prior.offset, np.int64),
-        _plain(prior.size, np.int64),
-        _plain(prior.weights, np.float64),
+        plain(windows.low, np.int32),
+        plain(windows.start, np.int64),
+        plain(windows.weights, np.float64),
+        plain(prior.offset, np.int64),
+        plain(prior.size, np.int64),
+        plain(prior.weights, np.float64),
     )
 
 
-def _plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
+def plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
     """Return an array as the kernel knows it: for any other kind, it would have to be compiled once more."""
     return np.require(array, kind, ("C", "W"))
 
@@ -209,12 +293,14 @@ def _areas(
     evidence: Evidence,
     given: _Given,
     threshold: float,
+    seed: Luck,
     results: _Found,
 ) -> None:
-    """Fill in the posteriors of a range of areas; or depths alone."""
+    """Fill in the posteriors of a range of areas; or depths, or states, alone."""
     lows, highs, chosen, holds, value = given
-    mode, probability, mean, deviation, cut, possible, depth, asked = results
+    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, drawn = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
+    luck, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
         if not chosen[a]:
             continue
@@ -233,7 +319,12 @@ def _areas(
         if deep:
             find_depths(forest, room, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
             continue
-        if not up_and_down(forest, room, arena, scratch, low, high):
+        if not up(forest, room, arena, scratch):
+            continue
+        luck[0] = seed[0]
+        for k in range(len(drawn)):
+            sample(forest, room, arena, evidence, a, low, high, luck, state, drawn[k, a])
+        if len(drawn) or not down(forest, room, arena, scratch, low, high):
             continue
         possible[a] = True
         for c in range(len(forest.homes)):
@@ -247,6 +338,11 @@ def _areas(
             else:
                 found = own_summary(evidence, a, c, int(low[c]), int(high[c]))
             mode[a, c], probability[a, c], mean[a, c], deviation[a, c] = found
+            if len(places) and places[a, c] >= 0:
+                if length == 0:
+                    list_own(evidence, a, c, int(low[c]), int(high[c]), scratch[0])
+                    start, length = int(low[c]), int(high[c]) - int(low[c]) + 1
+                put_chances(scratch[0], start, length, chances, places[a, c], int(low[c]))
             if len(asked):
                 asked[a, c] = (
                     share_of(scratch[0], start, length, value[a, c])

@@ -121,3 +121,20 @@ def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, v
     if high > end:
         everything += (high - end) * weight(evidence, area, column, high)
     return weight(evidence, area, column, value) / everything if everything > 0.0 else 0.0
+
+
+@inner
+def list_own(evidence: Evidence, area: int, column: int, low: int, high: int, to: FloatArray) -> None:
+    """Put the weights of a cell's counts, from what is known of it by itself, into a vector."""
+    for count in range(low, high + 1):
+        to[count - low] = weight(evidence, area, column, count)
+
+
+@inner
+def put_chances(weights: FloatArray, first: int, size: int, chances: FloatArray, at: int, low: int) -> None:
+    """Write a distribution that is not normalised, of counts from `first` on, to a place for counts from `low` on."""
+    everything = 0.0
+    for k in range(size):
+        everything += weights[k]
+    for k in range(size):
+        chances[at + first - low + k] = weights[k] / everything if everything > 0.0 else 1.0 / size

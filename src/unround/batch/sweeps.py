@@ -255,11 +255,8 @@ def backward(
 
 
 @inner
-def up_and_down(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
-    """Send messages from the leaves to the roots and back; every belief then holds all there is to know.
-
-    Returns False where no values add up.
-    """
+def up(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray) -> bool:
+    """Send messages from the leaves to the roots; return False where no values add up."""
     for i in range(len(forest.links) - 2, -1, -1):
         n = forest.links[i, PARENT]
         if room.links[i, USED] and not forward(forest, room, arena, scratch, i, ZERO):
@@ -268,6 +265,12 @@ def up_and_down(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArr
         complete = i == forest.nodes[n, BELOW] and room.nodes[n, MODE] != ABSENT
         if complete and believe(forest, room, arena, n, room.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
             return False
+    return True
+
+
+@inner
+def down(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
+    """Send messages back, after `up`: every belief then holds all there is to know. False where no values add up."""
     for i in range(len(forest.links) - 1):
         if room.links[i, USED]:
             backward(forest, room, arena, scratch, i, low, high, ZERO, ZERO)

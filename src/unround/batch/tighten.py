@@ -57,6 +57,10 @@ class _Found(NamedTuple):
     feasible: BoolArray
 
 
+Bounding, Bounded = _Given, _Found
+"""What other kernels call these. The classes keep their names: kernels that an older version left on disk refer to them."""
+
+
 class _Area(NamedTuple):
     """What the kernel keeps while it works on one area: bounds, which cells have holes, and which sums wait."""
 
@@ -127,12 +131,12 @@ def tighten(layout: Layout, windows: Windows, active: BoolArray | None = None, *
     nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     feasible = np.ones(areas, dtype=np.bool_)
     found = _Found(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
-    in_threads(lambda first, last: _tighten(first, last, lists, given, found), areas)
+    in_threads(lambda first, last: tighten_areas(first, last, lists, given, found), areas)
     return Tight(*found)
 
 
 @njit(nogil=True, cache=True)
-def _tighten(begin: int, end: int, sums: Lists, given: _Given, found: _Found) -> None:
+def tighten_areas(begin: int, end: int, sums: Lists, given: _Given, found: _Found) -> None:
     """Tighten the areas from `begin` up to `end`."""
     columns, number = found.low.shape[1], sums.order.size
     low, high = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)

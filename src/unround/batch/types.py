@@ -109,3 +109,16 @@ class Posterior:
     cut: Ints
     possible: BoolArray
     asked: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distributions:
+    """Whole distributions: of the count `low[a, c] + i`, up to `high[a, c]`, the probability is `chances[start[a, c] + i]`.
+
+    `start` is -1 for cells that have none, because nothing bounds them or too much is possible.
+    """
+
+    low: Ints
+    high: Ints
+    start: NDArray[np.int64]
+    chances: FloatArray

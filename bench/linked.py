@@ -1,0 +1,237 @@
+"""How exact linked posteriors are, and how often their claims are right: the tables of `docs/linked.md`.
+
+Simulated dissemination areas, ages by sex (78 counts), are put together in families of k, added up to a parent, and all of
+them rounded, each count by itself. Run `python -m bench.linked` (some minutes) to print the tables; `make linked` writes
+them into the page.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.compile import compile_layout
+from unround.batch.posterior import posteriors
+from unround.batch.tighten import tighten
+from unround.batch.types import Distributions, Layout, PriorTable, Tight, Windows
+from unround.batch.windows import windows_of
+from unround.linked.bounds import linked_bounds
+from unround.linked.engine import Linked, link
+from unround.linked.kin import MOST_SAMPLED, kinship
+from unround.linked.loopy import exchange
+from unround.linked.sampled import EFFORT, sampled
+from unround.linked.weights import Listed
+from unround.mechanisms import Rounding
+from unround.prior import PriorFit
+from unround.simulate import schema, true_counts
+
+CHILDREN = (1, 2, 3, 4, 5, 10)
+BASES = (5, 3)
+THRESHOLD = 0.66
+REFERENCE = EFFORT._replace(chains=4, settle=40, sweeps=700, swaps=2000)
+"""The long chains that methods are compared with: their own error is about a fifth of that of the short ones."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cube:
+    """Families of areas: for each the parent, then its children."""
+
+    layout: Layout
+    true: Ints
+    windows: Windows
+    tight: Tight
+    parent: Ints
+    prior: PriorTable | None
+
+    @property
+    def linked(self) -> NDArray[np.bool_]:
+        """All columns are."""
+        return np.ones(self.layout.columns, dtype=np.bool_)
+
+
+def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
+    """Return the sums of ages by sex, and the row and sex of every column."""
+    table = schema("age")
+    rounded = np.array([row.mechanism != "exact" for row in table.rows])
+    places = [(i, s) for i, s in np.argwhere(table.shown & rounded[:, None]).tolist()]
+    at = {(table.rows[i].id, s): k for k, (i, s) in enumerate(places)}
+    equations = [(k, (at[row, 1], at[row, 2])) for (row, s), k in at.items() if s == 0]
+    for one in table.sums:
+        equations += [
+            (at[one.total, s], tuple(at[row, s] for row in one.parts))
+            for s in range(3)
+            if all((row, s) in at for row in (one.total, *one.parts))
+        ]
+    return compile_layout(len(places), tuple(equations), frozenset()), places
+
+
+def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = True) -> Cube:
+    """Simulate families of areas, and publish them."""
+    layout, places = age_layout()
+    rows, sexes = np.array(places).T
+    need = families * children
+    found = list[Ints]()
+    for block in true_counts(max(200, 2 * need), seed, "age"):
+        das = (block.regions["level"] == "DA").to_numpy() & ~block.hidden
+        found.append(block.true[das][:, rows, sexes].astype(np.int64))
+        if sum(map(len, found)) >= need:
+            break
+    own = np.concatenate(found)[:need].reshape(families, children, -1)
+    true = np.concatenate([own.sum(axis=1, keepdims=True), own], axis=1).reshape(-1, layout.columns)
+    head = np.arange(families) * (children + 1)
+    parent = np.stack([np.full(families, -1), *[head] * children], axis=1).ravel()
+    how = Rounding(base)
+    published = how.publish(true, np.random.default_rng([seed, children, base])).astype(np.int32)
+    windows, _ = windows_of(published, [how] * layout.columns)
+    prior = None
+    if fitted:
+        fit = PriorFit(layout.columns)
+        fit.add(published)
+        prior = fit.finish(layout, [how] * layout.columns).table
+    return Cube(layout, true, windows, tighten(layout, windows), parent, prior)
+
+
+def linked_cube(one: Cube) -> Linked:
+    """Link a cube by the method that it gets."""
+    return link(one.layout, one.windows, one.tight, one.parent, one.linked, one.prior)
+
+
+def distances(found: Distributions, other: Distributions) -> NDArray[np.float64]:
+    """Return the total variation between the distributions of every cell, members × columns."""
+    width = np.where(found.start >= 0, found.high.astype(np.int64) - found.low + 1, 0)
+    first = found.start[width > 0]
+    apart = np.zeros(width.shape)
+    order = np.argsort(first)
+    values = np.add.reduceat(np.abs(found.chances - other.chances), first[order]) / 2
+    back = np.empty(len(order))
+    back[order] = values
+    apart[width > 0] = back
+    return apart
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accuracy:
+    """How far a method is from long chains, in total variation of cells; and the long chains from each other."""
+
+    children: int
+    base: int
+    mean: float
+    worst: float
+    unlinked: float
+    chains: float
+    seconds: float
+
+
+def accuracy(children: int, base: int, families: int, seed: int = 5, loopy: bool | None = None) -> Accuracy:
+    """Compare the method that families of this size get (or messages, if asked for) with long chains."""
+    one = cube(children, families, base, seed)
+    bounds = linked_bounds(one.layout, one.windows, one.tight, one.parent, one.linked)
+    kin = kinship(bounds.parent, most=1000)
+    rows = np.arange(len(one.true))
+    tight = bounds.tight
+    listed = Listed(one.windows, tight.low, tight.high, rows)
+    reference = sampled(one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE)
+    started = perf_counter()
+    if loopy if loopy is not None else children > MOST_SAMPLED:
+        fresh = Listed(one.windows, tight.low, tight.high, rows)
+        if one.prior is not None:
+            fresh.without_prior(one.prior, one.parent < 0)
+        totals = {total for total, _ in one.layout.equations}
+        leaves = np.array([c for c in range(one.layout.columns) if c not in totals])
+        _, told, _ = exchange(one.layout, fresh, tight, one.prior, None, kin.families, leaves)
+        found = _rows(told, reference.rows)
+    else:
+        found = sampled(one.layout, listed, one.prior, None, kin.families, one.linked).chances
+    seconds = (perf_counter() - started) / families
+    apart = distances(found, reference.chances)
+    from unround.batch.posterior import marginals
+
+    _, alone = marginals(one.layout, one.windows, tight, one.prior)
+    without = distances(_rows(alone, reference.rows), reference.chances)
+    wide = reference.chances.high > reference.chances.low
+    return Accuracy(
+        children, base, apart[wide].mean(), apart.max(), without[wide].mean(), float(reference.spread.max()), seconds
+    )
+
+
+def _rows(found: Distributions, rows: Ints) -> Distributions:
+    """Return distributions in another order of areas, packed."""
+    low, high, start = found.low[rows], found.high[rows], found.start[rows]
+    width = high.astype(np.int64) - low + 1
+    new = (np.cumsum(width) - width.ravel()).reshape(width.shape)
+    places = np.repeat(start.ravel() - new.ravel(), width.ravel()) + np.arange(int(width.sum()))
+    return Distributions(low, high, new, found.chances[places])
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Claims of at least `THRESHOLD`: their share of all cells, and how often they are right against what they say."""
+
+    children: int
+    base: int
+    alone: float
+    linked: float
+    right: float
+    said: float
+    claims: int
+    proved: float
+    wrong: int
+    seconds: float
+
+
+def calibration(children: int, base: int, families: int, seed: int = 9) -> Calibration:
+    """Compare claims with the truth."""
+    one = cube(children, families, base, seed)
+    own = posteriors(one.layout, one.windows, one.tight, one.prior)
+    started = perf_counter()
+    found = linked_cube(one)
+    seconds = (perf_counter() - started) / families
+    pinned = found.tight.low == found.tight.high
+    open_yet = ~pinned
+    claimed = open_yet & (found.posterior.probability >= THRESHOLD)
+    inside = (found.tight.low <= one.true) & (one.true <= found.tight.high)
+    return Calibration(
+        children,
+        base,
+        float((own.probability >= THRESHOLD).mean()),
+        float((found.posterior.probability >= THRESHOLD).mean()),
+        float((found.posterior.mode == one.true)[claimed].mean()),
+        float(found.posterior.probability[claimed].mean()),
+        int(claimed.sum()),
+        float(pinned.mean()),
+        int((~inside).sum()),
+        seconds,
+    )
+
+
+def lines() -> Iterator[str]:
+    """Print both tables as Markdown."""
+    yield "| children | base | mean distance | worst cell | not linked | seconds a family |"
+    yield "|---:|---:|---:|---:|---:|---:|"
+    for base in BASES:
+        for children in CHILDREN[1:]:
+            a = accuracy(children, base, 6 if children < 5 else 3)
+            yield f"| {children} | {base} | {a.mean:.4f} | {a.worst:.3f} | {a.unlinked:.3f} | {a.seconds:.2f} |"
+    yield ""
+    yield "| children | base | likely, alone | likely, linked | said | right | claims | proved | wrong bounds |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    for base in BASES:
+        for children in CHILDREN:
+            c = calibration(children, base, {1: 1500, 2: 160, 3: 120, 4: 100}.get(children, 300 // children * 4))
+            yield (
+                f"| {children} | {base} | {c.alone:.2%} | {c.linked:.2%} | {c.said:.1%} | {c.right:.1%} | {c.claims:,} "
+                f"| {c.proved:.2%} | {c.wrong} |"
+            )
+
+
+if __name__ == "__main__":
+    for line in lines():
+        print(line)
+        sys.stdout.flush()

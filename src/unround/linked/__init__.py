@@ -1,0 +1,13 @@
+"""Areas within areas: what parents and children say about each other's counts.
+
+`batch` works out areas one by one; this package puts to use that every count of a parent is the sum of its children's, each
+rounded by itself. In the order of the flow:
+
+- `bounds`: bounds across areas, to a fixpoint; links that contradict are dropped
+- `kin`: areas that are one and the same, and families
+- `engine`: START HERE: `link` chooses a method for every family, and says which
+- `weights` and `summaries`: what is known of cells, count by count, and what is reported of it
+- `sampled`, `gibbs`, `persons`: few children, by sampling; `loopy`: many children, by messages
+- `methods`: how exact each method is, as measured
+- `proofs`: certificates that name the cells of several areas
+"""

@@ -1,0 +1,323 @@
+"""Areas within areas: what is known of every cell of every area, given all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unround.batch.posterior import nothing_known, posteriors
+from unround.batch.types import Layout, Posterior, PriorTable, Tight, Windows
+from unround.errors import InputError
+from unround.linked.bounds import Clash, LinkedBounds, Rows, linked_bounds
+from unround.linked.gibbs import Effort
+from unround.linked.kin import GIBBS, LOOPY, MERGED, MOST_LINKED, MOST_SAMPLED, OWN, Kinship, components, kinship
+from unround.linked.loopy import exchange
+from unround.linked.sampled import EFFORT, Sampled, sampled
+from unround.linked.summaries import put_summaries
+from unround.linked.weights import Listed
+from unround.mechanisms.base import BoolArray, FloatArray
+
+BATCH = 1500
+"""Areas that are listed count by count at a time: some ten thousand numbers each for a profile of ages."""
+
+WIDEST = 60
+"""Possible values of a linked cell above which its family is not linked: it would take too long, and tell little."""
+
+MOST_RHAT = 1.15
+"""How far chains may differ; families where they differ more are sampled again, for longer, and then not linked."""
+
+LONGER = 6
+"""How many times as long such families are sampled."""
+
+LARGE = "it has more than {most} children: what they add up to says nothing about any of them"
+WIDE = "some count of the family has more than {widest} possible values"
+APART = "chains of random draws did not agree, or found no state that fits"
+"""Why a family is not linked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unlinked:
+    """A parent that is not linked with its children for probabilities, and why. Its bounds are linked all the same."""
+
+    parent: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linked:
+    """What is known of linked areas.
+
+    Parameters
+    ----------
+    tight : Tight
+        Bounds, by all sums within areas and between them; see `LinkedBounds` for `moved`.
+    moved : array of bool
+        Where other areas made the bounds of a cell tighter.
+    parent : array
+        The links that were used for bounds: as given, -1 where one contradicts.
+    posterior : Posterior
+        What is likely.
+    method : array
+        By area, how its probabilities were obtained: a place in `methods.METHODS`.
+    children : array
+        By area, how many children the family has that it was linked in: 1 where it was merged, 0 where it was not linked.
+    rhat, error : array
+        By area, where its family was sampled: how far chains differ, and one standard error of the probability of any
+        of its counts; 1 and 0 elsewhere.
+    unlinked : tuple of Unlinked
+        Families that are not linked for probabilities.
+    clashes : tuple of Clash
+        Parents that cannot be the sum of their children.
+    """
+
+    tight: Tight
+    moved: BoolArray
+    parent: Rows
+    posterior: Posterior
+    method: np.ndarray[tuple[int], np.dtype[np.int8]]
+    children: np.ndarray[tuple[int], np.dtype[np.int32]]
+    rhat: FloatArray
+    error: FloatArray
+    unlinked: tuple[Unlinked, ...]
+    clashes: tuple[Clash, ...]
+
+
+def link(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    parent: Rows,
+    linked: BoolArray,
+    prior: PriorTable | None = None,
+    active: BoolArray | None = None,
+    *,
+    alike: BoolArray | None = None,
+    effort: Effort = EFFORT,
+    most: int = MOST_LINKED,
+) -> Linked:
+    """Work out bounds and probabilities of areas that lie within each other.
+
+    Parameters
+    ----------
+    layout, windows, tight, prior, active
+        As for `posteriors`, for every area by itself. The prior is that of areas that have no children.
+    parent : array
+        For every area the row of the area that it is part of, or -1. All children of a parent must be there.
+    linked : array of bool
+        By column, whether the counts of children add up to that of their parent.
+    alike : array of bool, optional
+        By area: it has one child, and what was published of it is a copy of what was published of the child, not
+        another rounding of the same count.
+    effort : Effort
+        How long families are sampled.
+    most : int
+        Children above which a family is not linked.
+
+    Notes
+    -----
+    A parent with one child is that child: exact. Up to `MOST_SAMPLED` children are sampled, more exchange messages. Where an
+    area is a child in one family and the parent of another, it has its probabilities from the smaller; what larger ones
+    know, they tell as a message. Using less of what is known leaves claims right as often as they say.
+
+    Results do not depend on the order of areas, nor on what else is in the block.
+    """
+    areas, columns = tight.low.shape
+    if parent.shape != (areas,) or linked.shape != (columns,) or (parent >= areas).any():
+        raise InputError("every area needs the row of its parent, or -1, and every column a word whether it is linked.")
+    bounds = linked_bounds(layout, windows, tight, parent, linked, active)
+    kin = kinship(bounds.parent, most)
+    work = _Work(layout, windows, bounds, linked, prior, active, alike, effort)
+    batches = components(kin, BATCH)
+    apart = np.ones(areas, dtype=np.bool_)
+    for rows in batches:
+        apart[rows] = False
+    rest = replace(bounds.tight, feasible=bounds.tight.feasible & apart)
+    work.put(np.flatnonzero(apart), posteriors(layout, windows, rest, prior, active), np.flatnonzero(apart))
+    for rows in batches:
+        work.batch(kin, rows)
+    work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in kin.large]
+    return Linked(
+        bounds.tight,
+        bounds.moved,
+        bounds.parent,
+        work.posterior,
+        work.method,
+        work.children,
+        work.rhat,
+        work.error,
+        tuple(sorted(work.unlinked, key=lambda one: one.parent)),
+        bounds.clashes,
+    )
+
+
+class _Work:
+    """The results in the making."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        windows: Windows,
+        bounds: LinkedBounds,
+        linked: BoolArray,
+        prior: PriorTable | None,
+        active: BoolArray | None,
+        alike: BoolArray | None,
+        effort: Effort,
+    ) -> None:
+        self.layout, self.windows, self.bounds = layout, windows, bounds
+        self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
+        areas, columns = bounds.tight.low.shape
+        self.posterior = nothing_known(areas, columns)
+        self.method = np.full(areas, OWN, dtype=np.int8)
+        self.children = np.zeros(areas, dtype=np.int32)
+        self.rhat, self.error = np.ones(areas), np.zeros(areas)
+        self.unlinked: list[Unlinked] = []
+        totals = {total for total, _ in layout.equations}
+        self.leaves = np.array([c for c in np.flatnonzero(linked).tolist() if c not in totals], dtype=np.int64)
+
+    def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
+        """Take over what was found for some areas."""
+        for name in ("mode", "probability", "mean", "deviation", "cut", "possible"):
+            getattr(self.posterior, name)[rows] = getattr(found, name)[at]
+
+    def batch(self, kin: Kinship, rows: Rows) -> None:
+        """Work out areas that have no links to any others."""
+        place = np.full(len(kin.unit), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        active = None if self.active is None else self.active[rows]
+        tight = Tight(*(getattr(self.bounds.tight, name)[rows] for name in Tight.__slots__))
+        unit = place[kin.unit[rows]]
+        self._equal_bounds(tight, unit)
+        listed = Listed(self.windows, tight.low, tight.high, rows)
+        self._merge(listed, unit, rows)
+        found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
+        merged = np.bincount(unit, minlength=len(rows))[unit] > 1
+        self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
+        here = set(rows.tolist())
+        families = {int(place[at]): place[kin.families[at]] for at in sorted(here & kin.families.keys())}
+        families = {at: members for at, members in families.items() if self._narrow(listed, at, members, rows)}
+        large = {at: members for at, members in families.items() if len(members) > MOST_SAMPLED}
+        small = {at: members for at, members in families.items() if len(members) <= MOST_SAMPLED}
+        if large:
+            self._exchange(listed, tight, large, found, rows, active)
+        if small:
+            self._sample(listed, small, found, rows, active)
+        self.put(rows, found, np.arange(len(rows)))
+        self._spread(found, unit, rows)
+
+    def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
+        """Give areas that are the same the same bounds, should propagation have stopped early."""
+        columns = np.flatnonzero(self.linked)
+        for array, join in ((tight.low, np.maximum), (tight.high, np.minimum)):
+            some = array[:, columns]
+            whole = some.copy()
+            join.at(whole, unit, some)
+            array[:, columns] = whole[unit]
+
+    def _merge(self, listed: Listed, unit: Rows, rows: Rows) -> None:
+        """Multiply what was published of areas that are the same; of what is published alike, it counts once."""
+        columns = np.flatnonzero(self.linked)
+        order = np.flatnonzero(unit != np.arange(len(unit)))
+        if not order.size:
+            return
+        # The area that stands for a unit collects from all the others, and gives the product back.
+        for step in range(int(np.bincount(unit).max()) - 1):
+            some = order[_nth(unit[order], step)]
+            columns_of, factor = listed.stretches(some, columns), np.ones(0)
+            factor = listed.weights[columns_of].copy()
+            if self.alike is not None and self.alike[rows[some]].any():
+                both = (self.windows.start[rows[some]] >= 0) & (self.windows.start[rows[unit[some]]] >= 0)
+                twice = (both & self.alike[rows[some], np.newaxis])[:, columns]
+                factor[np.repeat(twice.ravel(), listed.width[np.ix_(some, columns)].ravel())] = 1.0
+            listed.weights[listed.stretches(unit[some], columns)] *= factor
+        for step in range(int(np.bincount(unit).max()) - 1):
+            some = order[_nth(unit[order], step)]
+            listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
+
+    def _narrow(self, listed: Listed, at: int, members: Rows, rows: Rows) -> bool:
+        """Say whether the cells of a family are narrow enough to be linked."""
+        width = listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))]
+        if width.size and (width.min() < 1 or width.max() > WIDEST):
+            self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))
+            return False
+        return True
+
+    def _exchange(
+        self,
+        listed: Listed,
+        tight: Tight,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        active: BoolArray | None,
+    ) -> None:
+        """Let large families exchange messages; what they tell stays in `listed`."""
+        if self.prior is not None:
+            # Of a parent, the children's prior says all that there is to say beforehand.
+            heads = np.zeros(len(rows), dtype=np.bool_)
+            heads[list(families)] = True
+            listed.without_prior(self.prior, heads)
+        told, _, factor = exchange(self.layout, listed, tight, self.prior, active, families, self.leaves)
+        listed.weights = listed.scale(listed.weights * factor)
+        number = _sizes(families, len(rows))
+        some = np.flatnonzero(number)
+        for name in ("mode", "probability", "mean", "deviation"):
+            getattr(found, name)[some] = getattr(told, name)[some]
+        self.method[rows[some]], self.children[rows[some]] = LOOPY, number[some]
+
+    def _sample(
+        self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
+    ) -> None:
+        """Sample small families; an area in two of them has its probabilities from the smaller."""
+        drawn = sampled(self.layout, listed, self.prior, active, families, self.linked, self.effort)
+        apart = drawn.failed | (drawn.rhat > MOST_RHAT)
+        self._take(drawn, ~apart, families, found, rows)
+        heads = [at for at, again in zip(families, apart, strict=True) if again]
+        if heads:
+            some = {at: families[at] for at in heads}
+            longer = self.effort._replace(settle=3 * self.effort.settle, sweeps=LONGER * self.effort.sweeps)
+            drawn = sampled(self.layout, listed, self.prior, active, some, self.linked, longer)
+            apart = drawn.failed | (drawn.rhat > MOST_RHAT)
+            self._take(drawn, ~apart, some, found, rows)
+            self.unlinked += [Unlinked(int(rows[at]), APART) for at, bad in zip(heads, apart, strict=True) if bad]
+
+    def _take(self, drawn: Sampled, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+        """Take over what was sampled, where an area has nothing from a smaller family."""
+        number = np.array([len(members) for members in families.values()], dtype=np.int32)[drawn.family]
+        areas = rows[drawn.rows]
+        better = good[drawn.family] & ((self.method[areas] != GIBBS) | (number < self.children[areas]))
+        for n in np.unique(number):  # an area that is twice among the rows ends up with the smaller family
+            some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
+            put_summaries(found, drawn.chances, drawn.rows[some], some)
+            self.method[areas[some]], self.children[areas[some]] = GIBBS, n
+            self.rhat[areas[some]], self.error[areas[some]] = (
+                drawn.rhat[drawn.family[some]],
+                drawn.spread[drawn.family[some]],
+            )
+
+    def _spread(self, found: Posterior, unit: Rows, rows: Rows) -> None:
+        """Give what is known of an area to all that are the same."""
+        columns = np.flatnonzero(self.linked)
+        some = np.flatnonzero(unit != np.arange(len(unit)))
+        for name in ("mode", "probability", "mean", "deviation"):
+            getattr(self.posterior, name)[np.ix_(rows[some], columns)] = getattr(found, name)[np.ix_(unit[some], columns)]
+        for array in (self.method, self.children, self.rhat, self.error):
+            array[rows[some]] = array[rows[unit[some]]]
+
+
+def _nth(of: Rows, n: int) -> Rows:
+    """Return the places of the nth member of every group."""
+    order = np.argsort(of, kind="stable")
+    first = np.r_[True, of[order][1:] != of[order][:-1]]
+    starts = np.flatnonzero(first)
+    rank = np.arange(len(of)) - np.repeat(starts, np.diff(np.r_[starts, len(of)]))
+    return np.sort(order[rank == n])
+
+
+def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return by area the size of its family, the smaller where it is in two; 0 where it is in none."""
+    number = np.zeros(areas, dtype=np.int32)
+    for at, members in sorted(families.items(), key=lambda one: -len(one[1])):
+        number[[at, *members]] = len(members)
+    return number

@@ -1,0 +1,303 @@
+"""Families of few areas: blocked Gibbs sampling, compiled.
+
+Given the others' true counts, one child sees every published count of the parent as a second observation of its own: still
+an area by itself, whose whole state can be drawn exactly. So children are drawn in turn, and what is averaged
+are not the draws but the exact distributions that they are drawn from (Rao and Blackwell), the parent's among them.
+
+Chains that only did this would stick where windows are tight. So pairs of children also swap persons: one more of some kind
+here, one less there, which the parent does not see. Every chain starts from a state that may violate the parent's windows,
+at a price, and counts only once it no longer does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.compiled import MINUS_ONE, ZERO, inner, kernel
+from unround.batch.forest import HOME, Forest, Table
+from unround.batch.room import BELIEF, Room, arrange
+from unround.batch.sampling import Luck, draw, sample
+from unround.batch.summary import is_linked, list_own, marginal
+from unround.batch.sweeps import Evidence, down, set_local, up, weight
+from unround.batch.tighten import Bounded, Bounding, Lists, tighten_areas
+from unround.batch.types import Ints
+from unround.mechanisms.base import BoolArray, FloatArray
+
+PRICE = 0.05
+"""What each violated window of a parent costs at first, as a factor; and again for every further step away from it."""
+
+MOST_TRIES = 200
+"""Sweeps after which a chain that still violates a window is given up."""
+
+
+class Block(NamedTuple):
+    """What the kernel is given of all areas: what is known of cells by themselves, bounds, and which sums hold."""
+
+    evidence: Evidence
+    low: Ints
+    high: Ints
+    holds: BoolArray
+    linked: BoolArray
+
+
+class Kin(NamedTuple):
+    """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; and a seed each."""
+
+    first: Table
+    rows: Table
+    seeds: NDArray[np.uint64]
+
+
+class Swaps(NamedTuple):
+    """Kinds of persons: one more of kind i adds one to each of `cells[first[i]:first[i + 1]]`."""
+
+    first: Table
+    cells: Table
+
+
+class Effort(NamedTuple):
+    """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep."""
+
+    chains: int
+    settle: int
+    sweeps: int
+    swaps: int
+
+
+class Averages(NamedTuple):
+    """What the kernel fills in, by member (a row of `Kin.rows`) and cell.
+
+    `chances[chain, start[member, cell] + i]` adds up distributions; `moments` the draws and their squares, by chain; and
+    `kept` counts the sweeps of a chain that were averaged: none where it never met all windows.
+    """
+
+    start: Table
+    chances: FloatArray
+    moments: FloatArray
+    kept: Table
+
+
+@inner
+def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, column: int, count: int, soft: bool) -> float:
+    """Weigh a count of the parent, by what was published of it alone."""
+    off = max(low[parent, column] - count, count - high[parent, column])
+    if off > 0:
+        return PRICE**off if soft and count >= 0 else 0.0
+    start = evidence.start[parent, column]
+    if start < 0:
+        return 1.0
+    found = evidence.weights[start + count - evidence.low[parent, column]]
+    return float(max(found, PRICE) if soft else found)
+
+
+@inner
+def _see(block: Block, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
+    """Write down what one child knows of its cells if the others' counts are given: their windows, up to `high`."""
+    evidence, at = block.evidence, 0
+    for c in range(len(others)):
+        first, last = block.low[row, c], block.high[row, c]
+        linked = block.linked[c]
+        if linked and not soft:
+            first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
+        own.low[0, c], high[c] = first, last
+        start = evidence.start[row, c]
+        if start < 0 and not (linked and (soft or evidence.start[parent, c] >= 0)):
+            own.start[0, c] = -1
+            continue
+        own.start[0, c] = at
+        for count in range(first, last + 1):
+            one = 1.0 if start < 0 else evidence.weights[start + count - evidence.low[row, c]]
+            if linked:
+                one *= _parent_weight(evidence, block.low, block.high, parent, c, count + others[c], soft)
+            own.weights[at] = one
+            at += 1
+
+
+@inner
+def _fits(block: Block, parent: int, sums: Ints) -> bool:
+    """Say whether the children's counts add up to what the parent's windows allow."""
+    for c in range(len(sums)):
+        if block.linked[c] and _parent_weight(block.evidence, block.low, block.high, parent, c, sums[c], False) == 0.0:
+            return False
+    return True
+
+
+@inner
+def _ratio(block: Block, row: int, x: Ints, deltas: Ints, cells: Table, number: int, sign: int) -> float:
+    """Return by which factor an area's weight changes if some cells change."""
+    found = 1.0
+    for k in range(number):
+        c = cells[k]
+        if deltas[c] == 0:
+            continue
+        new = x[c] + sign * deltas[c]
+        if new < block.low[row, c] or new > block.high[row, c]:
+            return 0.0
+        before = weight(block.evidence, row, c, x[c])
+        found *= weight(block.evidence, row, c, new) / before if before > 0.0 else 0.0
+    return found
+
+
+@inner
+def _swap(block: Block, rows: Table, swaps: Swaps, x: Ints, deltas: Ints, touched: Table, luck: Luck) -> None:
+    """Let two children swap a person, or one of one kind for one of another."""
+    kinds = len(swaps.first) - 1
+    one = int(draw(luck) * len(x))
+    two = (one + 1 + int(draw(luck) * (len(x) - 1))) % len(x)
+    number = 0
+    for turn in range(2 if draw(luck) < 0.5 else 1):
+        kind = int(draw(luck) * kinds)
+        for k in range(swaps.first[kind], swaps.first[kind + 1]):
+            c = swaps.cells[k]
+            if deltas[c] == 0:
+                touched[number] = c
+                number += 1
+            deltas[c] += 1 - 2 * turn
+    ratio = _ratio(block, rows[1 + one], x[one], deltas, touched, number, 1)
+    if ratio > 0.0:
+        ratio *= _ratio(block, rows[1 + two], x[two], deltas, touched, number, -1)
+    accept = draw(luck) < ratio
+    for k in range(number):
+        c = touched[k]
+        if accept:
+            x[one, c] += deltas[c]
+            x[two, c] -= deltas[c]
+        deltas[c] = 0
+
+
+@inner
+def _add(
+    averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float
+) -> None:
+    """Add a distribution that is not normalised to an average."""
+    at = averages.start[member, column] + shift
+    everything = 0.0
+    for k in range(size):
+        everything += weights[k]
+    for k in range(size):
+        averages.chances[chain, at + k] += share * weights[k] / everything
+
+
+@inner
+def _others(block: Block, rows: Table, x: Ints, j: int, into: Ints) -> None:
+    """Add up the counts of all children but one; of those that have none yet, the middle of what is possible."""
+    into[:] = 0
+    for b in range(len(x)):
+        for c in range(len(into)):
+            if b == j:
+                continue
+            row = rows[1 + b]
+            into[c] += x[b, c] if x[b, 0] >= 0 else (block.low[row, c] + block.high[row, c]) // 2
+
+
+@inner
+def _keep(
+    forest: Forest,
+    room: Room,
+    arena: FloatArray,
+    spare: FloatArray,
+    own: Evidence,
+    block: Block,
+    rows: Table,
+    j: int,
+    others: Ints,
+    low: Ints,
+    high: Ints,
+    averages: Averages,
+    chain: int,
+    member: int,
+) -> None:
+    """Add what is known of one child, if the others' counts are given, to the averages: its own and the parent's."""
+    row, parent, children = rows[1 + j], rows[0], len(rows) - 1
+    for c in range(len(low)):
+        if averages.start[member + 1 + j, c] < 0:
+            continue
+        begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
+        if low[c] == high[c]:
+            spare[0] = 1.0
+        elif is_linked(forest, room, c):
+            at = room.nodes[forest.homes[c, HOME], BELIEF]
+            begin, length = marginal(forest, room, arena, at, c, low, high, spare)
+        else:
+            list_own(own, ZERO, c, begin, int(high[c]), spare)
+        _add(averages, chain, member + 1 + j, c, spare, length, begin - block.low[row, c], 1.0)
+        if block.linked[c]:
+            _add(averages, chain, member, c, spare, length, begin + others[c] - block.low[parent, c], 1.0 / children)
+
+
+@kernel
+def gibbs(
+    first: int,
+    last: int,
+    forest: Forest,
+    room: Room,
+    lists: Lists,
+    block: Block,
+    kin: Kin,
+    swaps: Swaps,
+    effort: Effort,
+    most_weights: int,
+    averages: Averages,
+) -> None:
+    """Sample a range of families; `most_weights` is how many counts are possible in all cells of an area together."""
+    columns = block.low.shape[1]
+    arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
+    state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
+    prior = block.evidence
+    cut = np.zeros((8, 1, columns), dtype=np.int32)
+    own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
+    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights)
+    feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
+    found = Bounded(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
+    low, high = cut[2, 0], cut[3, 0]
+    others, deltas = np.zeros(columns, dtype=np.int32), np.zeros(columns, dtype=np.int32)
+    touched = np.zeros(columns, dtype=np.int64)
+    luck = np.zeros(1, dtype=np.uint64)
+    for f in range(first, last):
+        rows = kin.rows[kin.first[f] : kin.first[f + 1]]
+        parent, member = rows[0], kin.first[f]
+        x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
+        for chain in range(effort.chains):
+            luck[0] = kin.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
+            x[:] = -1
+            fits, tries, sweep = False, 0, 0
+            while sweep < effort.settle + effort.sweeps and tries < MOST_TRIES:
+                tries += not fits
+                for j in range(len(x)):
+                    row = rows[1 + j]
+                    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
+                    _others(block, rows, x, j, others)
+                    _see(block, row, parent, others, not fits, own, cut[1, 0])
+                    cut[2:4] = cut[0:2]
+                    cut[4:6] = -1
+                    cut[6:8] = 0
+                    tighten_areas(0, 1, lists, Bounding(cut[0], cut[1], own_start, own_weights, no_holes, use), found)
+                    size, needed, _ = arrange(forest, room, low, high, use[0], 1)
+                    if size > len(arena):
+                        arena = np.empty(size + size // 4)
+                    if needed > scratch.shape[1]:
+                        scratch = np.empty((3, 2 * needed))
+                    lost = not feasible[0] or size < 0 or not set_local(forest, room, arena, own, 0, low, high)
+                    if lost or not up(forest, room, arena, scratch):
+                        tries = MOST_TRIES
+                        break
+                    sample(forest, room, arena, own, 0, low, high, luck, state, x[j])
+                    if fits and sweep >= effort.settle and down(forest, room, arena, scratch, low, high):
+                        _keep(
+                            forest, room, arena, scratch[0], own, block, rows, j, others, low, high, averages, chain, member
+                        )
+                        averages.kept[f, chain] += 1
+                for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
+                    _swap(block, rows, swaps, x, deltas, touched, luck)
+                if fits:
+                    sweep += 1
+                    for b in range(len(x) if sweep > effort.settle else 0):
+                        for c in range(columns):
+                            averages.moments[chain, 0, member + 1 + b, c] += x[b, c]
+                            averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
+                elif tries < MOST_TRIES:
+                    _others(block, rows, x, MINUS_ONE, others)
+                    fits = _fits(block, parent, others)

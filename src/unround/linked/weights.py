@@ -1,0 +1,75 @@
+"""What is known of cells, listed count by count: so that evidence from other areas can be multiplied in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.posterior import ranges
+from unround.batch.types import Distributions, Ints, PriorTable, Windows
+from unround.linked.bounds import Rows
+from unround.mechanisms.base import BoolArray, FloatArray
+
+
+class Listed:
+    """The weights of all possible counts of some areas, one behind the other.
+
+    Parameters
+    ----------
+    windows : Windows
+        What was published of all areas.
+    low, high : array
+        Bounds of the areas in question; cells that are possible in too many ways are not listed.
+    rows : array
+        Which these are.
+    """
+
+    def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:
+        self.low, self.high, self.certain = np.ascontiguousarray(low), np.ascontiguousarray(high), windows.certain
+        grid = ranges(self.low, self.high)
+        self.start = grid.start
+        self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
+        shown = windows.start[rows]
+        origin = np.where(shown >= 0, shown + (self.low.astype(np.int64) - windows.low[rows]), -1)
+        cell = np.repeat(np.arange(self.width.size), self.width.ravel())
+        self.cell = cell
+        self.step = np.arange(cell.size) - self.start.ravel()[cell]
+        at = origin.ravel()[cell]
+        self.weights: FloatArray = np.where(at >= 0, windows.weights[np.where(at >= 0, at + self.step, 0)], 1.0)
+
+    def room(self) -> Distributions:
+        """Return distributions of the same cells, all zero."""
+        return Distributions(self.low, self.high, self.start, np.zeros(self.weights.size))
+
+    def stretches(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the places of all weights of some areas' cells, area by area."""
+        start, width = self.start[np.ix_(rows, columns)].ravel(), self.width[np.ix_(rows, columns)].ravel()
+        if not width.sum():
+            return np.zeros(0, dtype=np.int64)
+        before = np.cumsum(width) - width
+        return np.repeat(start - before, width) + np.arange(int(width.sum()))
+
+    def windows(self, factor: FloatArray | None = None) -> Windows:
+        """Return windows with these weights, times a factor; of cells that are not listed, the bounds."""
+        weights = self.weights if factor is None else self.weights * factor
+        return Windows(self.low, self.high, self.start, weights, np.ones_like(self.certain))
+
+    def scale(self, weights: FloatArray) -> FloatArray:
+        """Divide the weights of every cell by their largest."""
+        if not weights.size:
+            return weights
+        firsts = np.flatnonzero(np.r_[True, self.cell[1:] != self.cell[:-1]])
+        largest = np.maximum.reduceat(weights, firsts)
+        return np.asarray(weights / np.repeat(np.where(largest > 0, largest, 1.0), np.diff(np.r_[firsts, weights.size])))
+
+    def without_prior(self, prior: PriorTable, rows: BoolArray) -> None:
+        """Take a prior out of the weights of some areas, so that it weighs nothing when it is put in again."""
+        columns = self.low.shape[1]
+        here = rows[self.cell // columns]
+        cell, step = self.cell[here], self.step[here]
+        column = cell % columns
+        count = self.low.ravel()[cell].astype(np.int64) + step
+        own = prior.weights[prior.offset[column] + np.minimum(count, prior.size[column] - 1)]
+        weights = self.weights.copy()
+        weights[here] = np.where(own > 0, weights[here] / np.where(own > 0, own, 1.0), 0.0)
+        self.weights = self.scale(weights)
