@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from unround.batch.compiled import kernel
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
-from unround.batch.forest import HOME, Forest, forest_of
-from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
+from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
+from unround.batch.room import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Room, arrange, box_at, room_for
+from unround.batch.sharing import PATTERNS, Draws, pull
 from unround.batch.summary import ALIKE, NONE, is_linked, marginal, own_share, own_summary, share_of, summary
 from unround.batch.sweeps import Evidence, set_local, up_and_down
 from unround.batch.threads import in_threads
-from unround.batch.types import Ints, Layout, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import Ints, Layout, Posterior, PriorTable, Sharing, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
@@ -39,6 +40,14 @@ class _Found(NamedTuple):
     possible: BoolArray
     depth: Ints
     asked: FloatArray
+    pulls: FloatArray
+
+
+class Drawn(NamedTuple):
+    """How random numbers are shared (see `Sharing`), and what was published, areas × columns."""
+
+    sharing: Sharing
+    published: Ints
 
 
 def posteriors(
@@ -48,6 +57,7 @@ def posteriors(
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
     value: Ints | None = None,
+    drawn: Drawn | None = None,
 ) -> Posterior:
     """Work out the distribution of every cell of every area, given all that was published of the area.
 
@@ -66,6 +76,8 @@ def posteriors(
     value : array, optional
         Areas × columns: counts whose probability is wanted besides that of the likeliest, such as the true ones where
         somebody knows them. See `Posterior.asked`.
+    drawn : Drawn, optional
+        How totals share random numbers with their parts; each count has its own unless given.
 
     Notes
     -----
@@ -87,8 +99,35 @@ def posteriors(
         possible=np.zeros(areas, dtype=np.bool_),
         asked=None if value is None else np.zeros((areas, columns)),
     )
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn)
     return result
+
+
+def pulls(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorTable | None,
+    active: NDArray[np.bool_] | None,
+    drawn: Drawn,
+) -> FloatArray:
+    """Work out how what was published pulls at the shares of the patterns in which random numbers are shared.
+
+    Parameters
+    ----------
+    layout, windows, tight, prior, active, drawn
+        As for `posteriors`.
+
+    Returns
+    -------
+    array
+        Areas × rows of `Sharing.shares` × (patterns and 1): for each pattern the derivative of the logarithm of the area's
+        likelihood by its share, and last the number of nodes that have their say. A share times its derivative is the
+        expected number of nodes with that pattern.
+    """
+    found = np.zeros((len(tight.low), len(drawn.sharing.shares), PATTERNS + 1))
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, pulled=found)
+    return found
 
 
 def flood(
@@ -100,12 +139,13 @@ def flood(
     wanted: NDArray[np.bool_],
     value: Ints,
     threshold: float,
+    drawn: Drawn | None = None,
 ) -> Ints:
     """Work out how deep likely claims are: how many sums follow one upon the other from the cell to what makes it likely.
 
     Parameters
     ----------
-    layout, windows, tight, prior, active
+    layout, windows, tight, prior, active, drawn
         As for `posteriors`.
     wanted : array
         The cells in question, areas × columns.
@@ -129,7 +169,8 @@ def flood(
     depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
     narrow = windows.high - windows.low < MOST_VALUES
     low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
-    _run(layout, windows, prior, active, low, high, (depth == OPEN_YET).any(axis=1), None, value, threshold - ALIKE, depth)
+    chosen = (depth == OPEN_YET).any(axis=1)
+    _run(layout, windows, prior, active, low, high, chosen, None, value, threshold - ALIKE, depth, drawn)
     # In an area where nothing adds up there is nothing to be near to.
     depth[depth == OPEN_YET] = DEEPEST
     return depth
@@ -147,11 +188,13 @@ def _run(
     value: Ints | None = None,
     threshold: float = 0.0,
     depth: Ints | None = None,
+    drawn: Drawn | None = None,
+    pulled: FloatArray | None = None,
 ) -> None:
     """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once."""
     areas, columns = low.shape
     forest = forest_of(layout)
-    evidence = _evidence(windows, prior, columns)
+    evidence = _evidence(windows, prior, columns, _draws(drawn, len(forest.nodes), columns))
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
     given = _Given(
@@ -172,6 +215,7 @@ def _run(
         result.possible,
         ints if depth is None else depth,
         floats[:0] if result.asked is None else result.asked,
+        np.zeros((0, 1, 1)) if pulled is None else pulled,
     )
 
     def job(first: int, last: int) -> None:
@@ -180,7 +224,23 @@ def _run(
     in_threads(job, areas)
 
 
-def _evidence(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
+def _draws(drawn: Drawn | None, nodes: int, columns: int) -> Draws:
+    """Put together what the kernel is told about shared random numbers, if only that there are none."""
+    if drawn is None:
+        none = np.full(nodes, -1, dtype=np.int64)
+        zeros = np.zeros((1, columns), dtype=np.int32)
+        return Draws(zeros, none, np.zeros(columns, dtype=np.bool_), np.zeros((1, PATTERNS)), np.zeros(1, dtype=np.int64))
+    sharing = drawn.sharing
+    return Draws(
+        _plain(drawn.published, np.int32),
+        _plain(sharing.row, np.int64),
+        _plain(sharing.two_way, np.bool_),
+        _plain(sharing.shares, np.float64),
+        _plain(sharing.least, np.int64),
+    )
+
+
+def _evidence(windows: Windows, prior: PriorTable | None, columns: int, draws: Draws) -> Evidence:
     """Put together what is known of cells by themselves; a flat prior is a table of one weight for every column."""
     if prior is None:
         prior = PriorTable(np.zeros(columns, dtype=np.int64), np.ones(columns, dtype=np.int64), np.ones(1))
@@ -191,6 +251,7 @@ def _evidence(windows: Windows, prior: PriorTable | None, columns: int) -> Evide
         _plain(prior.offset, np.int64),
         _plain(prior.size, np.int64),
         _plain(prior.weights, np.float64),
+        draws,
     )
 
 
@@ -213,7 +274,7 @@ def _areas(
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths alone."""
     lows, highs, chosen, holds, value = given
-    mode, probability, mean, deviation, cut, possible, depth, asked = results
+    mode, probability, mean, deviation, cut, possible, depth, asked, pulled = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     for a in range(first, last):
         if not chosen[a]:
@@ -236,6 +297,23 @@ def _areas(
         if not up_and_down(forest, room, arena, scratch, low, high):
             continue
         possible[a] = True
+        if len(pulled):
+            for n in range(len(forest.nodes)):
+                if room.nodes[n, MODE] == PAIRED and not forest.nodes[n, COPY]:
+                    pull(
+                        evidence.draws,
+                        evidence.low,
+                        evidence.start,
+                        evidence.weights,
+                        a,
+                        n,
+                        forest.nodes[n, CELL : CELL + 3],
+                        arena,
+                        room.nodes[n, BELIEF],
+                        box_at(room.nodes, n, BOX),
+                        pulled[a],
+                    )
+            continue
         for c in range(len(forest.homes)):
             start, length = 0, 0
             if low[c] == high[c]:

@@ -66,6 +66,12 @@ def simulate(
     layout: Annotated[str, typer.Option("--format", help="statcan (bulk CSV), censusmapper (wide) or tidy.")] = "statcan",
     rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companions.")] = False,
+    dependence: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARES", help="How often total, men and women share random numbers, such as total-men:0.3,men-women:0.2."
+        ),
+    ] = "",
 ) -> None:
     """Write a synthetic census, rounded as declared, with its truth beside it.
 
@@ -74,15 +80,19 @@ def simulate(
       unround simulate -o census --areas 500                       ages by sex, in the Canadian bulk layout
       unround simulate -o country --areas 61029 --rows short --zip the size of a country (a minute or two)
       unround simulate -o table --format tidy --rows short         one long Parquet table
+      unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
 
     People are drawn first and counted second, so that every sum holds among the true counts. truth.parquet holds them;
     the other files hold what an agency would publish: population and dwellings as they are, other counts rounded to
-    base 5, each on its own.
+    base 5, each on its own. With --dependence, the total uses the random number of the men (total-men) or of the women
+    (total-women), or the women that of the men (men-women), in such shares of the counts; docs/checks.md tells.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.mechanisms.sharing import SharedDraws
     from unround.simulate import simulate as write_census
 
+    shared = SharedDraws.parse(dependence) if dependence.strip() else None
     with progress("Simulating", areas, "areas") as step:
-        made = write_census(output, areas, seed, layout, rows, zipped, step)
+        made = write_census(output, areas, seed, layout, rows, zipped, step, shared)
     for path in (*made.files, made.truth, made.note):
         typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)

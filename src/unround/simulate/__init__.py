@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unround.errors import InputError
+from unround.mechanisms.sharing import SharedDraws
 from unround.simulate.companions import note
 from unround.simulate.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
 from unround.simulate.folder import NOTE, census_workshop, move_out
@@ -110,6 +111,7 @@ def simulate(
     rows: str = "age",
     zip: bool = False,  # noqa: A002 - likewise
     progress: Callable[[int], None] | None = None,
+    dependence: SharedDraws | None = None,
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
@@ -130,6 +132,8 @@ def simulate(
         For `statcan`: a zip with the companions of the bulk files.
     progress : callable, optional
         Told how many areas are done.
+    dependence : SharedDraws, optional
+        How total, men and women share random numbers; unless given, each count is rounded on its own.
 
     Raises
     ------
@@ -155,7 +159,7 @@ def simulate(
         release, truth = _writer(folder, layout, table, seed), Truth(folder, table, wide=layout == "censusmapper")
         done = 0
         try:
-            for block in published_counts(areas, seed, rows):
+            for block in published_counts(areas, seed, rows, dependence):
                 release.add(block)
                 truth.add(block)
                 done += len(block.land)
@@ -165,7 +169,7 @@ def simulate(
         finally:
             release.drop()
         told = folder / NOTE
-        told.write_text(note(layout, RELEASES[layout], TRUTH, areas, seed, rows), encoding="utf-8")
+        told.write_text(note(layout, RELEASES[layout], TRUTH, areas, seed, rows, dependence.name if dependence else ""), encoding="utf-8")
         size = sum(path.stat().st_size for path in (*written, true))
         about, files, true = move_out(out, told, written, true)
     return Simulated(files, true, about, areas, truth.cells, size)

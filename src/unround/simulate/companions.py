@@ -52,7 +52,7 @@ upwards. All numbers are simulated.
 """
 
 
-def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int, rows: str) -> str:
+def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int, rows: str, dependence: str = "") -> str:
     """Say in words for people what lies beside this note, and how to make it again."""
     name, zipped = layout.split(",")[0], " --zip" if "zip" in layout else ""
     said = (
@@ -62,6 +62,9 @@ def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int,
     if name != "tidy":
         real = "File name and layout are those" if name == "statcan" else "The layout is that"
         said += f" {real} of a real product only so that programs can be tried on it."
+    if dependence:
+        said += f" Total, men and women share random numbers when they are rounded ({dependence})."
+    again = f" --dependence {dependence}" if dependence else ""
     width = max(map(len, (*files, truth)))
     listed = [
         f"    {file:{width}}  {'what an agency would publish' if not at else 'what its columns and sums mean'}"
@@ -83,7 +86,7 @@ def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int,
 
 To make the same files again, with the same version of unround:
 
-    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}
+    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}{again}
 """
 
 

@@ -16,6 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.mechanisms import mechanism
+from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms.sharing import SharedDraws
 from unround.simulate.geography import Geography, plan
 from unround.simulate.people import Counts, Floats, people
 from unround.simulate.profile import EXACT
@@ -231,8 +233,8 @@ def true_counts(areas: int, seed: int, rows: str = "age") -> Iterator[CountBlock
         )
 
 
-def publish(block: CountBlock, table: Schema, seed: int) -> Cells:
-    """Return what is published of a block: each cell rounded on its own, small areas hidden."""
+def publish(block: CountBlock, table: Schema, seed: int, shared: SharedDraws | None = None) -> Cells:
+    """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden."""
     published = block.true.copy()
     for step in table.plans:
         if step.block.mechanism == EXACT or not len(step.nodes):
@@ -240,7 +242,9 @@ def publish(block: CountBlock, table: Schema, seed: int) -> Cells:
         rows = slice(step.start, step.stop)
         rng = stream(seed, _PUBLISH, block.number, step.number)
         exact = block.true[:, rows]
-        drawn = mechanism(step.block.mechanism).publish(np.maximum(exact, 0).astype(np.int64), rng)
+        how, counts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
+        sharing = shared is not None and step.block.sex and isinstance(how, TwoWay)
+        drawn = shared.publish(how, counts, rng) if sharing else how.publish(counts, rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])
@@ -249,8 +253,13 @@ def publish(block: CountBlock, table: Schema, seed: int) -> Cells:
     return published
 
 
-def published_counts(areas: int, seed: int, rows: str = "age") -> Iterator[CountBlock]:
-    """Draw the same census as `true_counts`, with what is published of it beside what is true."""
+def published_counts(
+    areas: int, seed: int, rows: str = "age", shared: SharedDraws | None = None
+) -> Iterator[CountBlock]:
+    """Draw the same census as `true_counts`, with what is published of it beside what is true.
+
+    Each count has a random number of its own, unless `shared` says how total, men and women share theirs.
+    """
     table = schema(rows)
     for block in true_counts(areas, seed, rows):
         yield CountBlock(
@@ -260,5 +269,5 @@ def published_counts(areas: int, seed: int, rows: str = "age") -> Iterator[Count
             land=block.land,
             hidden=block.hidden,
             income_hidden=block.income_hidden,
-            published=publish(block, table, seed),
+            published=publish(block, table, seed, shared),
         )
