@@ -18,6 +18,7 @@ from unround.audit.block import KINDS, Auditor, Inferred, Rules
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
 from unround.audit.model import Model
+from unround.audit.sharing_fit import ROUNDINGS, doubts_left, find_dependence
 from unround.audit.summary import Tally, contradiction_rows
 from unround.audit.truth import Score, Truth
 from unround.check import Check, check_spool
@@ -57,12 +58,16 @@ class Options:
         "within5" does not.
     estimates : bool
         Whether to write an estimate for every cell.
+    rounding : str
+        "independent" takes every count to have its own random number; "dependent" fits how total and parts share theirs, table
+        by table; "auto" does so where the check finds a departure, and uses what is no chance.
     """
 
     threshold: float = 0.66
     prior: str = "fitted"
     population: str = "exact"
     estimates: bool = False
+    rounding: str = "auto"
 
     def __post_init__(self) -> None:
         if not 0 < self.threshold <= 1:
@@ -71,6 +76,8 @@ class Options:
             raise InputError(f"there is no prior {self.prior!r}: choose {' or '.join(PRIORS)}.")
         if self.population not in POPULATIONS:
             raise InputError(f"there is no population {self.population!r}: choose {' or '.join(POPULATIONS)}.")
+        if self.rounding not in ROUNDINGS:
+            raise InputError(f"there is no rounding {self.rounding!r}: choose {', '.join(ROUNDINGS)}.")
 
 
 def audit(
@@ -121,13 +128,15 @@ def audit(
         # 2. Compile what all areas share, and fit the prior.
         model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
         prior = _prior(options, spool, model, progress)
+        dependence = find_dependence(options.rounding, model, prior, spool, checked, overrides, progress)
         clock.lap("preparing")
         # 3. Audit block by block.
         known = Truth.of(truth, model, release.areas, work) if truth is not None else None
         matched = known.check(spool.areas) if known is not None else None
-        results = _Results(work, release, model, options, checked.doubts)
+        results = _Results(work, release, model, options, doubts_left(checked, dependence, model))
         results.score = Score(matched=matched) if matched is not None else None
-        auditor = Auditor(model, prior, Rules(options.threshold, options.population == "exact"))
+        rules = Rules(options.threshold, options.population == "exact")
+        auditor = Auditor(model, prior, rules, dependence, both_ways=True)
         done = 0
         for block in spool.blocks(block_size(model)):
             progress("Auditing", done, spool.rows)
@@ -139,8 +148,10 @@ def audit(
         progress("Writing", 0, 1)
         results.close()
         files.save_model(work / files.MODEL, model, prior, spool.areas, release, structure.alias)
+        dependence.save(work / files.MODEL)
         clock.lap("writing")
         told = _summary(release, structure, model, prior, options, results, clock, command, checked)
+        told["dependence"] = dependence.to_json() | {"claims": dict(results.tally.both_ways) or None}
         (work / files.SUMMARY).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         finish(files.AuditFolder.open(work))
         files.move_out(work, out)

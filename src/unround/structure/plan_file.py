@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from unround.errors import InputError
 from unround.mechanisms import Mechanism, mechanism
 from unround.release import Column, Release
-from unround.structure.types import Checked, Name, Overrides, Ruling, Structure
+from unround.structure.types import Checked, Name, Overrides, Ruling, SharingRuling, Structure
 
 CENSUS_AXES = ("characteristic_id", "sex")
 ORIGINS = ("indentation", "sex", "names", "universe", "data", "file")
@@ -30,6 +30,8 @@ _HEADER = """\
 #             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
 # repeats:    columns that show the same count; alike = true if also the same published numbers, so that the first
 #             one stands for all, alike = false if the count was rounded anew for each.
+# dependence: a table whose totals share random numbers with their two parts, and in which share of its counts:
+#             table = "Age", shares = {{ total-men = 0.3, total-women = 0.1, men-women = 0.2 }}; shares = {{}} for none.
 """
 
 
@@ -198,11 +200,12 @@ class _Reader:
         structure = plan.get("structure")
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
-        self._only(structure, ("mechanisms", "sums", "repeats"), 1, "[structure]")
+        self._only(structure, ("mechanisms", "sums", "repeats", "dependence"), 1, "[structure]")
         return Overrides(
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
+            dependence=tuple(self._dependence(entry, line) for entry, line in self._entries(structure, "dependence")),
             text=self._text,
             where=self._where,
         )
@@ -270,6 +273,14 @@ class _Reader:
         elif "characteristics" in entry:
             names = [[(code, sex) for sex in (total, *parts)] for code in self._words(entry, "characteristics", line)]
         return [Ruling(first, tuple(others), use, origin, line) for first, *others in names]
+
+    def _dependence(self, entry: dict[str, Any], line: int) -> SharingRuling:
+        self._only(entry, ("table", "shares"), line, "[[structure.dependence]]")
+        table, shares = self._word(entry, "table", line), entry.get("shares")
+        fine = isinstance(shares, dict) and all(isinstance(v, int | float) and 0 <= v <= 1 for v in shares.values())
+        if not isinstance(shares, dict) or not fine or sum(shares.values()) > 1 + 1e-9:
+            self._fail("shares must be numbers from 0 to 1, at most 1 in all, such as { total-men = 0.3 }.", line, "shares")
+        return SharingRuling(table, {name: float(share) for name, share in shares.items()}, line)
 
     def _repeat(self, entry: dict[str, Any], line: int) -> tuple[tuple[str, ...], bool, bool, int]:
         self._only(entry, ("use", "alike", "columns"), line, "[[structure.repeats]]")

@@ -182,6 +182,15 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
+class SharingRuling:
+    """The user's word on a table: in which share of its counts random numbers are shared, by pattern; and its line."""
+
+    table: str
+    shares: Mapping[str, float]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overrides:
     """The user's word, from a plan file: it is taken instead of what the counts say.
 
@@ -193,6 +202,8 @@ class Overrides:
         Which sums to use or not.
     repeats : tuple
         Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
+    dependence : tuple of SharingRuling
+        Tables whose totals share random numbers with their parts, and how often.
     text, where : str
         The file's text and name, for errors.
     """
@@ -200,5 +211,6 @@ class Overrides:
     mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()
     sums: tuple[Ruling, ...] = ()
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
+    dependence: tuple[SharingRuling, ...] = ()
     text: str = ""
     where: str = "<plan>"
