@@ -301,8 +301,13 @@ def _within(model: Model, inferred: Inferred, cell: int, distance: int) -> list[
 def _distribution(
     folder: AuditFolder, inferred: Inferred, cell: int, equations: list[int], *, fitted: bool
 ) -> tuple[tuple[int, float], ...]:
-    """Return the distribution of one cell from some sums, worked out by the engine for single systems."""
+    """Return the distribution of one cell from some sums, worked out by the engine for single systems.
+
+    That engine knows nothing of shared random numbers; where there are any, the audit's own is asked.
+    """
     model, counts = folder.model, inferred.counts[0]
+    if folder.auditor.sharing is not None:
+        return folder.auditor.distribution(inferred, cell, equations, fitted=fitted)
     slack = {int(c): int(inferred.slack[0, c]) for c in np.flatnonzero(inferred.slack[0])}
     system = model.system(counts, equations, slack, silent_in(inferred, 0), also=(cell,))
     prior = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from unround.audit.dependence import Dependence
 from unround.audit.model import Model
 from unround.batch.compile import compile_layout
 from unround.batch.posterior import Drawn, flood, posteriors
+from unround.batch.room import MOST_VALUES
 from unround.batch.tighten import tighten
 from unround.batch.types import Posterior, Tight, Windows
 from unround.batch.windows import WindowTable
@@ -139,16 +141,21 @@ class Auditor:
         What the user decided.
     dependence : Dependence, optional
         In which tables total and parts share random numbers; in none unless given. Probabilities heed it, bounds need not.
-    both_ways : bool
-        Whether to work out as well what would follow if none were shared.
+    instead : Prior, optional
+        The prior to work out as well what would follow if none were shared.
     """
 
     def __init__(
-        self, model: Model, prior: Prior, rules: Rules, dependence: Dependence | None = None, *, both_ways: bool = False
+        self,
+        model: Model,
+        prior: Prior,
+        rules: Rules,
+        dependence: Dependence | None = None,
+        instead: Prior | None = None,
     ) -> None:
         self.model = model
         self.sharing = dependence.sharing(model) if dependence is not None else None
-        self.both_ways = both_ways and self.sharing is not None
+        self._instead = instead if self.sharing is not None else None
         self.prior = prior
         self.rules = rules
         self._windows = WindowTable(model.mechanisms)
@@ -186,8 +193,8 @@ class Auditor:
             if one.kind != ASSUMPTION:
                 clashing[one.area, list(one.cells)] = True
 
-        def conclude(drawn: Drawn | None) -> Concluded:
-            posterior = posteriors(model.layout, windows, reach, self.prior.table, active, drawn=drawn)
+        def conclude(prior: Prior, drawn: Drawn | None) -> Concluded:
+            posterior = posteriors(model.layout, windows, reach, prior.table, active, drawn=drawn)
             noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
             loose = self._loose(counts, reach, posterior, active) | noisy[:, None]
             loose[slack.any(axis=1) & self.rules.exact_population] = True  # links took these counts for exact
@@ -201,7 +208,7 @@ class Auditor:
             kinds[alone] = OPEN
             return Concluded(posterior, kinds, value, depth, alone, loose & fitted, noisy & fitted)
 
-        end = conclude(self.drawn(counts))
+        end = conclude(self.prior, self.drawn(counts))
         found += [
             Contradiction(int(area), UNRESOLVED, (), (), "No combination of possible counts adds up in all sums together.")
             for area in np.flatnonzero(~end.posterior.possible)
@@ -225,12 +232,32 @@ class Auditor:
             clashing=clashing,
             singly=end.singly,
             unweighed=end.unweighed,
-            without=conclude(None) if self.both_ways else None,
+            without=conclude(self._instead, None) if self._instead else None,
         )
 
     def drawn(self, counts: Counts) -> Drawn | None:
         """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
         return None if self.sharing is None else Drawn(self.sharing, counts)
+
+    def distribution(
+        self, inferred: Inferred, cell: int, equations: Sequence[int], *, fitted: bool
+    ) -> tuple[tuple[int, float], ...]:
+        """Return how likely each count of a cell of the first area is, from some sums and with or without the prior."""
+        low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
+        if high - low >= MOST_VALUES:
+            return ()
+        rows = np.zeros(high - low + 1, dtype=np.int64)
+        sums = np.isin(np.arange(len(self.model.equations)), equations)
+        active = np.repeat(sums[None, :] & inferred.active[:1], rows.size, axis=0)
+        asked = np.zeros((rows.size, len(self.model.columns)), dtype=np.int32)
+        asked[:, cell] = np.arange(low, high + 1)
+        bounds = Tight(*(getattr(inferred.reach, one)[rows] for one in Tight.__slots__))
+        table = self.prior.table if fitted else None
+        drawn = self.drawn(inferred.counts[rows])
+        windows = rows_of(inferred.windows, rows)
+        found = posteriors(self.model.layout, windows, bounds, table, active, asked, drawn).asked
+        assert found is not None  # it was asked for
+        return tuple((low + k, float(p)) for k, p in enumerate(found[:, cell].tolist()) if p > 0)
 
     def _loose(self, counts: Counts, reach: Tight, posterior: Posterior, active: Active) -> NDArray[np.bool_]:
         """Find the cells that are cut off from a sum that they stand in, as others of their area are not.

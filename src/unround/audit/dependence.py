@@ -175,6 +175,17 @@ class Dependence:
         those = [n for group in groups_of(model) if (group.table, group.names) in used for n in group.nodes]
         return frozenset(cell for n in those for cell in nodes[n].cells)
 
+    def of_totals(self, model: Model) -> dict[int, tuple[float, float]]:
+        """Return for totals that use random numbers of their parts how often they use the first's, and the second's."""
+        shares = {(one.table, one.names): one.shares for one in self.used}
+        found = {}
+        for group in groups_of(model):
+            one, two, _ = shares.get((group.table, group.names), (0.0, 0.0, 0.0))
+            if one + two:
+                for n in group.nodes:
+                    found[model.layout.plan.nodes[n].cells[0]] = (two, one) if n in group.swapped else (one, two)
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {"rounding": self.rounding, "tables": [one.to_json() for one in self.tables]}

@@ -17,6 +17,7 @@ from unround.audit import folder as files
 from unround.audit.block import KINDS, Auditor, Inferred, Rules
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
+from unround.audit.dependence import Dependence
 from unround.audit.model import Model
 from unround.audit.sharing_fit import ROUNDINGS, doubts_left, find_dependence
 from unround.audit.summary import Tally, contradiction_rows
@@ -127,8 +128,9 @@ def audit(
         clock.lap("checking")
         # 2. Compile what all areas share, and fit the prior.
         model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
-        prior = _prior(options, spool, model, progress)
-        dependence = find_dependence(options.rounding, model, prior, spool, checked, overrides, progress)
+        plain, refit = _prior(options, spool, model, progress)
+        dependence = find_dependence(options.rounding, model, plain, spool, checked, overrides, progress)
+        prior = refit(dependence)  # sharing leaves traces in what a prior is fitted to
         clock.lap("preparing")
         # 3. Audit block by block.
         known = Truth.of(truth, model, release.areas, work) if truth is not None else None
@@ -136,7 +138,7 @@ def audit(
         results = _Results(work, release, model, options, doubts_left(checked, dependence, model))
         results.score = Score(matched=matched) if matched is not None else None
         rules = Rules(options.threshold, options.population == "exact")
-        auditor = Auditor(model, prior, rules, dependence, both_ways=True)
+        auditor = Auditor(model, prior, rules, dependence, instead=plain)
         done = 0
         for block in spool.blocks(block_size(model)):
             progress("Auditing", done, spool.rows)
@@ -172,11 +174,14 @@ def block_size(model: Model) -> int:
     return max(16, min(4096, CELLS_AT_A_TIME // len(model.columns)))
 
 
-def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Prior:
+def _prior(
+    options: Options, spool: Spool, model: Model, progress: Stage
+) -> tuple[Prior, Callable[[Dependence], Prior]]:
+    """Return the prior, and what fits it again when it is known how random numbers are shared."""
     from unround.prior import Prior, PriorFit
 
     if options.prior == "flat":
-        return Prior.flat()
+        return Prior.flat(), lambda _: Prior.flat()
     fit, done = PriorFit(len(model.columns)), 0
     for block in spool.blocks(4096):
         progress("Fitting the prior", done, 2 * spool.rows)  # as long again for the fit itself
@@ -184,7 +189,12 @@ def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Pri
         done += len(block.counts)
     prior = fit.finish(model.layout, model.mechanisms)
     progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
-    return prior
+
+    def again(dependence: Dependence) -> Prior:
+        shared = dependence.of_totals(model)
+        return fit.finish(model.layout, model.mechanisms, shared) if shared else prior
+
+    return prior, again
 
 
 class _Results:

@@ -12,7 +12,7 @@ total with several partitions counts once, and totals come out as they are distr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,9 +102,19 @@ class Weigher:
         Published counts of some areas × columns.
     distributions : array
         The fitted distributions of true counts, columns × counts.
+    shared : mapping, optional
+        For totals that use their parts' random numbers: in which share of the areas that of the first, and of the second.
     """
 
-    def __init__(self, layout: Layout, mechanisms: Sequence[Mechanism], sample: Counts, distributions: FloatArray) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        mechanisms: Sequence[Mechanism],
+        sample: Counts,
+        distributions: FloatArray,
+        shared: Mapping[int, tuple[float, float]] | None = None,
+    ) -> None:
+        self.shared = shared or {}
         self.structure = structure_of(layout)
         self.columns = layout.columns
         self.sample = sample
@@ -168,7 +178,9 @@ class Weigher:
         whole = counts[present(counts).all(axis=1)].astype(np.float64)
         return whole[:, 0], whole[:, 1:]
 
-    def _spread(self, total: int, parts: tuple[int, ...], t: FloatArray, y: FloatArray) -> Spread:
+    def _spread(
+        self, total: int, parts: tuple[int, ...], t: FloatArray, y: FloatArray, shared: tuple[float, float] | None = None
+    ) -> Spread:
         least = max(2.0, 4 * self.noise[total].largest ** 0.5)  # smaller totals are mostly rounding
         usable = t >= least
         if np.count_nonzero(usable) < FEWEST:
@@ -176,7 +188,8 @@ class Weigher:
         # Far larger areas are of another kind (a whole city), and alike for being large.
         usable &= t <= 8 * np.median(t[usable])
         t, y = t[usable], y[usable]
-        return spread_of(t, y, [self.noise[part] for part in parts], self.noise[total].typical)
+        often = np.array(shared) if shared is not None else None
+        return spread_of(t, y, [self.noise[part] for part in parts], self.noise[total].typical, often)
 
     def fit_pairs(self) -> dict[int, Shares]:
         """Work out how pairs split, by their totals; those with too few people take after all the others."""
@@ -184,7 +197,12 @@ class Weigher:
         for total, *rest in self.structure.pairs:
             parts = tuple(rest)
             t, y = self._published(total, parts)
-            spreads[total], halves[total] = self._spread(total, parts, t, y), mean_shares(t, y)
+            shared = self.shared.get(total)
+            spreads[total], halves[total] = self._spread(total, parts, t, y, shared), mean_shares(t, y)
+            above = next((self.structure.sums[s].total for s, _ in self.above[total]), None)
+            if shared is not None and above is not None:
+                sizes, y = self._published(above, (total, *parts))
+                halves[total] = mean_shares(y[:, 0], y[:, 1:], sizes)
         weight = sum(spread.weight for spread in spreads.values())
         pooled = sum(spread.weighted for spread in spreads.values()) / weight if weight else 0.0
         pooled = max(pooled, 1 / (1 + MOST_EVEN))
