@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +21,6 @@ from unround.audit.dependence import Dependence
 from unround.audit.model import Model
 from unround.batch.compile import compile_layout
 from unround.batch.posterior import Drawn, flood, posteriors
-from unround.batch.room import MOST_VALUES
 from unround.batch.tighten import tighten
 from unround.batch.types import Posterior, Tight, Windows
 from unround.batch.windows import WindowTable
@@ -238,26 +236,6 @@ class Auditor:
     def drawn(self, counts: Counts) -> Drawn | None:
         """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
         return None if self.sharing is None else Drawn(self.sharing, counts)
-
-    def distribution(
-        self, inferred: Inferred, cell: int, equations: Sequence[int], *, fitted: bool
-    ) -> tuple[tuple[int, float], ...]:
-        """Return how likely each count of a cell of the first area is, from some sums and with or without the prior."""
-        low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
-        if high - low >= MOST_VALUES:
-            return ()
-        rows = np.zeros(high - low + 1, dtype=np.int64)
-        sums = np.isin(np.arange(len(self.model.equations)), equations)
-        active = np.repeat(sums[None, :] & inferred.active[:1], rows.size, axis=0)
-        asked = np.zeros((rows.size, len(self.model.columns)), dtype=np.int32)
-        asked[:, cell] = np.arange(low, high + 1)
-        bounds = Tight(*(getattr(inferred.reach, one)[rows] for one in Tight.__slots__))
-        table = self.prior.table if fitted else None
-        drawn = self.drawn(inferred.counts[rows])
-        windows = rows_of(inferred.windows, rows)
-        found = posteriors(self.model.layout, windows, bounds, table, active, asked, drawn).asked
-        assert found is not None  # it was asked for
-        return tuple((low + k, float(p)) for k, p in enumerate(found[:, cell].tolist()) if p > 0)
 
     def _loose(self, counts: Counts, reach: Tight, posterior: Posterior, active: Active) -> NDArray[np.bool_]:
         """Find the cells that are cut off from a sum that they stand in, as others of their area are not.

@@ -108,6 +108,16 @@ class Table:
         total, first, second = self.names
         return f"{total}-{first}", f"{total}-{second}", f"{first}-{second}"
 
+    @property
+    def sentence(self) -> str:
+        """What is assumed, for people."""
+        total, first, second = self.names
+        one, two, three = self.shares
+        return (
+            f"Not all are independent in this table: in {one:.0%} of its counts the {total} is taken to share the random number "
+            f"of the {first}, in {two:.0%} that of the {second}, and in {three:.0%} {first} and {second} to share one."
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
