@@ -332,5 +332,6 @@ def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str) 
         said.append("The population was published as it is, although the agency may have adjusted it by up to 5 here.")
     if kind not in ("proved", "conditional"):
         said += [model.mechanisms[cell].sentence, f"The prior is {folder.summary['prior_in_words']}."]
-        said += [sentence for one in folder.dependence.used if (sentence := one.sentence) and one.table == model.columns[cell].block]
+        how = model.columns[cell].block, model.mechanisms[cell].name
+        said += [one.sentence for one in folder.dependence.used if (one.table, one.mechanism) == how]
     return tuple(said)

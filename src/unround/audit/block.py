@@ -151,7 +151,7 @@ class Auditor:
         dependence: Dependence | None = None,
         instead: Prior | None = None,
     ) -> None:
-        self.model = model
+        self.model = model = dependence.paired(model) if dependence is not None else model
         self.sharing = dependence.sharing(model) if dependence is not None else None
         self._instead = instead if self.sharing is not None else None
         self.prior = prior

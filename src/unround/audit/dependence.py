@@ -6,7 +6,8 @@ What is kept here is the result; `sharing_fit` finds it. Bounds and proofs do no
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audit.model import Model
+from unround.batch.compile import compile_layout
 from unround.batch.sharing import PATTERNS
 from unround.batch.types import Sharing
 from unround.errors import InputError
@@ -38,33 +40,47 @@ class Group:
         The table (block) of the release.
     names : tuple of str
         The codes of the total and of its two parts: ("total", "men", "women").
-    nodes : tuple of int
-        The nodes of the plan; `swapped` are those among them whose first part is the second here.
+    mechanism : str
+        How their parts were published: counts of a sample are rounded by another rule, and so at another time.
+    splits : tuple
+        The cells of every such total and its parts, in the order of the names.
     """
 
     table: str
     names: tuple[str, str, str]
-    nodes: tuple[int, ...]
-    swapped: frozenset[int]
+    mechanism: str
+    splits: tuple[tuple[int, int, int], ...]
+
+    @property
+    def key(self) -> tuple[str, tuple[str, str, str], str]:
+        """What it is known by."""
+        return self.table, self.names, self.mechanism
 
 
 def groups_of(model: Model) -> list[Group]:
-    """Find the counts that can share random numbers with their two parts, table by table."""
-    found: dict[tuple[str, str, frozenset[str]], tuple[tuple[str, str, str], list[int], set[int]]] = {}
-    for n, node in enumerate(model.layout.plan.nodes):
-        if not node.is_pair or node.copy or sum(isinstance(model.mechanisms[c], TwoWay) for c in node.cells) < 2:
+    """Find the counts that can share random numbers with their two parts, table by table.
+
+    A total with two parts that differ from it in their characteristic is one of a kind: its parts are no men and women.
+    """
+    found: dict[tuple[str, str, str, frozenset[str]], tuple[tuple[str, str, str], list[tuple[int, int, int]]]] = {}
+    for total, parts in model.equations:
+        if len(parts) != 2 or sum(isinstance(model.mechanisms[c], TwoWay) for c in (total, *parts)) < 2:
             continue
-        columns = [model.columns[c] for c in node.cells]
+        columns = [model.columns[c] for c in (total, *parts)]
         changing = [k for k in range(len(columns[0].codes)) if len({one.codes[k] for one in columns}) > 1]
-        if len(changing) != 1 or len({one.block for one in columns}) > 1:
-            continue  # no two such counts are split in the same way
-        total, first, second = (one.codes[changing[0]] for one in columns)
-        key = columns[0].block, total, frozenset((first, second))
-        names, nodes, swapped = found.setdefault(key, ((total, first, second), [], set()))
-        nodes.append(n)
-        if names[1] != first:
-            swapped.add(n)
-    return [Group(key[0], names, tuple(nodes), frozenset(swapped)) for key, (names, nodes, swapped) in found.items()]
+        if len(changing) != 1 or not changing[0] or len({one.block for one in columns}) > 1:
+            continue
+        whole, first, second = (one.codes[changing[0]] for one in columns)
+        key = columns[0].block, model.mechanisms[parts[0]].name, whole, frozenset((first, second))
+        names, splits = found.setdefault(key, ((whole, first, second), []))
+        splits.append((total, *parts) if names[1] == first else (total, parts[1], parts[0]))
+    return [Group(key[0], names, key[1], tuple(splits)) for key, (names, splits) in found.items()]
+
+
+def paired(model: Model, groups: Iterable[Group]) -> Model:
+    """Return a model in which every such total and its parts are one node, as far as sums allow."""
+    splits = tuple(split for group in groups for split in group.splits)
+    return replace(model, layout=compile_layout(len(model.columns), model.equations, model.fixed, splits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +89,7 @@ class Table:
 
     Parameters
     ----------
-    table, names
+    table, names, mechanism
         As for `Group`.
     shares : tuple of float
         In which share of the counts the total uses the first part's random number, the second's, or both parts the same.
@@ -93,6 +109,7 @@ class Table:
 
     table: str
     names: tuple[str, str, str]
+    mechanism: str
     shares: Shares
     errors: Shares | None = None
     told_apart: bool = True
@@ -123,6 +140,7 @@ class Table:
         return {
             "table": self.table,
             "names": list(self.names),
+            "mechanism": self.mechanism,
             "shares": dict(zip(self.patterns, self.shares, strict=True)),
             "standard_errors": None if self.errors is None else dict(zip(self.patterns, self.errors, strict=True)),
             "told_apart": self.told_apart,
@@ -142,6 +160,7 @@ class Table:
         return cls(
             told["table"],
             (total, first, second),
+            told["mechanism"],
             (one, two, three),
             None if errors is None else tuple(errors.values()),
             told["told_apart"],
@@ -173,28 +192,32 @@ class Dependence:
         """The tables in which the audit takes random numbers to be shared."""
         return tuple(one for one in self.tables if one.used)
 
+    def groups(self, model: Model) -> list[tuple[Group, Shares]]:
+        """Return the counts that share random numbers, and in which shares."""
+        shares = {(one.table, one.names, one.mechanism): one.shares for one in self.used}
+        return [(group, shares[group.key]) for group in groups_of(model) if group.key in shares]
+
+    def paired(self, model: Model) -> Model:
+        """Return a model that has a node for every total that shares with its parts; the same where none does."""
+        groups = self.groups(model)
+        return paired(model, [group for group, _ in groups]) if groups else model
+
     def sharing(self, model: Model) -> Sharing | None:
-        """Return it as the engine takes it; None where every count has its own random number."""
-        shares = {(one.table, one.names): one.shares for one in self.used}
-        return sharing_of(model, [(group, shares.get((group.table, group.names))) for group in groups_of(model)])
+        """Return it as the engine takes it, for a model with such nodes; None where every count has its own number."""
+        groups = self.groups(model)
+        return sharing_of(model, groups) if groups else None
 
     def columns(self, model: Model) -> frozenset[int]:
         """Return the cells that share random numbers."""
-        used = {(one.table, one.names) for one in self.used}
-        nodes = model.layout.plan.nodes
-        those = [n for group in groups_of(model) if (group.table, group.names) in used for n in group.nodes]
-        return frozenset(cell for n in those for cell in nodes[n].cells)
+        return frozenset(cell for group, _ in self.groups(model) for split in group.splits for cell in split)
 
-    def of_totals(self, model: Model) -> dict[int, tuple[float, float]]:
-        """Return for totals that use random numbers of their parts how often they use the first's, and the second's."""
-        shares = {(one.table, one.names): one.shares for one in self.used}
+    def with_totals(self, model: Model) -> dict[tuple[int, int], float]:
+        """Return for totals and parts in which share of the areas the total uses the part's random number."""
         found = {}
-        for group in groups_of(model):
-            one, two, _ = shares.get((group.table, group.names), (0.0, 0.0, 0.0))
-            if one + two:
-                for n in group.nodes:
-                    found[model.layout.plan.nodes[n].cells[0]] = (two, one) if n in group.swapped else (one, two)
-        return found
+        for group, (one, two, _) in self.groups(model):
+            for total, first, second in group.splits:
+                found |= {(total, first): one, (total, second): two}
+        return {both: share for both, share in found.items() if share}
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -225,31 +248,26 @@ class Dependence:
 
 def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:
     """Return the cells of counts that are split in two, by what they are there: all totals, all men, all women."""
-    found: dict[str, list[int]] = {}
+    found: dict[str, set[int]] = {}
     for group in groups_of(model):
-        total, first, second = group.names
-        for n in group.nodes:
-            names = (total, second, first) if n in group.swapped else (total, first, second)
-            for name, cell in zip(names, model.layout.plan.nodes[n].cells, strict=True):
-                found.setdefault(name, []).append(cell)
+        for split in group.splits:
+            for name, cell in zip(group.names, split, strict=True):
+                found.setdefault(name, set()).add(cell)
     return {name: np.array(sorted(cells)) for name, cells in found.items()}
 
 
-def sharing_of(model: Model, groups: list[tuple[Group, Shares | None]], least: int = 0) -> Sharing | None:
+def sharing_of(model: Model, groups: Sequence[tuple[Group, Shares]], least: int = 0) -> Sharing:
     """Return what the engine is told: two rows a group, the second for nodes that have their parts the other way round."""
-    nodes = model.layout.plan.nodes
-    row: NDArray[np.int64] = np.full(len(nodes), -1, dtype=np.int64)
-    table = np.zeros((max(2 * len(groups), 1), PATTERNS))
-    table[:, 0] = 1.0
+    plan = model.layout.plan
+    row: NDArray[np.int64] = np.full(len(plan.nodes), -1, dtype=np.int64)
+    table = np.zeros((2 * len(groups), PATTERNS))
     for k, (group, shares) in enumerate(groups):
-        if shares is None or (not any(shares) and not least):
-            continue
         one, two, parts = (share * min(1.0, (1 - LEAST_OWN) / max(sum(shares), LEAST_OWN)) for share in shares)
         table[2 * k] = 1 - one - two - parts, one, two, parts
         table[2 * k + 1] = 1 - one - two - parts, two, one, parts
-        for n in group.nodes:
-            row[n] = 2 * k + (n in group.swapped)
-    if (row < 0).all():
-        return None
+        for split in group.splits:
+            n = plan.home[split[0]][0]
+            if set(plan.nodes[n].cells) == set(split):
+                row[n] = 2 * k + (plan.nodes[n].cells != split)
     two_way = np.array([isinstance(how, TwoWay) for how in model.mechanisms])
     return Sharing(row, two_way, table, np.full(len(table), least, dtype=np.int64))

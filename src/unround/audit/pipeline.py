@@ -191,7 +191,7 @@ def _prior(
     progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
 
     def again(dependence: Dependence) -> Prior:
-        shared = dependence.of_totals(model)
+        shared = dependence.with_totals(model)
         return fit.finish(model.layout, model.mechanisms, shared) if shared else prior
 
     return prior, again

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.dependence import LEAST_OWN, Dependence, Group, Shares, Table, groups_of, sharing_of
+from unround.audit.dependence import LEAST_OWN, Dependence, Group, Shares, Table, groups_of, paired, sharing_of
 from unround.audit.model import Model
 from unround.batch.posterior import Drawn, pulls
 from unround.batch.tighten import tighten
@@ -97,8 +97,7 @@ def find_dependence(
         wanted = [k for k in range(len(groups)) if k not in given and (rounding == "dependent" or _departs(model, groups[k], checked))]
     found = dict(given)
     if wanted:
-        sample = _sampled(model, spool)
-        fitted = fit(model, prior, sample, [groups[k] for k in wanted], progress)
+        fitted = fit(model, prior, _sampled(model, spool), [groups[k] for k in wanted], progress)
         for k, one in zip(wanted, fitted, strict=True):
             found[k] = _judged(one, rounding)
     return Dependence(rounding, tuple(found[k] for k in sorted(found)))
@@ -115,8 +114,7 @@ def doubts_left(checked: Check, dependence: Dependence, model: Model) -> dict[in
 
 def _departs(model: Model, group: Group, checked: Check) -> bool:
     """Whether some family of sums that this table's counts stand in departs from independent rounding."""
-    nodes = model.layout.plan.nodes
-    cells = {int(model.positions[c]) for n in group.nodes for c in nodes[n].cells}
+    cells = {int(model.positions[c]) for split in group.splits for c in split}
     return any(one.otherwise == DEPARTS and len(cells & one.columns) >= 3 for one in checked.families)
 
 
@@ -146,7 +144,7 @@ def _given(groups: Sequence[Group], overrides: Overrides | None) -> dict[int, Ta
                 where=overrides.where if overrides else "",
             )
         for k in those:
-            empty = Table(groups[k].table, groups[k].names, (0.0, 0.0, 0.0))
+            empty = Table(*groups[k].key, shares=(0.0, 0.0, 0.0))
             unknown = [name for name in ruling.shares if name not in empty.patterns]
             if unknown:
                 raise InputError(
@@ -181,8 +179,9 @@ def fit(
     -----
     Exact counts are taken as exact; areas that contradict this, or themselves, are left out.
     """
+    model = paired(model, groups)
     windows, tight, active = _bounds(model, counts, groups)
-    least = LEAST_STEPS * max(step_of(model.mechanisms[c]) for group in groups for c in _cells(model, group))
+    least = LEAST_STEPS * max(step_of(model.mechanisms[c]) for group in groups for c in _cells(group))
     shares = np.zeros((len(groups), 3))
     p_values: list[float | None] = []
     number = np.zeros((len(groups), 2), dtype=np.int64)
@@ -191,7 +190,6 @@ def fit(
     for step in range(MOST_STEPS):
         progress("Fitting how random numbers are shared", step, MOST_STEPS)
         sharing = sharing_of(model, [(g, _three(shares[k])) for k, g in enumerate(groups)], least)
-        assert sharing is not None  # every group has nodes
         pulled = pulls(model.layout, windows, tight, prior.table, active, Drawn(sharing, counts))
         for k in range(len(groups)):
             own = pulled[:, 2 * k]
@@ -215,8 +213,7 @@ def fit(
         told = known and _difference(np.linalg.pinv(spread[k] + 1e-9 * np.eye(3))) < EVEN / 2
         found.append(
             Table(
-                group.table,
-                group.names,
+                *group.key,
                 _three(shares[k] if known else np.zeros(3)),
                 _three(np.sqrt(np.diag(covariance))) if known else None,
                 told,
@@ -242,13 +239,13 @@ def _three(values: Floats) -> Shares:
     return one, two, three
 
 
-def _cells(model: Model, group: Group) -> list[int]:
-    return [cell for n in group.nodes for cell in model.layout.plan.nodes[n].cells]
+def _cells(group: Group) -> list[int]:
+    return [cell for split in group.splits for cell in split]
 
 
 def _bounds(model: Model, counts: Counts, groups: Sequence[Group]) -> tuple[Windows, Tight, NDArray[np.bool_]]:
     """Work out what is possible; sums that are not connected with any of the groups do not take part."""
-    concerned = {int(model.piece[cell]) for group in groups for cell in _cells(model, group)}
+    concerned = {int(model.piece[cell]) for group in groups for cell in _cells(group)}
     windows, _ = WindowTable(model.mechanisms).of(counts)
     active = np.ones((len(counts), len(model.equations)), dtype=bool)
     missing = counts == NOT_APPLICABLE

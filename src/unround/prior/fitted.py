@@ -163,7 +163,7 @@ class PriorFit:
         self,
         layout: Layout,
         mechanisms: Sequence[Mechanism],
-        shared: Mapping[int, tuple[float, float]] | None = None,
+        shared: Mapping[tuple[int, int], float] | None = None,
     ) -> Prior:
         """Fit the prior.
 
@@ -174,7 +174,7 @@ class PriorFit:
         mechanisms : sequence of Mechanism
             How each column was published.
         shared : mapping, optional
-            For totals that use their parts' random numbers: in which share of the areas that of the first, and of the second.
+            For totals with a part of theirs: in which share of the areas the total uses the part's random number.
         """
         areas = self.histograms.areas
         if areas < FEWEST_AREAS:
