@@ -13,6 +13,7 @@ from unround.audit.block import KINDS
 from unround.audit.claims import REASONS, Proved, proofs, silent_in
 from unround.audit.contradictions import Contradiction
 from unround.audit.find import find_area, find_cell
+from unround.audit.histogram import histogram
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
 from unround.findings import proof_in_words
@@ -301,8 +302,13 @@ def _within(model: Model, inferred: Inferred, cell: int, distance: int) -> list[
 def _distribution(
     folder: AuditFolder, inferred: Inferred, cell: int, equations: list[int], *, fitted: bool
 ) -> tuple[tuple[int, float], ...]:
-    """Return the distribution of one cell from some sums, worked out by the engine for single systems."""
+    """Return the distribution of one cell from some sums, worked out by the engine for single systems.
+
+    That engine knows nothing of shared random numbers; where there are any, the audit's own is asked.
+    """
     model, counts = folder.model, inferred.counts[0]
+    if folder.auditor.sharing is not None:
+        return histogram(folder.auditor, inferred, cell, equations, fitted=fitted)
     slack = {int(c): int(inferred.slack[0, c]) for c in np.flatnonzero(inferred.slack[0])}
     system = model.system(counts, equations, slack, silent_in(inferred, 0), also=(cell,))
     prior = {}
@@ -326,4 +332,6 @@ def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str) 
         said.append("The population was published as it is, although the agency may have adjusted it by up to 5 here.")
     if kind not in ("proved", "conditional"):
         said += [model.mechanisms[cell].sentence, f"The prior is {folder.summary['prior_in_words']}."]
+        how = model.columns[cell].block, model.mechanisms[cell].name
+        said += [one.sentence for one in folder.dependence.used if (one.table, one.mechanism) == how]
     return tuple(said)

@@ -17,8 +17,10 @@ from unround.audit.contradictions import (
     rows_of,
     settle,
 )
+from unround.audit.dependence import Dependence
 from unround.audit.model import Model
 from unround.batch.compile import compile_layout
+from unround.batch.evidence import Drawn
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Posterior, Tight, Windows
@@ -56,6 +58,19 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Concluded:
+    """What follows from bounds and probabilities; see `Inferred` for the arrays."""
+
+    posterior: Posterior
+    kinds: Kinds
+    value: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    alone: NDArray[np.bool_]
+    singly: NDArray[np.bool_]
+    unweighed: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Inferred:
     """What was inferred about a block of areas.
 
@@ -87,6 +102,8 @@ class Inferred:
         likely of them.
     unweighed : array
         The areas in which sums say nothing about what is likely, because noise leaves too much possible.
+    without : Concluded or None
+        What would follow if no random numbers were shared; None where none are, or nobody asked.
     """
 
     counts: Counts
@@ -107,6 +124,7 @@ class Inferred:
     clashing: NDArray[np.bool_]
     singly: NDArray[np.bool_]
     unweighed: NDArray[np.bool_]
+    without: Concluded | None = None
 
 
 class Auditor:
@@ -120,10 +138,23 @@ class Auditor:
         What true counts are like.
     rules : Rules
         What the user decided.
+    dependence : Dependence, optional
+        In which tables total and parts share random numbers; in none unless given. Probabilities heed it, bounds need not.
+    instead : Prior, optional
+        The prior to work out as well what would follow if none were shared.
     """
 
-    def __init__(self, model: Model, prior: Prior, rules: Rules) -> None:
-        self.model = model
+    def __init__(
+        self,
+        model: Model,
+        prior: Prior,
+        rules: Rules,
+        dependence: Dependence | None = None,
+        instead: Prior | None = None,
+    ) -> None:
+        self.model = model = dependence.paired(model) if dependence is not None else model
+        self.sharing = dependence.sharing(model) if dependence is not None else None
+        self._instead = instead if self.sharing is not None else None
         self.prior = prior
         self.rules = rules
         self._windows = WindowTable(model.mechanisms)
@@ -156,26 +187,31 @@ class Auditor:
                 windows, _ = self._windows.of(counts, slack)
                 put(assumed, documented, refuted, refuted)
         reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
-        posterior = posteriors(model.layout, windows, reach, self.prior.table, active)
-        noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
-        loose = self._loose(counts, reach, posterior, active) | noisy[:, None]
-        loose[slack.any(axis=1) & self.rules.exact_population] = True  # links took these counts for exact
-        self._judge_singly(loose, windows, reach, posterior)
-        unresolved = np.flatnonzero(~posterior.possible)
-        found += [
-            Contradiction(int(area), UNRESOLVED, (), (), "No combination of possible counts adds up in all sums together.")
-            for area in unresolved
-        ]
         clashing = np.zeros(counts.shape, dtype=bool)
         for one in found:
             if one.kind != ASSUMPTION:
                 clashing[one.area, list(one.cells)] = True
-        kinds, value = self._claims(counts, documented, assumed, posterior, clashing, slack, documented_slack, active)
-        if self.prior.own is not None:
-            kinds[loose & (kinds == LIKELY)] = OPEN  # no sum had its say
-        depth = self._depths(windows, documented, assumed, reach, kinds, value, active)
-        alone = (depth == 0) & (kinds != OPEN)
-        kinds[alone] = OPEN
+
+        def conclude(prior: Prior, drawn: Drawn | None) -> Concluded:
+            posterior = posteriors(model.layout, windows, reach, prior.table, active, drawn=drawn)
+            noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
+            loose = self._loose(counts, reach, posterior, active) | noisy[:, None]
+            loose[slack.any(axis=1) & self.rules.exact_population] = True  # links took these counts for exact
+            self._judge_singly(loose, windows, reach, posterior)
+            kinds, value = self._claims(counts, documented, assumed, posterior, clashing, slack, documented_slack, active)
+            fitted = self.prior.own is not None
+            if fitted:
+                kinds[loose & (kinds == LIKELY)] = OPEN  # no sum had its say
+            depth = self._depths(windows, documented, assumed, reach, kinds, value, active, drawn)
+            alone = (depth == 0) & (kinds != OPEN)
+            kinds[alone] = OPEN
+            return Concluded(posterior, kinds, value, depth, alone, loose & fitted, noisy & fitted)
+
+        end = conclude(self.prior, self.drawn(counts))
+        found += [
+            Contradiction(int(area), UNRESOLVED, (), (), "No combination of possible counts adds up in all sums together.")
+            for area in np.flatnonzero(~end.posterior.possible)
+        ]
         return Inferred(
             counts=counts,
             documented_windows=documented_windows,
@@ -185,17 +221,22 @@ class Auditor:
             assumed=assumed,
             slack=slack,
             reach=reach,
-            posterior=posterior,
-            kinds=kinds,
-            value=value,
-            depth=depth,
-            alone=alone,
+            posterior=end.posterior,
+            kinds=end.kinds,
+            value=end.value,
+            depth=end.depth,
+            alone=end.alone,
             active=active,
             contradictions=found,
             clashing=clashing,
-            singly=loose & (self.prior.own is not None),
-            unweighed=noisy & (self.prior.own is not None),
+            singly=end.singly,
+            unweighed=end.unweighed,
+            without=conclude(self._instead, None) if self._instead else None,
         )
+
+    def drawn(self, counts: Counts) -> Drawn | None:
+        """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
+        return None if self.sharing is None else Drawn(self.sharing, counts)
 
     def _loose(self, counts: Counts, reach: Tight, posterior: Posterior, active: Active) -> NDArray[np.bool_]:
         """Find the cells that are cut off from a sum that they stand in, as others of their area are not.
@@ -329,6 +370,7 @@ class Auditor:
         kinds: Kinds,
         value: NDArray[np.int32],
         active: Active,
+        drawn: Drawn | None = None,
     ) -> NDArray[np.int32]:
         """Return for every claim how many sums follow one upon the other in its argument.
 
@@ -344,10 +386,11 @@ class Auditor:
             wanted &= ~self._likely_alone(windows, value)
             depth[wanted] = PRIOR_NEEDED
             here = replace(reach, feasible=reach.feasible & wanted.any(axis=1))
-            flat = posteriors(self.model.layout, windows, here, None, active)
+            flat = posteriors(self.model.layout, windows, here, None, active, drawn=drawn)
             wanted &= (flat.mode == value) & (flat.probability >= self.rules.threshold)
         if wanted.any():
-            found = flood(self.model.layout, windows, reach, None, active, wanted, value, self.rules.threshold)
+            threshold = self.rules.threshold
+            found = flood(self.model.layout, windows, reach, None, active, wanted, value, threshold, drawn)
             depth[wanted] = found[wanted]
         return depth
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audit.dependence import Dependence
 from unround.audit.model import Model, Twins
 from unround.errors import InputError
 from unround.mechanisms import mechanism
@@ -203,11 +204,17 @@ class AuditFolder:
         return Prior.load(self.path / MODEL / "prior.npz")
 
     @cached_property
+    def dependence(self) -> Dependence:
+        """How random numbers are shared, as the audit had it."""
+        return Dependence.load(self.path / MODEL)
+
+    @cached_property
     def auditor(self) -> Auditor:
         """What infers single areas again, under the rules of the audit."""
         from unround.audit.block import Auditor, Rules
 
-        return Auditor(self.model, self.prior, Rules(self.summary["threshold"], self.summary["population"] == "exact"))
+        rules = Rules(self.summary["threshold"], self.summary["population"] == "exact")
+        return Auditor(self.model, self.prior, rules, self.dependence)
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

@@ -8,6 +8,7 @@ from unround.errors import InputError
 
 POPULATIONS = ("exact", "within5")
 PRIORS = ("fitted", "flat")
+ROUNDINGS = ("auto", "dependent", "independent")
 
 FEWEST, MOST = 16, 4096
 """Areas in a block: fewer would not pay, and more bring nothing."""
@@ -31,6 +32,9 @@ class Options:
         "within5" does not.
     estimates : bool
         Whether to write an estimate for every cell.
+    rounding : str
+        "independent" takes every count to have its own random number; "dependent" fits how total and parts share
+        theirs, table by table; "auto" does so where the check finds a departure, and uses what is no chance.
     block : int, optional
         How many areas to work on at a time: the unit that is written whole or not at all, and that workers are given.
         By default what fits into memory well.
@@ -40,6 +44,7 @@ class Options:
     prior: str = "fitted"
     population: str = "exact"
     estimates: bool = False
+    rounding: str = "auto"
     block: int | None = None
 
     def __post_init__(self) -> None:
@@ -49,6 +54,8 @@ class Options:
             raise InputError(f"there is no prior {self.prior!r}: choose {' or '.join(PRIORS)}.")
         if self.population not in POPULATIONS:
             raise InputError(f"there is no population {self.population!r}: choose {' or '.join(POPULATIONS)}.")
+        if self.rounding not in ROUNDINGS:
+            raise InputError(f"there is no rounding {self.rounding!r}: choose {', '.join(ROUNDINGS)}.")
         if self.block is not None and self.block < 1:
             raise InputError(f"a block has at least one area, not {self.block}.")
 

@@ -17,15 +17,17 @@ from unround._version import __version__
 from unround.audit import folder as files
 from unround.audit.chance import Chance
 from unround.audit.cluster import try_cluster, work_here, work_on_cluster
+from unround.audit.dependence import Dependence
 from unround.audit.job import DONE, PREPARED, job_folder, job_key, move_out, write_json
 from unround.audit.merge import merge
 from unround.audit.model import Model
 from unround.audit.options import Options as Options
 from unround.audit.options import block_size
 from unround.audit.parts import sweep
+from unround.audit.sharing_fit import doubts_left, find_dependence
 from unround.audit.summary import Tally
 from unround.audit.truth import Score, Truth
-from unround.audit.work import PARTS, Job, prepare
+from unround.audit.work import PARTS, Fitted, Job, prepare
 from unround.check import Check, check_spool
 from unround.errors import InternalError
 from unround.release import ABSENT, Release
@@ -141,10 +143,24 @@ def _prepare(
     model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
-    prior = _prior(options, spool, model, progress)
+    plain, refit = _prior(options, spool, model, progress)
+    dependence = find_dependence(options.rounding, model, plain, spool, checked, overrides, progress)
+    prior = refit(dependence)  # sharing leaves traces in what a prior is fitted to
     told = _static_summary(release, structure, model, prior, options, checked)
     block = options.block or block_size(len(model.columns))
-    prepare(folder, release, spool, model, prior, options, structure.alias, checked.doubts, block, truth is not None, told)
+    prepare(
+        folder,
+        release,
+        spool,
+        model,
+        Fitted(prior, plain, dependence),
+        options,
+        structure.alias,
+        doubts_left(checked, dependence, model),
+        block,
+        truth is not None,
+        told,
+    )
     clock.lap("preparing")
 
 
@@ -156,11 +172,12 @@ def _published_everywhere(spool: Spool) -> NDArray[np.bool_]:
     return everywhere
 
 
-def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Prior:
+def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> tuple[Prior, Callable[[Dependence], Prior]]:
+    """Return the prior, and what fits it again when it is known how random numbers are shared."""
     from unround.prior import Prior, PriorFit
 
     if options.prior == "flat":
-        return Prior.flat()
+        return Prior.flat(), lambda _: Prior.flat()
     fit, done = PriorFit(len(model.columns)), 0
     for block in spool.blocks(4096):
         progress("Fitting the prior", done, 2 * spool.rows)  # as long again for the fit itself
@@ -168,7 +185,12 @@ def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> Pri
         done += len(block.counts)
     prior = fit.finish(model.layout, model.mechanisms)
     progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
-    return prior
+
+    def again(dependence: Dependence) -> Prior:
+        shared = dependence.with_totals(model)
+        return fit.finish(model.layout, model.mechanisms, shared) if shared else prior
+
+    return prior, again
 
 
 class _Clock:
@@ -241,6 +263,7 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     told |= {name: job.static[name] for name in first} | Tally.of(counted["tally"]).to_json()
     told |= {"chance": chance.to_json(counted["chance"]), "chance_by_block": chance.by_block(counted["chance"])}
     told |= {name: value for name, value in job.static.items() if name not in first}
+    told["dependence"] = job.fitted.dependence.to_json() | {"claims": dict(counted["tally"]["both_ways"]) or None}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told

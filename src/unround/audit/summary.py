@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Inferred
+from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Concluded, Inferred
 from unround.audit.claims import Proved
 from unround.audit.contradictions import Contradiction
 from unround.audit.model import Model
@@ -54,6 +54,8 @@ class Tally:
     unweighed: int = 0
     singly: int = 0
     contradictions: Counter[str] = field(default_factory=Counter)
+    both_ways: Counter[str] = field(default_factory=Counter)
+    """Likely claims with shared random numbers and without; empty where none are shared."""
 
     def add(self, model: Model, inferred: Inferred, written: Iterable[Proved]) -> None:
         """Count a block."""
@@ -88,6 +90,21 @@ class Tally:
         self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
         self.whole_totals += _whole_totals(model, inferred)
         self._area_sizes(inferred, there)
+        if inferred.without is not None:
+            self._compare(inferred, inferred.without)
+
+    def _compare(self, inferred: Inferred, without: Concluded) -> None:
+        """Count what shared random numbers change."""
+        now, then = inferred.kinds == LIKELY, without.kinds == LIKELY
+        alike = inferred.value == without.value
+        for name, here in (
+            ("likely", now),
+            ("likely_without", then),
+            ("only_with", now & ~then),
+            ("only_without", then & ~now),
+            ("another_value", now & then & ~alike),
+        ):
+            self.both_ways[name] += int(here.sum())
 
     def _area_sizes(self, inferred: Inferred, there: NDArray[np.bool_]) -> None:
         """Count areas, and what is claimed about them, by how large the areas are."""

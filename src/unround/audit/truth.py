@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audit.block import CONDITIONAL, LIKELY, PROVED, Inferred
+from unround.audit.dependence import roles_of
 from unround.audit.model import Model
+from unround.batch.types import Posterior
 from unround.errors import InputError
 from unround.release import ABSENT, Counts, Release
 from unround.spool import Spool
@@ -117,6 +119,11 @@ class Score:
     bands : dict
         By what is judged ("all cells", "totals of sparse sums", "findings"), for each band of stated probability how many
         likeliest counts there were, their mean stated probability, and the share that was right.
+    parts, parts_without : dict
+        By the part that cells play in splits (totals, men, women), of all likeliest counts, of those that are at least as
+        likely as `BANDS` begin, and of findings: how many there were, the sum of their stated probabilities, and how many
+        were right. Errors of opposite signs would cancel in figures of all cells together. And the same if no random numbers
+        were shared.
     error : list
         The sum of estimates less truth, of squared errors, and their number.
     """
@@ -124,6 +131,8 @@ class Score:
     checked: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
     wrong: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
     bands: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    parts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    parts_without: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     outside: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
@@ -149,6 +158,12 @@ class Score:
         self._band("findings", posterior.probability[findings], right[findings])
         sparse = uncertain & sparse_totals(model, inferred.counts)
         self._band("totals of sparse sums", posterior.probability[sparse], right[sparse])
+        for name, cells in roles_of(model).items():
+            here = np.zeros_like(uncertain)
+            here[:, cells] = uncertain[:, cells]
+            _add_part(self.parts, name, posterior, here, inferred.kinds, true)
+            if inferred.without is not None:
+                _add_part(self.parts_without, name, inferred.without.posterior, here, inferred.without.kinds, true)
         off = posterior.mean[uncertain] - true[uncertain]
         self.error += (off.sum(), (off**2).sum(), off.size)
 
@@ -180,6 +195,8 @@ class Score:
             "checked": self.checked,
             "wrong": self.wrong,
             "bands": bands,
+            "parts": {name: table.tolist() for name, table in self.parts.items()},
+            "parts_without": {name: table.tolist() for name, table in self.parts_without.items()},
             "error": self.error.tolist(),
             "outside": self.outside,
             "examples": self.examples,
@@ -188,10 +205,20 @@ class Score:
     @classmethod
     def of(cls, scored: Mapping[str, Any], matched: tuple[int, int]) -> Score:
         """Return what `plain` wrote down, or several of them added up."""
-        bands = {name: np.array(table) for name, table in scored["bands"].items()}
-        examples = scored["examples"][:MOST_WRONG]
-        error, outside = np.array(scored["error"]), scored["outside"]
-        return cls(scored["checked"], scored["wrong"], bands, error, outside, examples, matched)
+        bands, parts, parts_without = (
+            {name: np.array(table) for name, table in scored[what].items()} for what in ("bands", "parts", "parts_without")
+        )
+        return cls(
+            scored["checked"],
+            scored["wrong"],
+            bands,
+            parts,
+            parts_without,
+            np.array(scored["error"]),
+            scored["outside"],
+            scored["examples"][:MOST_WRONG],
+            matched,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -204,6 +231,12 @@ class Score:
             "outside_bounds": self.outside,
             "proved_wrong": self.examples,
             "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
+            "by_part": {name: _part(table) for name, table in self.parts.items()},
+            **(
+                {"by_part_without": {n: _part(table) for n, table in self.parts_without.items()}}
+                if self.parts_without
+                else {}
+            ),
             "mean_error": total / number if number else None,
             "root_mean_square_error": (squares / number) ** 0.5 if number else None,
             "cells": int(number),
@@ -220,6 +253,33 @@ class Score:
         if self.wrong["conditional"]:
             return "population exact: conditional claims were wrong, so that exact counts were adjusted"
         return None
+
+
+def _add_part(
+    parts: dict[str, NDArray[np.float64]],
+    name: str,
+    posterior: Posterior,
+    here: NDArray[np.bool_],
+    kinds: NDArray[np.int8],
+    true: Counts,
+) -> None:
+    """Add up what was stated of some cells, and how often it was right."""
+    stated, right, found = posterior.probability[here], (posterior.mode == true)[here], kinds[here] == LIKELY
+    total = parts.setdefault(name, np.zeros((len(_JUDGED), 3)))
+    for k, which in enumerate((stated >= 0, stated >= BANDS[0], found)):
+        total[k] += (which.sum(), stated[which].sum(), right[which].sum())
+
+
+_JUDGED = ("all", "likely", "findings")
+
+
+def _part(table: NDArray[np.float64]) -> dict[str, Any]:
+    """Return what was added up of one part as plain data."""
+    found = {}
+    for name, (number, stated, right) in zip(_JUDGED, table.tolist(), strict=True):
+        shares = {"stated": stated / number, "right": right / number} if number else {"stated": None, "right": None}
+        found[name] = {"cells": int(number)} | shares
+    return found
 
 
 def _rows(table: NDArray[np.float64]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from unround.audit import folder as files
 from unround.audit.block import KINDS, Auditor, Inferred, Rules
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
+from unround.audit.dependence import Dependence
 from unround.audit.job import PREPARED, write_json
 from unround.audit.model import Model
 from unround.audit.options import Options
@@ -32,7 +34,30 @@ if TYPE_CHECKING:
 PARTS = "parts"
 """What each block gave, in a folder of its own."""
 
+PLAIN = "plain.npz"
+"""The prior if no random numbers are shared."""
+
 PUBLISHED, CLASHES = "published.parquet", "contradictions.parquet"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """What was fitted to the release: the prior, that without heed of shared random numbers, and how these are shared."""
+
+    prior: Prior
+    plain: Prior
+    dependence: Dependence
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads; the prior itself is saved with the model."""
+        self.dependence.save(folder / files.MODEL)
+        self.plain.save(folder / PLAIN)
+
+    @classmethod
+    def load(cls, folder: Path) -> Fitted:
+        """Read it from a job's folder."""
+        model = folder / files.MODEL
+        return cls(Prior.load(model / "prior.npz"), Prior.load(folder / PLAIN), Dependence.load(model))
 
 
 class Job:
@@ -57,7 +82,7 @@ class Job:
         self.axes = tuple(model["areas"])
         self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet")
         self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas)
-        self.prior = Prior.load(folder / files.MODEL / "prior.npz")
+        self.fitted = Fitted.load(folder)
         self.truth = Truth.open(folder) if told["truth"] else None
         doubts = {int(column): why for column, why in told["doubts"].items()}
         self.labels = Labels.of(self.model, tuple(model["axes"]), doubts)
@@ -91,7 +116,7 @@ class Job:
             score = Score()
             score.add(self.model, inferred, self.truth.of_areas(rows), areas, self.axes)
             counted["score"] = score.plain()
-        fitted = self.prior.table is not None
+        fitted = self.fitted.prior.table is not None
         found = findings_frame(self.model, inferred, areas, self.axes, self.labels, written, fitted=fitted)
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted)
@@ -108,7 +133,9 @@ class Job:
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
             rules = Rules(self.options.threshold, self.options.population == "exact")
-            self._tools.both = Auditor(self.model, self.prior, rules), Chance(self.model, self.options.threshold)
+            fitted = self.fitted
+            auditor = Auditor(self.model, fitted.prior, rules, fitted.dependence, instead=fitted.plain)
+            self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both
 
@@ -128,7 +155,7 @@ def prepare(
     release: Release,
     spool: Spool,
     model: Model,
-    prior: Prior,
+    fitted: Fitted,
     options: Options,
     alias: Mapping[int, int],
     doubts: Mapping[int, str],
@@ -137,7 +164,8 @@ def prepare(
     summary: Mapping[str, Any],
 ) -> None:
     """Write down all that `Job` reads: from here on, nobody needs the release again."""
-    files.save_model(folder / files.MODEL, model, prior, spool.areas, release, alias)
+    files.save_model(folder / files.MODEL, model, fitted.prior, spool.areas, release, alias)
+    fitted.save(folder)
     (folder / PARTS).mkdir(exist_ok=True)
     told = {
         "options": {name: getattr(options, name) for name in Options.__slots__},

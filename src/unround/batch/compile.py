@@ -8,10 +8,10 @@ from __future__ import annotations
 from unround.batch.types import Layout
 from unround.errors import InternalError
 from unround.infer.bounds import Equations
-from unround.infer.plan import Draft, Drawing, crossings_of, draw, rooted
+from unround.infer.plan import Crossing, Draft, Drawing, crossings_of, draw, rooted
 
 
-def compile_layout(columns: int, equations: Equations, fixed: frozenset[int]) -> Layout:
+def compile_layout(columns: int, equations: Equations, fixed: frozenset[int], splits: tuple[Crossing, ...] = ()) -> Layout:
     """Compile the structure that all areas share.
 
     Parameters
@@ -22,6 +22,9 @@ def compile_layout(columns: int, equations: Equations, fixed: frozenset[int]) ->
         The sums, as (total, parts) in positions of columns.
     fixed : frozenset of int
         Columns that are published exactly. They close no loop, because each link gets its own copy of them.
+    splits : tuple
+        Totals and the two parts of each that are to be one node, which only sums that close loops would be otherwise. Those
+        that are no link of the forest, or share a cell with another node of this kind, stay as they are.
 
     Notes
     -----
@@ -36,12 +39,32 @@ def compile_layout(columns: int, equations: Equations, fixed: frozenset[int]) ->
     >>> layout.links_of, layout.unused
     (((0,), (2,)), (1,))
     """
-    plain = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
-    if plain.unused:
+    found = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
+    crossings: tuple[Crossing, ...] = ()
+    if found.unused:
         crossings = crossings_of(equations)
         if crossings:
-            return _forest(draw(columns, equations, fixed, crossings), columns, equations, fixed)
-    return plain
+            found = _forest(draw(columns, equations, fixed, crossings), columns, equations, fixed)
+    more = _without_overlap(splits, crossings, found, fixed)
+    if not more:
+        return found
+    # Three nodes that one link joins become one node: that closes no loop.
+    return _forest(draw(columns, equations, fixed, (*crossings, *more)), columns, equations, fixed)
+
+
+def _without_overlap(
+    splits: tuple[Crossing, ...], crossings: tuple[Crossing, ...], layout: Layout, fixed: frozenset[int]
+) -> list[Crossing]:
+    """Return the splits that can become nodes besides those that are nodes already."""
+    taken = {cell for crossing in crossings for cell in crossing} | fixed
+    linked = {e for equations in layout.links_of if len(equations) == 1 for e in equations}
+    used = {(total, frozenset(parts)) for e, (total, parts) in enumerate(layout.equations) if e in linked}
+    found = []
+    for total, first, second in splits:
+        if taken.isdisjoint((total, first, second)) and (total, frozenset((first, second))) in used:
+            found.append((total, first, second))
+            taken |= {total, first, second}
+    return found
 
 
 def implied_sums(equations: Equations) -> tuple[tuple[tuple[int, tuple[int, ...]], tuple[int, int]], ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.compiled import kernel
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
-from unround.batch.forest import HOME, Forest, forest_of
-from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
+from unround.batch.evidence import Drawn, evidence_of, plain
+from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
+from unround.batch.room import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Room, arrange, box_at, room_for
 from unround.batch.sampling import Luck, sample
+from unround.batch.sharing import PATTERNS, pull
 from unround.batch.summary import (
     ALIKE,
     NONE,
@@ -43,7 +45,7 @@ class _Given(NamedTuple):
 class _Found(NamedTuple):
     """What the kernel fills in: the arrays of `Posterior`, depths, those of `Distributions`, and states.
 
-    `asked`, `start` and `drawn` have no rows where nobody asks for them.
+    `asked`, `start`, `states` and `pulls` have no rows where nobody asks for them.
     """
 
     mode: Ints
@@ -56,7 +58,8 @@ class _Found(NamedTuple):
     asked: FloatArray
     start: NDArray[np.int64]
     chances: FloatArray
-    drawn: NDArray[np.int32]
+    states: NDArray[np.int32]
+    pulls: FloatArray
 
 
 def posteriors(
@@ -66,6 +69,7 @@ def posteriors(
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
     value: Ints | None = None,
+    drawn: Drawn | None = None,
 ) -> Posterior:
     """Work out the distribution of every cell of every area, given all that was published of the area.
 
@@ -84,6 +88,8 @@ def posteriors(
     value : array, optional
         Areas × columns: counts whose probability is wanted besides that of the likeliest, such as the true ones where
         somebody knows them. See `Posterior.asked`.
+    drawn : Drawn, optional
+        How totals share random numbers with their parts; each count has its own unless given.
 
     Notes
     -----
@@ -96,7 +102,7 @@ def posteriors(
     millisecond.
     """
     result = nothing_known(*tight.low.shape, asked=value is not None)
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn)
     return result
 
 
@@ -155,9 +161,9 @@ def samples(
     array
         Number × areas × columns; -1 in areas where nothing adds up, and for cells that nothing bounds.
     """
-    drawn = np.full((number, *tight.low.shape), -1, dtype=np.int32)
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, seed=seed)
-    return drawn
+    states = np.full((number, *tight.low.shape), -1, dtype=np.int32)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, states=states, seed=seed)
+    return states
 
 
 def ranges(low: Ints, high: Ints) -> Distributions:
@@ -166,6 +172,33 @@ def ranges(low: Ints, high: Ints) -> Distributions:
     width[(width > MOST_VALUES) | (width < 1)] = 0
     start = np.cumsum(width).reshape(width.shape) - width
     return Distributions(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
+
+
+def pulls(
+    layout: Layout,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorTable | None,
+    active: NDArray[np.bool_] | None,
+    drawn: Drawn,
+) -> FloatArray:
+    """Work out how what was published pulls at the shares of the patterns in which random numbers are shared.
+
+    Parameters
+    ----------
+    layout, windows, tight, prior, active, drawn
+        As for `posteriors`.
+
+    Returns
+    -------
+    array
+        Areas × rows of `Sharing.shares` × (patterns and 1): for each pattern the derivative of the logarithm of the area's
+        likelihood by its share, and last the number of nodes that have their say. A share times its derivative is the
+        expected number of nodes with that pattern.
+    """
+    found = np.zeros((len(tight.low), len(drawn.sharing.shares), PATTERNS + 1))
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, pulled=found)
+    return found
 
 
 def flood(
@@ -177,12 +210,13 @@ def flood(
     wanted: NDArray[np.bool_],
     value: Ints,
     threshold: float,
+    drawn: Drawn | None = None,
 ) -> Ints:
     """Work out how deep likely claims are: how many sums follow one upon the other from the cell to what makes it likely.
 
     Parameters
     ----------
-    layout, windows, tight, prior, active
+    layout, windows, tight, prior, active, drawn
         As for `posteriors`.
     wanted : array
         The cells in question, areas × columns.
@@ -206,7 +240,8 @@ def flood(
     depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
     narrow = windows.high - windows.low < MOST_VALUES
     low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
-    _run(layout, windows, prior, active, low, high, (depth == OPEN_YET).any(axis=1), None, value, threshold - ALIKE, depth)
+    chosen = (depth == OPEN_YET).any(axis=1)
+    _run(layout, windows, prior, active, low, high, chosen, None, value, threshold - ALIKE, depth, drawn=drawn)
     # In an area where nothing adds up there is nothing to be near to.
     depth[depth == OPEN_YET] = DEEPEST
     return depth
@@ -225,13 +260,15 @@ def _run(
     threshold: float = 0.0,
     depth: Ints | None = None,
     found: Distributions | None = None,
-    drawn: NDArray[np.int32] | None = None,
+    states: NDArray[np.int32] | None = None,
     seed: int = 0,
+    drawn: Drawn | None = None,
+    pulled: FloatArray | None = None,
 ) -> None:
     """Work out posteriors, or depths, or draw states, of the areas that are chosen: one kernel, compiled once."""
     areas, columns = low.shape
     forest = forest_of(layout)
-    evidence = evidence_of(windows, prior, columns)
+    evidence = evidence_of(windows, prior, columns, len(forest.nodes), drawn)
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
     given = _Given(
@@ -254,7 +291,8 @@ def _run(
         floats[:0] if result.asked is None else result.asked,
         np.zeros((0, columns), dtype=np.int64) if found is None else found.start,
         np.zeros(0) if found is None else found.chances,
-        np.zeros((0, 1, columns), dtype=np.int32) if drawn is None else drawn,
+        np.zeros((0, 1, columns), dtype=np.int32) if states is None else states,
+        np.zeros((0, 1, 1)) if pulled is None else pulled,
     )
     luck = np.array([seed], dtype=np.uint64)
 
@@ -262,25 +300,6 @@ def _run(
         _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, luck, filled)
 
     in_threads(job, areas)
-
-
-def evidence_of(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
-    """Put together what is known of cells by themselves; a flat prior is a table of one weight for every column."""
-    if prior is None:
-        prior = PriorTable(np.zeros(columns, dtype=np.int64), np.ones(columns, dtype=np.int64), np.ones(1))
-    return Evidence(
-        plain(windows.low, np.int32),
-        plain(windows.start, np.int64),
-        plain(windows.weights, np.float64),
-        plain(prior.offset, np.int64),
-        plain(prior.size, np.int64),
-        plain(prior.weights, np.float64),
-    )
-
-
-def plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
-    """Return an array as the kernel knows it: for any other kind, it would have to be compiled once more."""
-    return np.require(array, kind, ("C", "W"))
 
 
 @kernel
@@ -298,7 +317,7 @@ def _areas(
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths, or states, alone."""
     lows, highs, chosen, holds, value = given
-    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, drawn = results
+    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, states, pulled = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     luck, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
@@ -322,11 +341,28 @@ def _areas(
         if not up(forest, room, arena, scratch):
             continue
         luck[0] = seed[0]
-        for k in range(len(drawn)):
-            sample(forest, room, arena, evidence, a, low, high, luck, state, drawn[k, a])
-        if len(drawn) or not down(forest, room, arena, scratch, low, high):
+        for k in range(len(states)):
+            sample(forest, room, arena, evidence, a, low, high, luck, state, states[k, a])
+        if len(states) or not down(forest, room, arena, scratch, low, high):
             continue
         possible[a] = True
+        if len(pulled):
+            for n in range(len(forest.nodes)):
+                if room.nodes[n, MODE] == PAIRED and not forest.nodes[n, COPY]:
+                    pull(
+                        evidence.draws,
+                        evidence.low,
+                        evidence.start,
+                        evidence.weights,
+                        a,
+                        n,
+                        forest.nodes[n, CELL : CELL + 3],
+                        arena,
+                        room.nodes[n, BELIEF],
+                        box_at(room.nodes, n, BOX),
+                        pulled[a],
+                    )
+            continue
         for c in range(len(forest.homes)):
             start, length = 0, 0
             if low[c] == high[c]:

@@ -36,6 +36,7 @@ from unround.batch.room import (
     MESSAGE,
     MODE,
     ORDER,
+    PAIRED,
     PARTIAL,
     PARTIAL_BOX,
     SINGLE,
@@ -45,13 +46,14 @@ from unround.batch.room import (
     layer_box,
     turned,
 )
+from unround.batch.sharing import Draws, weigh_sharing
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
 from unround.mechanisms.base import FloatArray
 
 
 class Evidence(NamedTuple):
-    """What is known of every cell by itself: windows (see `Windows`) and a prior (see `PriorTable`)."""
+    """What is known of every cell by itself: windows (see `Windows`), a prior (see `PriorTable`), and shared random numbers."""
 
     low: Ints
     start: Table
@@ -59,6 +61,7 @@ class Evidence(NamedTuple):
     prior_offset: Table
     prior_size: Table
     prior_weights: FloatArray
+    draws: Draws
 
 
 @inner
@@ -98,6 +101,9 @@ def set_local(forest: Forest, room: Room, arena: FloatArray, evidence: Evidence,
                 else:
                     for r in range(max(0, step - columns + 1), min(rows, step + 1)):
                         arena[at + r * columns + step - r] *= factor
+        if mode == PAIRED and evidence.draws.row[n] >= 0 and not forest.nodes[n, COPY]:
+            cells = forest.nodes[n, CELL : CELL + 3]
+            weigh_sharing(evidence.draws, evidence.low, evidence.start, evidence.weights, area, n, cells, arena, at, box)
         if scale(arena, at, rows * columns) == 0.0:
             return False
     return True

@@ -122,3 +122,26 @@ class Distributions:
     high: Ints
     start: NDArray[np.int64]
     chances: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sharing:
+    """How totals share random numbers with their two parts, for all areas.
+
+    Parameters
+    ----------
+    row : array
+        For every node of the plan the row of `shares` that holds for it; -1 where its counts were rounded independently.
+    two_way : array
+        For every column whether its counts went to one of two neighbours by a random number.
+    shares : array
+        Rows × patterns (see `sharing`): in which share of the nodes each pattern holds. The first, which is independence,
+        must be above 0, or nothing might be possible in some area.
+    least : array
+        Of every row, the least published total of nodes that say something about the shares (see `pulls`).
+    """
+
+    row: NDArray[np.int64]
+    two_way: BoolArray
+    shares: FloatArray
+    least: NDArray[np.int64]

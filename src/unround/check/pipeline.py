@@ -37,6 +37,9 @@ from unround.structure import Overrides, Structure
 SLIPS, SLIP_SHARE = 2, 0.002
 """So many impossible sums, or this share of all, may be slips of the pen; more make an exact count doubtful."""
 
+NOT_INDEPENDENT = "rounding departs from independence"
+"""What is said of columns whose residuals do not fit independent rounding."""
+
 AT_ONCE = 4096
 """Areas that are read from the spool at a time."""
 
@@ -79,7 +82,7 @@ class Check:
         found: dict[int, list[str]] = {}
         for one in self.families:
             if one.otherwise == DEPARTS or one.inexact:
-                what = "an exact count is not exact" if one.inexact else "rounding departs from independence"
+                what = "an exact count is not exact" if one.inexact else NOT_INDEPENDENT
                 for column in one.columns:
                     if what not in found.setdefault(column, []):
                         found[column].append(what)

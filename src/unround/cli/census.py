@@ -72,6 +72,13 @@ def simulate(
     ] = None,
     apart: Annotated[bool, typer.Option("--apart", help="Write a file for every level.")] = False,
     repeat: Annotated[int, typer.Option(help="Publish so many times, each rounded anew, in files of their own.")] = 1,
+    dependence: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARES",
+            help="How often total, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
+        ),
+    ] = "",
 ) -> None:
     """Write a synthetic census, rounded as declared, with its truth beside it.
 
@@ -82,15 +89,21 @@ def simulate(
       unround simulate -o table --format tidy --rows short         one long Parquet table
       unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
       unround simulate -o twice --repeat 2                         the same counts, rounded twice
+      unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
 
     People are drawn first and counted second, so that every sum holds among the true counts. truth.parquet holds them;
     the other files hold what an agency would publish: population and dwellings as they are, other counts rounded to
-    base 5, each on its own.
+    base 5, each on its own. With --dependence, the total uses the random number of the men (total-men) or of the women
+    (total-women), or the women that of the men (men-women), in such shares of the counts; docs/checks.md tells.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    from unround.mechanisms.sharing import SharedDraws
     from unround.simulate import simulate as write_census
 
+    shared = SharedDraws.parse(dependence) if dependence.strip() else None
     with progress("Simulating", areas, "areas") as step:
-        made = write_census(output, areas, seed, layout, rows, zipped, step, levels=levels, apart=apart, repeat=repeat)
+        made = write_census(
+            output, areas, seed, layout, rows, zipped, step, levels=levels, apart=apart, repeat=repeat, dependence=shared
+        )
     for path in (*made.files, *([made.within] if made.within else []), made.truth, made.note):
         typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)

@@ -146,6 +146,12 @@ def audit(
         str,
         typer.Option(help="exact, or within5: the agency says that populations of small areas may be adjusted by up to 5."),
     ] = "exact",
+    rounding: Annotated[
+        str,
+        typer.Option(
+            help="auto, dependent or independent: whether total and parts share random numbers; auto asks the data."
+        ),
+    ] = "auto",
     estimates: Annotated[bool, typer.Option("--estimates", help="Also write an estimate of every count.")] = False,
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
@@ -191,7 +197,7 @@ def audit(
     from unround.audit import Options
     from unround.report.audited import audit_release
 
-    options = Options(threshold, prior, population, estimates, block)
+    options = Options(threshold, prior, population, estimates, rounding, block)
     overrides = overrides_of(plan)
     known = read_file(truth, "auto", None, None) if truth is not None else None
     try:

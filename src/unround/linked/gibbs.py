@@ -249,7 +249,7 @@ def gibbs(
     prior = block.evidence
     cut = np.zeros((8, 1, columns), dtype=np.int32)
     own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
-    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights)
+    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights, prior.draws)
     feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     found = Bounded(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
     low, high = cut[2, 0], cut[3, 0]

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unround.batch.evidence import evidence_of, plain
 from unround.batch.forest import forest_of
-from unround.batch.posterior import evidence_of, plain, ranges
+from unround.batch.posterior import ranges
 from unround.batch.room import room_for
 from unround.batch.threads import in_threads
 from unround.batch.tighten import lists_of
@@ -102,7 +103,7 @@ def sampled(
     forest = forest_of(layout)
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
     block = Block(
-        evidence_of(listed.windows(), prior, columns),
+        evidence_of(listed.windows(), prior, columns, len(forest.nodes)),
         plain(listed.low, np.int32),
         plain(listed.high, np.int32),
         holds,

@@ -57,9 +57,16 @@ class TwoWay(ABC):
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
         """Round every count on its own; the draw is in whole numbers, so the probabilities are exact."""
         true = np.asarray(true)
+        return self.publish_with(true, self.draws(true.shape, rng))
+
+    def draws(self, shape: tuple[int, ...], rng: np.random.Generator) -> IntArray:
+        """Return the random numbers that `publish_with` takes."""
+        return np.asarray(rng.integers(0, self._whole, size=shape), dtype=np.int64)
+
+    def publish_with(self, true: IntArray, draws: IntArray) -> IntArray:
+        """Round counts up where their random numbers are below their chance of that."""
         down, width, share = self._steps(true)
-        up = rng.integers(0, self._whole, size=true.shape) < share
-        return np.asarray(down + width * up, dtype=np.int64)
+        return np.asarray(down + width * (draws < share), dtype=np.int64)
 
 
 def check_base(base: int) -> None:

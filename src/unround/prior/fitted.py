@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,14 +150,21 @@ class PriorFit:
 
     def __init__(self, columns: int) -> None:
         self.histograms = Histograms(columns)
+        self._fitted: FloatArray | None = None
         self.sample = Sample(columns, max(FEWEST_AREAS, min(SAMPLED_AREAS, SAMPLED_CELLS // max(columns, 1))))
 
     def add(self, counts: Counts) -> None:
         """Take in a block of published counts, areas × columns, with the codes of `unround.release` for absent ones."""
+        self._fitted = None
         self.histograms.add(counts)
         self.sample.add(counts)
 
-    def finish(self, layout: Layout, mechanisms: Sequence[Mechanism]) -> Prior:
+    def finish(
+        self,
+        layout: Layout,
+        mechanisms: Sequence[Mechanism],
+        shared: Mapping[tuple[int, int], float] | None = None,
+    ) -> Prior:
         """Fit the prior.
 
         Parameters
@@ -166,13 +173,17 @@ class PriorFit:
             The sums that hold in all areas.
         mechanisms : sequence of Mechanism
             How each column was published.
+        shared : mapping, optional
+            For totals with a part of theirs: in which share of the areas the total uses the part's random number.
         """
         areas = self.histograms.areas
         if areas < FEWEST_AREAS:
             many = "1 area is" if areas == 1 else f"{areas} areas are"
             return Prior.flat(f"{many} too few to fit a prior (at least {FEWEST_AREAS})")
-        distributions = self.distributions(mechanisms)
-        table = Weigher(layout, mechanisms, self.sample.counts, distributions).table()
+        if self._fitted is None:
+            self._fitted = self.distributions(mechanisms)
+        distributions = self._fitted
+        table = Weigher(layout, mechanisms, self.sample.counts, distributions, shared).table()
         return Prior(
             "fitted",
             f"fitted: the distributions of true counts over {areas:,} areas, and of how totals split into their parts, "

@@ -148,18 +148,22 @@ def _negative_binomials(alpha: float) -> FloatArray:
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def mean_shares(totals: FloatArray, parts: FloatArray) -> FloatArray:
+def mean_shares(totals: FloatArray, parts: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
     """Return the mean shares of the parts (areas × parts), large areas counting little more than others.
 
-    Every part gets half a person more than it has: none is impossible.
+    Every part gets half a person more than it has: none is impossible. Areas count by their totals, unless other sizes are
+    given: a total that shares a random number with a part is large where the part was rounded up.
     """
-    typical = max(float(np.median(totals)), 1.0) if totals.size else 1.0
-    weights = 1 / (1 + np.maximum(totals, 0.0) / typical)  # noise can make totals negative
+    sizes = totals if sizes is None else sizes
+    typical = max(float(np.median(sizes)), 1.0) if sizes.size else 1.0
+    weights = 1 / (1 + np.maximum(sizes, 0.0) / typical)  # noise can make totals negative
     sums = (weights[:, np.newaxis] * np.maximum(parts, 0.0)).sum(axis=0) + 0.5
     return np.asarray(sums / sums.sum())
 
 
-def spread_of(totals: FloatArray, parts: FloatArray, noise: Sequence[Noise], total_noise: float) -> Spread:
+def spread_of(
+    totals: FloatArray, parts: FloatArray, noise: Sequence[Noise], total_noise: float, shared: FloatArray | None = None
+) -> Spread:
     """Return what areas say about how much shares vary.
 
     Parameters
@@ -170,6 +174,13 @@ def spread_of(totals: FloatArray, parts: FloatArray, noise: Sequence[Noise], tot
         How each part was published.
     total_noise : float
         The variance of the total around its true count.
+    shared : array, optional
+        In which share of the areas the total uses the random number of each part.
+
+    Notes
+    -----
+    Two errors with one random number have half the variance in common if the counts are large; a part that is nearly all of
+    its total has more, a small one less.
     """
     t = totals[:, np.newaxis]
     q = mean_shares(totals, parts)
@@ -182,12 +193,13 @@ def spread_of(totals: FloatArray, parts: FloatArray, noise: Sequence[Noise], tot
     squares = (y - q * t) ** 2
     weight = weighted = 0.0
     rho = 0.05
+    in_common = 0.0 if shared is None else q * shared[large]
     kinds = {one: np.flatnonzero([noise[part] is one for part in large.tolist()]) for one in set(noise)}
     own = np.empty_like(y)
     for _ in range(8):
         for one, those in kinds.items():
             own[:, those] = one.at(q[those] * t, q[those] * (1 / rho - 1))
-        expected = own + q * q * total_noise + binomial * t
+        expected = own * (1 - in_common) + q * q * total_noise + binomial * t
         weights = _KURTOSIS / 2 / np.maximum(expected + rho * scale, 1e-9) ** 2
         weight = float((weights * scale * scale).sum())
         weighted = float((weights * (squares - expected) * scale).sum())

@@ -12,7 +12,7 @@ total with several partitions counts once, and totals come out as they are distr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,9 +102,19 @@ class Weigher:
         Published counts of some areas × columns.
     distributions : array
         The fitted distributions of true counts, columns × counts.
+    shared : mapping, optional
+        For totals with a part of theirs: in which share of the areas the total uses the part's random number.
     """
 
-    def __init__(self, layout: Layout, mechanisms: Sequence[Mechanism], sample: Counts, distributions: FloatArray) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        mechanisms: Sequence[Mechanism],
+        sample: Counts,
+        distributions: FloatArray,
+        shared: Mapping[tuple[int, int], float] | None = None,
+    ) -> None:
+        self.shared = shared or {}
         self.structure = structure_of(layout)
         self.columns = layout.columns
         self.sample = sample
@@ -173,8 +183,15 @@ class Weigher:
 
     def _fitted(self, total: int, parts: tuple[int, ...], guess: float) -> Shares:
         t, y = self._published(total, parts)
-        q = mean_shares(t, y)
-        return Shares(q, 1 / self._spread(total, parts, t, y).towards(guess) - 1)
+        return Shares(self._mean(total, parts, t, y), 1 / self._spread(total, parts, t, y).towards(guess) - 1)
+
+    def _mean(self, total: int, parts: tuple[int, ...], t: FloatArray, y: FloatArray) -> FloatArray:
+        """Return the mean shares of parts, areas counted by what shares no random number with them."""
+        above = next((self.structure.sums[s].total for s, _ in self.above[total]), None)
+        if above is None or not any((total, part) in self.shared for part in parts):
+            return mean_shares(t, y)
+        sizes, y = self._published(above, (total, *parts))
+        return mean_shares(y[:, 0], y[:, 1:], sizes)
 
     def _published(self, total: int, parts: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         counts = self.sample[:, [total, *parts]]
@@ -189,7 +206,8 @@ class Weigher:
         # Far larger areas are of another kind (a whole city), and alike for being large.
         usable &= t <= 8 * np.median(t[usable])
         t, y = t[usable], y[usable]
-        return spread_of(t, y, [self.noise[part] for part in parts], self.noise[total].typical)
+        shared = np.array([self.shared.get((total, part), 0.0) for part in parts]) if self.shared else None
+        return spread_of(t, y, [self.noise[part] for part in parts], self.noise[total].typical, shared)
 
     def fit_pairs(self) -> dict[int, Shares]:
         """Work out how pairs split, by their totals; those with too few people take after all the others."""
@@ -197,7 +215,7 @@ class Weigher:
         for total, *rest in self.structure.pairs:
             parts = tuple(rest)
             t, y = self._published(total, parts)
-            spreads[total], halves[total] = self._spread(total, parts, t, y), mean_shares(t, y)
+            spreads[total], halves[total] = self._spread(total, parts, t, y), self._mean(total, parts, t, y)
         weight = sum(spread.weight for spread in spreads.values())
         pooled = sum(spread.weighted for spread in spreads.values()) / weight if weight else 0.0
         pooled = max(pooled, 1 / (1 + MOST_EVEN))

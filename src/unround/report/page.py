@@ -20,7 +20,7 @@ from unround.audit.folder import PUBLIC_REPORT, REPORT
 from unround.audit.summary import CLAIMS
 from unround.errors import InputError
 from unround.expect import interval, surprise
-from unround.report import figures
+from unround.report import dependence, figures
 from unround.report.release import notice
 from unround.report.strongest import MOST, Strong, first_contradictions, strongest
 from unround.report.terminal import percent
@@ -177,6 +177,7 @@ def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         "population": population[told["population"]],
         "notes": [] if public else told["notes"][:MOST_NOTES],
         "check": _checked(told.get("check"), public=public),
+        "sharing": {"said": dependence.sentences(told), "rows": dependence.rows(told)},
     }
 
 
@@ -333,6 +334,7 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
     return {
         "score": score,
         "bands": bands,
+        "parts": dependence.by_part(score),
         "wrong": [] if public else score["proved_wrong"],
         "chart": figures.calibration(bands) if bands else None,
         "described": "; ".join(f"stated {percent(b['stated'])}, right {percent(b['right'])}" for b in bands),

@@ -13,6 +13,7 @@ from unround.audit import AuditFolder
 from unround.audit.summary import CLAIMS
 from unround.read import SIMULATED
 from unround.report.check import sentence as fit_in_words
+from unround.report.dependence import show_dependence, show_parts
 from unround.report.terminal import counted, percent
 
 EXAMPLES = 8
@@ -56,6 +57,7 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     _show_chance(told, console)
     if "check" in told:  # audits of earlier versions have none
         console.print(Text(f"\nDoes it fit the declared mechanism? {fit_in_words(told['check'])}"))
+    show_dependence(told, console)
     if told["contradictions"]:
         console.print(f"\n{contradictions_in_words(told)}")
     for said in _not_used(told):
@@ -185,6 +187,7 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
                 between = f"{band['from']:.0%}–{band['to']:.0%}"
                 table.add_row(between, what, f"{band['claims']:,}", percent(band["stated"]), percent(band["right"]))
     console.print(table)
+    show_parts(score, console)
 
 
 def _where_to_look(folder: AuditFolder) -> list[tuple[str, str]]:

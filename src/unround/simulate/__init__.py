@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unround.errors import InputError
+from unround.mechanisms.sharing import SharedDraws
 from unround.simulate.companions import note
 from unround.simulate.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
 from unround.simulate.editions import AREAS, Editions, Files, write_areas
@@ -112,6 +113,7 @@ def simulate(
     levels: str | None = None,
     apart: bool = False,
     repeat: int = 1,
+    dependence: SharedDraws | None = None,
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
@@ -139,6 +141,8 @@ def simulate(
         Whether every level has a file of its own.
     repeat : int
         How often the tables are published, each time with roundings of its own, in files of their own.
+    dependence : SharedDraws, optional
+        How total, men and women share random numbers; unless given, each count is rounded on its own.
 
     Raises
     ------
@@ -163,10 +167,10 @@ def simulate(
     layout = f"{format}, zipped" if zip else format
     with census_workshop(out, layout) as folder:
         wide = layout == "censusmapper"
-        release, truth = Files(folder, layout, table, seed, editions), Truth(folder, table, wide=wide)
+        release, truth = Files(folder, layout, table, seed, editions, dependence), Truth(folder, table, wide=wide)
         done = 0
         try:
-            for block in published_counts(areas, seed, rows, editions.told):
+            for block in published_counts(areas, seed, rows, editions.told, dependence):
                 release.add(block)
                 truth.add(block)
                 done += len(block.land)
@@ -178,7 +182,7 @@ def simulate(
         told = folder / NOTE
         names, options = editions.names(layout), editions.options()
         within = AREAS if editions.told else ""
-        text = note(layout, names, TRUTH, areas, seed, rows, options, within)
+        text = note(layout, names, TRUTH, areas, seed, rows, options, within, dependence.name if dependence else "")
         told.write_text(text, encoding="utf-8")
         size = sum(path.stat().st_size for path in (*written, true))
         if within:

@@ -53,7 +53,15 @@ upwards. All numbers are simulated.
 
 
 def note(
-    layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int, rows: str, options: str = "", within: str = ""
+    layout: str,
+    files: tuple[str, ...],
+    truth: str,
+    areas: int,
+    seed: int,
+    rows: str,
+    options: str = "",
+    within: str = "",
+    dependence: str = "",
 ) -> str:
     """Say in words for people what lies beside this note, and how to make it again."""
     name, zipped = layout.split(",")[0], " --zip" if "zip" in layout else ""
@@ -64,6 +72,9 @@ def note(
     if name != "tidy":
         real = "File name and layout are those" if name == "statcan" else "The layout is that"
         said += f" {real} of a real product only so that programs can be tried on it."
+    if dependence:
+        said += f" Total, men and women share random numbers when they are rounded ({dependence})."
+        options += f" --dependence {dependence}"
     width = max(map(len, (*files, truth)))
     listed = []
     for file in files:

@@ -16,6 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.mechanisms import mechanism
+from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms.sharing import SharedDraws
 from unround.simulate.geography import Geography, plan
 from unround.simulate.people import Counts, Floats, people
 from unround.simulate.profile import EXACT
@@ -234,8 +236,11 @@ def true_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -
         )
 
 
-def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1) -> Cells:
-    """Return what is published of a block: each cell rounded on its own, in each edition anew; small areas hidden."""
+def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, shared: SharedDraws | None = None) -> Cells:
+    """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden.
+
+    Every edition is rounded anew.
+    """
     published = block.true.copy()
     for step in table.plans:
         if step.block.mechanism == EXACT or not len(step.nodes):
@@ -243,7 +248,11 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1) -> Ce
         rows = slice(step.start, step.stop)
         rng = stream(seed, _PUBLISH, block.number, step.number, edition)
         exact = block.true[:, rows]
-        drawn = mechanism(step.block.mechanism).publish(np.maximum(exact, 0).astype(np.int64), rng)
+        how, counts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
+        if shared is not None and step.block.sex and isinstance(how, TwoWay):
+            drawn = shared.publish(how, counts, rng)
+        else:
+            drawn = how.publish(counts, rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])
@@ -252,8 +261,13 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1) -> Ce
     return published
 
 
-def published_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
-    """Draw the same census as `true_counts`, with what is published of it beside what is true."""
+def published_counts(
+    areas: int, seed: int, rows: str = "age", small: bool = False, shared: SharedDraws | None = None
+) -> Iterator[CountBlock]:
+    """Draw the same census as `true_counts`, with what is published of it beside what is true.
+
+    Each count has a random number of its own, unless `shared` says how total, men and women share theirs.
+    """
     table = schema(rows)
     for block in true_counts(areas, seed, rows, small):
         yield CountBlock(
@@ -263,5 +277,5 @@ def published_counts(areas: int, seed: int, rows: str = "age", small: bool = Fal
             land=block.land,
             hidden=block.hidden,
             income_hidden=block.income_hidden,
-            published=publish(block, table, seed),
+            published=publish(block, table, seed, shared=shared),
         )

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
+from unround.mechanisms.sharing import SharedDraws
 from unround.simulate.counts import CountBlock, publish
 from unround.simulate.geography import LEVELS
 from unround.simulate.schema import Schema
@@ -103,10 +104,20 @@ class Files:
         Of the census.
     editions : Editions
         What is wanted.
+    shared : SharedDraws, optional
+        How total, men and women share random numbers, in every edition.
     """
 
-    def __init__(self, folder: Path, layout: str, table: Schema, seed: int, editions: Editions) -> None:
-        self._table, self._seed = table, seed
+    def __init__(
+        self,
+        folder: Path,
+        layout: str,
+        table: Schema,
+        seed: int,
+        editions: Editions,
+        shared: SharedDraws | None = None,
+    ) -> None:
+        self._table, self._seed, self._shared = table, seed, shared
         self._writers = [
             (_writer(folder, layout, table, seed, tail), edition, levels) for tail, edition, levels in editions.files
         ]
@@ -117,7 +128,8 @@ class Files:
         level = block.regions["level"].to_numpy()
         for writer, number, levels in self._writers:
             if number != edition:
-                published, edition = replace(block, published=publish(block, self._table, self._seed, number)), number
+                anew = publish(block, self._table, self._seed, number, self._shared)
+                published, edition = replace(block, published=anew), number
             keep = np.isin(level, levels)
             if keep.any():
                 writer.add(published, None if keep.all() else keep)

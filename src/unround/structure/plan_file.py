@@ -15,7 +15,7 @@ from unround.errors import InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
 from unround.release import Column, Release
-from unround.structure.types import Checked, Name, Overrides, Ruling, Structure
+from unround.structure.types import Checked, Name, Overrides, Ruling, SharingRuling, Structure
 
 CENSUS_AXES = ("characteristic_id", "sex")
 ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "files")
@@ -32,6 +32,8 @@ _HEADER = """\
 # repeats:    columns that show the same count; alike = true if also the same published numbers, so that the first
 #             one stands for all, alike = false if the count was rounded anew for each.
 # match:      [[match]], of several files: which columns of one are columns of those before it.
+# dependence: a table whose totals share random numbers with their two parts, and in which share of its counts:
+#             table = "Age", shares = {{ total-men = 0.3, total-women = 0.1, men-women = 0.2 }}; shares = {{}} for none.
 """
 
 
@@ -217,12 +219,13 @@ class _Reader:
         structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
-        self._only(structure, ("mechanisms", "sums", "repeats"), 1, "[structure]")
+        self._only(structure, ("mechanisms", "sums", "repeats", "dependence"), 1, "[structure]")
         return Overrides(
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
             matches=tuple(self._match(entry, self._line("", at)) for at, entry in enumerate(matches)),
+            dependence=tuple(self._dependence(entry, line) for entry, line in self._entries(structure, "dependence")),
             text=self._text,
             where=self._where,
         )
@@ -302,6 +305,14 @@ class _Reader:
         elif "characteristics" in entry:
             names = [[(code, sex) for sex in (total, *parts)] for code in self._words(entry, "characteristics", line)]
         return [Ruling(first, tuple(others), use, origin, line) for first, *others in names]
+
+    def _dependence(self, entry: dict[str, Any], line: int) -> SharingRuling:
+        self._only(entry, ("table", "shares"), line, "[[structure.dependence]]")
+        table, shares = self._word(entry, "table", line), entry.get("shares")
+        fine = isinstance(shares, dict) and all(isinstance(v, int | float) and 0 <= v <= 1 for v in shares.values())
+        if not isinstance(shares, dict) or not fine or sum(shares.values()) > 1 + 1e-9:
+            self._fail("shares must be numbers from 0 to 1, at most 1 in all, such as { total-men = 0.3 }.", line, "shares")
+        return SharingRuling(table, {name: float(share) for name, share in shares.items()}, line)
 
     def _repeat(self, entry: dict[str, Any], line: int) -> tuple[tuple[str, ...], bool, bool, int]:
         self._only(entry, ("use", "alike", "columns"), line, "[[structure.repeats]]")

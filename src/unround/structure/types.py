@@ -183,6 +183,15 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
+class SharingRuling:
+    """The user's word on a table: in which share of its counts random numbers are shared, by pattern; and its line."""
+
+    table: str
+    shares: Mapping[str, float]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Overrides:
     """The user's word, from a plan file: it is taken instead of what the counts say.
 
@@ -196,6 +205,8 @@ class Overrides:
         Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
     matches : tuple of Match
         Of several files, which columns of one are columns of those before it.
+    dependence : tuple of SharingRuling
+        Tables whose totals share random numbers with their parts, and how often.
     text, where : str
         The file's text and name, for errors.
     """
@@ -204,5 +215,6 @@ class Overrides:
     sums: tuple[Ruling, ...] = ()
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
     matches: tuple[Match, ...] = ()
+    dependence: tuple[SharingRuling, ...] = ()
     text: str = ""
     where: str = "<plan>"
