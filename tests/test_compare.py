@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Run
 from unround.audit import Auditor, Rules
-from unround.audit.block import LIKELY, PROVED
+from unround.audit.inferred import LIKELY, PROVED
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.batch.windows import windows_of

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from unround.audit import AuditFolder, Options, audit
-from unround.audit.block import Auditor, Rules
 from unround.audit.dependence import Dependence, Table, groups_of, paired, sharing_of
 from unround.audit.model import Model
-from unround.audit.sharing_fit import fit
-from unround.batch.compile import compile_layout
 from unround.batch.posterior import Drawn, posteriors, pulls
 from unround.batch.tighten import tighten
 from unround.batch.types import PriorTable
 from unround.batch.windows import windows_of
-from unround.errors import InputError
-from unround.explain import explain_at
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.mechanisms.sharing import SharedDraws
-from unround.prior import Prior
-from unround.read import read
 from unround.release import Column
-from unround.simulate import simulate
-from unround.structure import read_plan
 
 SEXES = ("total", "men", "women")
 SHARES = (0.25, 0.125, 0.375)
@@ -36,7 +25,9 @@ SHARES = (0.25, 0.125, 0.375)
 
 def model_of(rows: int, mechanism: Mechanism, ages: bool = True) -> Model:
     """Return `rows` counts by sex, the first of which is the sum of the others if there are ages."""
-    columns = tuple(Column(f"{row}/{sex}", (str(row), sex), f"row {row}", "table", 0, mechanism) for row in range(rows) for sex in SEXES)
+    columns = tuple(
+        Column(f"{row}/{sex}", (str(row), sex), f"row {row}", "table", 0, mechanism) for row in range(rows) for sex in SEXES
+    )
     sums = [(3 * row, (3 * row + 1, 3 * row + 2)) for row in range(rows)]
     if ages:
         sums += [(sex, tuple(3 * row + sex for row in range(1, rows))) for sex in range(3)]
@@ -47,19 +38,35 @@ def dependence(model: Model, shares: tuple[float, float, float] = SHARES) -> Dep
     return Dependence("dependent", tuple(Table(*group.key, shares=shares) for group in groups_of(model)))
 
 
-def joint(mechanism: Mechanism, true: tuple[int, int, int], published: tuple[int, ...], shares: tuple[float, ...]) -> Fraction:
+def joint(
+    mechanism: Mechanism, true: tuple[int, int, int], published: tuple[int, ...], shares: tuple[float, ...]
+) -> Fraction:
     """Return the probability of what was published of total, men and women, by going through all random numbers."""
     whole = 10  # both bases divide it: a random number is one of ten steps
-    up = [mechanism.chance(max(_neighbours(mechanism, x)), x) if len(_neighbours(mechanism, x)) > 1 else Fraction(0) for x in true]
-    wanted = [(y == max(_neighbours(mechanism, x)) and len(_neighbours(mechanism, x)) > 1, y in _neighbours(mechanism, x)) for x, y in zip(true, published, strict=True)]
+    up = [
+        mechanism.chance(max(_neighbours(mechanism, x)), x) if len(_neighbours(mechanism, x)) > 1 else Fraction(0)
+        for x in true
+    ]
+    wanted = [
+        (y == max(_neighbours(mechanism, x)) and len(_neighbours(mechanism, x)) > 1, y in _neighbours(mechanism, x))
+        for x, y in zip(true, published, strict=True)
+    ]
     if not all(possible for _, possible in wanted):
         return Fraction(0)
     found = Fraction(0)
-    patterns = {(0, 1, 2): 1 - sum(map(Fraction, shares)), (0, 0, 1): Fraction(shares[0]), (0, 1, 0): Fraction(shares[1]), (0, 1, 1): Fraction(shares[2])}
+    patterns = {
+        (0, 1, 2): 1 - sum(map(Fraction, shares)),
+        (0, 0, 1): Fraction(shares[0]),
+        (0, 1, 0): Fraction(shares[1]),
+        (0, 1, 1): Fraction(shares[2]),
+    }
     for pattern, weight in patterns.items():
         number = max(pattern) + 1
         hits = sum(
-            all((Fraction(draws[which], whole) < chance) == goes_up for which, chance, (goes_up, _) in zip(pattern, up, wanted, strict=True))
+            all(
+                (Fraction(draws[which], whole) < chance) == goes_up
+                for which, chance, (goes_up, _) in zip(pattern, up, wanted, strict=True)
+            )
             for draws in product(range(whole), repeat=number)
         )
         found += weight * Fraction(hits, whole**number)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from unround.audit import AuditFolder, Inferred, Model
-from unround.audit.block import KINDS
 from unround.audit.claims import REASONS, Proved, proofs, silent_in
 from unround.audit.contradictions import Contradiction
 from unround.audit.find import find_area, find_cell
 from unround.audit.histogram import histogram
+from unround.audit.inferred import KINDS
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
 from unround.findings import proof_in_words
@@ -183,10 +183,17 @@ def look_at(folder: AuditFolder, row: int) -> AreaSeen:
     row : int
         The area's place in it; `find_area` tells.
     """
-    here = folder.areas[row]
-    inferred = folder.auditor.infer(folder.counts(row)[None, :], adjustable(here))
+    kin, rows = folder.kin, [row]
+    if kin is not None and len(kin.family(row)) > 1:
+        rows = kin.family(row).tolist()  # what areas say about each other depends on all of them
+        kin = kin.reordered(np.array(rows))
+    else:
+        kin = None
+    here = folder.areas[rows]
+    inferred = folder.auditor.infer(np.array([folder.counts(one) for one in rows]), adjustable(here), kin)
     # Certificates come before anything is shown: what they rest on may turn "proved" into "conditional".
-    return AreaSeen(here.row(0, named=True), inferred, proofs(folder.model, inferred))
+    written = proofs(folder.model, inferred, here[here.columns[0]].to_list())
+    return AreaSeen(here.row(0, named=True), inferred, [one for one in written if one.area == 0])
 
 
 # -- one cell ---------------------------------------------------------------------------------------------------------

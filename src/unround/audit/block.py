@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audit.across import bounds_across, likely_across, needs_others
 from unround.audit.contradictions import (
     ASSUMPTION,
     CELL,
@@ -18,6 +19,19 @@ from unround.audit.contradictions import (
     settle,
 )
 from unround.audit.dependence import Dependence
+from unround.audit.inferred import (
+    CONDITIONAL,
+    LIKELY,
+    OPEN,
+    OTHERS_NEEDED,
+    PRIOR_NEEDED,
+    PROVED,
+    Concluded,
+    Inferred,
+    Kinds,
+    Rules,
+)
+from unround.audit.kin import Kin
 from unround.audit.model import Model
 from unround.batch.compile import compile_layout
 from unround.batch.evidence import Drawn
@@ -28,103 +42,8 @@ from unround.batch.windows import WindowTable
 from unround.prior import Prior
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
 
-OPEN, PROVED, CONDITIONAL, LIKELY = 0, 1, 2, 3
 WIDE = 45
 """Cells with more possible counts may be too wide for their sums, in areas where some sum is: pairs are from 50 on."""
-
-PRIOR_NEEDED = -1
-"""The depth of a likely claim that sums alone, under a flat prior, do not explain."""
-
-KINDS = ("open", "proved", "conditional", "likely")
-"""The names of the codes above."""
-
-Kinds = NDArray[np.int8]
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What the user decides.
-
-    Parameters
-    ----------
-    threshold : float
-        From which probability on a count is likely.
-    exact_population : bool
-        Whether probabilities, and conditional claims, take counts as exact that the agency may have adjusted a little.
-    """
-
-    threshold: float = 0.66
-    exact_population: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Concluded:
-    """What follows from bounds and probabilities; see `Inferred` for the arrays."""
-
-    posterior: Posterior
-    kinds: Kinds
-    value: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    alone: NDArray[np.bool_]
-    singly: NDArray[np.bool_]
-    unweighed: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Inferred:
-    """What was inferred about a block of areas.
-
-    Parameters
-    ----------
-    counts : array
-        What was published.
-    documented_windows, documented, documented_slack
-        What the agency documents: the true counts that this leaves possible, before and after all sums had their say,
-        and by how much exact counts may have been changed.
-    windows, assumed, slack
-        The same if counts that may have been adjusted are exact as well. The same objects where that makes no difference.
-    reach : Tight
-        The bounds that probabilities keep to: they leave out tails, where noise has them; else the same as `assumed`.
-    posterior : Posterior
-        What is likely.
-    kinds, value, depth : array
-        For every cell, what can be claimed, the count that is claimed, and how many sums deep the argument is.
-    alone : array
-        Where a count is likely without any sum, from its published value and the prior: no finding.
-    active : array
-        Which sums were used in which area.
-    contradictions : list
-        What cannot be.
-    clashing : array
-        The cells in contradictions.
-    singly : array
-        The cells that are cut off from a sum that they stand in, and were judged each by itself: nothing is claimed to be
-        likely of them.
-    unweighed : array
-        The areas in which sums say nothing about what is likely, because noise leaves too much possible.
-    without : Concluded or None
-        What would follow if no random numbers were shared; None where none are, or nobody asked.
-    """
-
-    counts: Counts
-    documented_windows: Windows
-    documented: Tight
-    documented_slack: NDArray[np.int32]
-    windows: Windows
-    assumed: Tight
-    slack: NDArray[np.int32]
-    reach: Tight
-    posterior: Posterior
-    kinds: Kinds
-    value: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    alone: NDArray[np.bool_]
-    active: Active
-    contradictions: list[Contradiction]
-    clashing: NDArray[np.bool_]
-    singly: NDArray[np.bool_]
-    unweighed: NDArray[np.bool_]
-    without: Concluded | None = None
 
 
 class Auditor:
@@ -160,7 +79,7 @@ class Auditor:
         self._windows = WindowTable(model.mechanisms)
         self._no_sums = compile_layout(len(model.columns), (), frozenset())
 
-    def infer(self, counts: Counts, adjustable: NDArray[np.bool_]) -> Inferred:
+    def infer(self, counts: Counts, adjustable: NDArray[np.bool_], kin: Kin | None = None) -> Inferred:
         """Infer what can be inferred about some areas.
 
         Parameters
@@ -169,6 +88,8 @@ class Auditor:
             Areas × cells, as published.
         adjustable : array
             In which areas the agency may have adjusted exact counts.
+        kin : Kin, optional
+            How the areas lie within each other, where they do.
         """
         model = self.model
         windows, documented_slack, active, found = self.documented(counts, adjustable)
@@ -187,13 +108,23 @@ class Auditor:
                 windows, _ = self._windows.of(counts, slack)
                 put(assumed, documented, refuted, refuted)
         reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
+        across = None
+        if kin is not None:
+            across = bounds_across(model, kin, (documented_windows, documented), (windows, assumed), active)
+            documented, assumed = across.documented.tight, across.assumed.tight
+            found += across.contradictions
         clashing = np.zeros(counts.shape, dtype=bool)
         for one in found:
             if one.kind != ASSUMPTION:
                 clashing[one.area, list(one.cells)] = True
 
         def conclude(prior: Prior, drawn: Drawn | None) -> Concluded:
-            posterior = posteriors(model.layout, windows, reach, prior.table, active, drawn=drawn)
+            own = posterior = posteriors(model.layout, windows, reach, prior.table, active, drawn=drawn)
+            linked = None
+            # Linked areas know nothing of shared random numbers: where there are any, other areas give bounds alone.
+            if across is not None and drawn is None:
+                linked = likely_across(model, across, windows, reach, prior.table, active)
+                posterior = linked.posterior
             noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
             loose = self._loose(counts, reach, posterior, active) | noisy[:, None]
             loose[slack.any(axis=1) & self.rules.exact_population] = True  # links took these counts for exact
@@ -202,10 +133,15 @@ class Auditor:
             fitted = self.prior.own is not None
             if fitted:
                 kinds[loose & (kinds == LIKELY)] = OPEN  # no sum had its say
-            depth = self._depths(windows, documented, assumed, reach, kinds, value, active, drawn)
+            others = (kinds == LIKELY) & (needs_others(own, posterior, self.rules.threshold) & (linked is not None))
+            depth = self._depths(windows, documented, assumed, reach, np.where(others, OPEN, kinds), value, active, drawn)
+            depth[others] = OTHERS_NEEDED
+            if across is not None:
+                for moved, kind in ((across.assumed.moved, CONDITIONAL), (across.documented.moved, PROVED)):
+                    depth[moved & (kinds == kind)] = OTHERS_NEEDED
             alone = (depth == 0) & (kinds != OPEN)
             kinds[alone] = OPEN
-            return Concluded(posterior, kinds, value, depth, alone, loose & fitted, noisy & fitted)
+            return Concluded(posterior, kinds, value, depth, alone, loose & fitted, noisy & fitted, linked)
 
         end = conclude(self.prior, self.drawn(counts))
         found += [
@@ -220,7 +156,7 @@ class Auditor:
             windows=windows,
             assumed=assumed,
             slack=slack,
-            reach=reach,
+            reach=reach if end.linked is None else end.linked.tight,
             posterior=end.posterior,
             kinds=end.kinds,
             value=end.value,
@@ -232,6 +168,8 @@ class Auditor:
             singly=end.singly,
             unweighed=end.unweighed,
             without=conclude(self._instead, None) if self._instead else None,
+            across=across,
+            linked=end.linked,
         )
 
     def drawn(self, counts: Counts) -> Drawn | None:

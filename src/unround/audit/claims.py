@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Inferred
 from unround.audit.contradictions import UNRESOLVED
+from unround.audit.inferred import CONDITIONAL, KINDS, LIKELY, OPEN, OTHERS_NEEDED, PROVED, Inferred
 from unround.audit.model import Model
 from unround.batch.tighten import chain
 from unround.errors import InternalError
 from unround.findings import Proof, proofs_of
 from unround.infer.certify import certificates
+from unround.linked.bounds import LinkedBounds
 from unround.mechanisms import mechanism
 from unround.release import ABSENT
 from unround.system import Cell, Sum, System
@@ -28,8 +30,12 @@ UNDISTURBED = "right counts in sums that contradict each other"
 FOUND = "a sum that was found in the data"
 DOUBTFUL = "a sum that cannot hold in some other area"
 FITTED = "the fitted prior"
-REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND, DOUBTFUL, FITTED)
+NESTED = "areas that make up the area that they lie in"
+REASONS = (INDEPENDENT, EXACT, UNDISTURBED, FOUND, DOUBTFUL, FITTED, NESTED)
 """What claims rest on beyond what the agency documents; in codes, a bit each."""
+
+ADD_UP = "areas that add up"
+"""The route of a claim that other areas make likely."""
 
 MOST_ROUTE = 4
 """Sums that a route names; of longer ones it gives the number."""
@@ -37,7 +43,10 @@ MOST_ROUTE = 4
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """A proved or conditional claim with its certificate; `because` says on what, a bit of `REASONS` each."""
+    """A proved or conditional claim with its certificate; `because` says on what, a bit of `REASONS` each.
+
+    `across` names the areas whose sums with each other it needs.
+    """
 
     area: int
     cell: int
@@ -45,6 +54,7 @@ class Proved:
     equations: tuple[int, ...]
     system: System
     proof: Proof
+    across: tuple[str, ...] = ()
 
     @property
     def kind(self) -> int:
@@ -52,11 +62,20 @@ class Proved:
         return CONDITIONAL if self.because else PROVED
 
 
-def proofs(model: Model, inferred: Inferred) -> list[Proved]:
+def proofs(model: Model, inferred: Inferred, names: Sequence[str] = ()) -> list[Proved]:
     """Write out and check the certificate of everything in a block that is proved, or would be under an assumption.
 
     Claims that rest on a cell of a contradiction, on a sum that only the data suggest, or on one that cannot hold somewhere
     else (next to what is impossible lies what is extreme), become conditional: `inferred.kinds` is changed in place.
+
+    Parameters
+    ----------
+    model : Model
+        The sums.
+    inferred : Inferred
+        What was inferred about the block.
+    names : sequence of str
+        What to call the areas, where some lie within others.
 
     Raises
     ------
@@ -70,7 +89,12 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
         (PROVED, inferred.documented_windows, inferred.documented, inferred.documented_slack),
         (CONDITIONAL, inferred.windows, inferred.assumed, inferred.slack),
     ):
-        here = np.argwhere(kinds == kind)
+        within_areas = kinds == kind
+        if inferred.across is not None:
+            bounds = inferred.across.documented if kind == PROVED else inferred.across.assumed
+            written += proofs_across(model, inferred, bounds, within_areas & bounds.moved, kind, slack, names)
+            within_areas &= ~bounds.moved
+        here = np.argwhere(within_areas)
         for area in np.unique(here[:, 0]).tolist():
             cells = here[here[:, 0] == area, 1].tolist()
             chains = [chain(model.layout, windows, tight, area, cell, inferred.active) for cell in cells]
@@ -95,6 +119,63 @@ def proofs(model: Model, inferred: Inferred) -> list[Proved]:
                     inferred.kinds[area, cell] = CONDITIONAL
                 small = model.system(inferred.counts[area], sums, within, silent)
                 written.append(Proved(area, cell, because, sums, small, proof))
+    return written
+
+
+def proofs_across(
+    model: Model,
+    inferred: Inferred,
+    bounds: LinkedBounds,
+    wanted: NDArray[np.bool_],
+    kind: int,
+    slack: NDArray[np.int32],
+    names: Sequence[str],
+) -> list[Proved]:
+    """Do the same for claims that need other areas.
+
+    A claim whose certificate would take too many areas is not shown as proved; it may still be likely.
+    """
+    from unround.linked.proofs import BETWEEN, Prover
+
+    assert inferred.across is not None
+    kin = inferred.across.kin
+    called = [f"{name.replace(BETWEEN, ' ')}" for name in names]
+    row_of = {name: row for row, name in enumerate(called)}
+    sums_of = {model.sum_named(e): e for e in range(len(model.equations))}
+
+    def cell_of(area: int, column: int) -> Cell:
+        silent = inferred.documented_windows.start[area, column] < 0 and inferred.counts[area, column] > ABSENT
+        return model.cell(column, int(inferred.counts[area, column]), int(slack[area, column]), bool(silent))
+
+    def place(name: str) -> tuple[int, str]:
+        area, _, key = name.partition(BETWEEN)
+        return row_of[area], key
+
+    prover = Prover(model.layout, bounds, kin.cells, inferred.active, cell_of, called)
+    written = list[Proved]()
+    for area in np.flatnonzero(wanted.any(axis=1)).tolist():
+        columns = np.flatnonzero(wanted[area]).tolist()
+        found = prover.prove(area, columns)
+        for column in set(columns).difference(column for column, _, _ in found):
+            likely = inferred.linked is not None and inferred.posterior.mode[area, column] == inferred.value[area, column]
+            inferred.kinds[area, column] = LIKELY if likely else OPEN
+        for column, system, proof in found:
+            own, between, because = [], list[int](), 2 * (kind == CONDITIONAL)
+            for one in system.sums:
+                places = [place(name) for name in (one.total, *one.parts)]
+                if len({row for row, _ in places}) == 1:
+                    own.append(sums_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
+                else:
+                    between += [row for row, _ in places]
+                    because |= 64 * (not kin.sure[places[0][0]])
+            cells = [place(cell.name) for cell in system.cells]
+            because |= 4 * any(inferred.clashing[row, model.index[key]] for row, key in cells)
+            because |= 8 * any(model.origins[e] == "data" for e in own) | 16 * any(model.doubtful[e] for e in own)
+            if because:
+                inferred.kinds[area, column] = CONDITIONAL
+            inferred.depth[area, column] = proof.depth
+            across = tuple(called[row] for row in dict.fromkeys(between))
+            written.append(Proved(area, column, because, tuple(dict.fromkeys(own)), system, proof, across))
     return written
 
 
@@ -142,10 +223,11 @@ def findings_frame(
             "probability": probability,
             "kind": pl.Series(KINDS).gather(kinds),
             "route": routes,
-            "depth": pl.Series(depth).set(pl.Series(depth == PRIOR_NEEDED), None),
+            "depth": pl.Series(depth).set(pl.Series(depth < 0), None),
             "assumptions": names.doubted(
                 _assumptions(model, inferred, rows, cells, written, fitted), cells, kinds == PROVED
             ),
+            "method": methods_of(inferred, rows),
         }
     )
 
@@ -188,13 +270,43 @@ def _routes(model: Model, inferred: Inferred, rows: Any, cells: Any, written: li
     usual = [[e for e in sums if e not in unused] for sums in model.touching]
     routes = pl.Series([_listed(model, sums) for sums in usual], dtype=pl.String).gather(cells)
     proved = {(one.area, one.cell): list(one.equations) for one in written}
+    others = {(one.area, one.cell): one.across for one in written if one.across}
     # Only proofs, and areas in which some sum is not used, need a look of their own.
     special = (inferred.kinds[rows, cells] != LIKELY) | ~np.asarray(inferred.active.all(axis=1))[rows]
     places, texts = np.flatnonzero(special), []
     for area, cell in zip(rows[places].tolist(), cells[places].tolist(), strict=True):
         sums = proved.get((area, cell)) or [e for e in usual[cell] if inferred.active[area, e]]
-        texts.append(_listed(model, sums))
-    return routes.scatter(places, texts) if texts else routes
+        across = others.get((area, cell))
+        texts.append(_areas_listed(across, model, sums) if across else _listed(model, sums))
+    routes = routes.scatter(places, texts) if texts else routes
+    return _with_others(routes, inferred, rows, cells)
+
+
+def _areas_listed(across: Sequence[str], model: Model, sums: list[int]) -> str:
+    """Name the areas that a proof needs, and its sums within them."""
+    shown = f"areas {across[0]} = {' + '.join(across[1 : MOST_ROUTE + 1])}{' + …' if len(across) > MOST_ROUTE + 1 else ''}"
+    return f"{shown}; {_listed(model, sums)}" if sums else shown
+
+
+def _with_others(routes: pl.Series, inferred: Inferred, rows: Any, cells: Any) -> pl.Series:
+    """Say of claims that are likely because of other areas that they are."""
+    import polars as pl
+
+    if inferred.linked is None:
+        return routes
+    needed = (inferred.depth[rows, cells] == OTHERS_NEEDED) & (inferred.kinds[rows, cells] == LIKELY)
+    return (pl.Series(["", ADD_UP + "; "]).gather(needed.astype(np.int64)) + routes).str.strip_chars_end("; ")
+
+
+def methods_of(inferred: Inferred, rows: Any) -> pl.Series:
+    """Say for the areas of some claims how their probabilities were obtained; see `linked.methods`."""
+    import polars as pl
+
+    from unround.linked.methods import METHODS
+
+    names = pl.Series([method.name for method in METHODS], dtype=pl.String)
+    code = np.zeros(len(inferred.counts), dtype=np.int64) if inferred.linked is None else inferred.linked.method
+    return names.gather(code[rows])
 
 
 def _sums_of(proof: Proof) -> list[Sum]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audit.dependence import Dependence
+from unround.audit.kin import Kin
 from unround.audit.model import Model, Twins
 from unround.errors import InputError
 from unround.mechanisms import mechanism
@@ -204,6 +205,11 @@ class AuditFolder:
         return Prior.load(self.path / MODEL / "prior.npz")
 
     @cached_property
+    def kin(self) -> Kin | None:
+        """Which areas lie within which, where some do."""
+        return Kin.load(self.path / MODEL)
+
+    @cached_property
     def dependence(self) -> Dependence:
         """How random numbers are shared, as the audit had it."""
         return Dependence.load(self.path / MODEL)
@@ -211,7 +217,8 @@ class AuditFolder:
     @cached_property
     def auditor(self) -> Auditor:
         """What infers single areas again, under the rules of the audit."""
-        from unround.audit.block import Auditor, Rules
+        from unround.audit.block import Auditor
+        from unround.audit.inferred import Rules
 
         rules = Rules(self.summary["threshold"], self.summary["population"] == "exact")
         return Auditor(self.model, self.prior, rules, self.dependence)

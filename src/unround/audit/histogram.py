@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unround.audit.block import Auditor, Inferred
+from unround.audit.block import Auditor
 from unround.audit.contradictions import rows_of
+from unround.audit.inferred import Inferred
 from unround.batch.posterior import posteriors
 from unround.batch.room import MOST_VALUES
 from unround.batch.types import Tight

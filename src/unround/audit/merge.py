@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.audit import folder as files
-from unround.audit.block import KINDS
+from unround.audit.inferred import KINDS
 from unround.audit.job import DONE
 from unround.audit.parts import COUNTED, add_up, part_folder
 from unround.audit.work import CLASHES, PARTS, PUBLISHED, Job, in_order

@@ -35,6 +35,8 @@ class Options:
     rounding : str
         "independent" takes every count to have its own random number; "dependent" fits how total and parts share
         theirs, table by table; "auto" does so where the check finds a departure, and uses what is no chance.
+    link : bool
+        Whether areas that lie within each other are inferred together.
     block : int, optional
         How many areas to work on at a time: the unit that is written whole or not at all, and that workers are given.
         By default what fits into memory well.
@@ -45,6 +47,7 @@ class Options:
     population: str = "exact"
     estimates: bool = False
     rounding: str = "auto"
+    link: bool = True
     block: int | None = None
 
     def __post_init__(self) -> None:

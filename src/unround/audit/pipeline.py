@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from unround.audit.chance import Chance
 from unround.audit.cluster import try_cluster, work_here, work_on_cluster
 from unround.audit.dependence import Dependence
 from unround.audit.job import DONE, PREPARED, job_folder, job_key, move_out, write_json
+from unround.audit.kin import Kin
 from unround.audit.merge import merge
 from unround.audit.model import Model
 from unround.audit.options import Options as Options
@@ -30,10 +32,11 @@ from unround.audit.truth import Score, Truth
 from unround.audit.work import PARTS, Fitted, Job, prepare
 from unround.check import Check, check_spool
 from unround.errors import InternalError
+from unround.linked.methods import METHODS
 from unround.release import ABSENT, Release
 from unround.spool import Spool, Stage
 from unround.spool import survey as survey
-from unround.structure import Overrides, Structure
+from unround.structure import Nest, Overrides, Structure, nest
 
 if TYPE_CHECKING:
     from unround.prior import Prior
@@ -146,7 +149,10 @@ def _prepare(
     plain, refit = _prior(options, spool, model, progress)
     dependence = find_dependence(options.rounding, model, plain, spool, checked, overrides, progress)
     prior = refit(dependence)  # sharing leaves traces in what a prior is fitted to
+    nested = nest(spool.areas, spool.pick, structure, release.areas) if options.link else Nest.none(spool.rows)
+    kin = Kin.of(nested, model)
     told = _static_summary(release, structure, model, prior, options, checked)
+    told["nesting"] = [level.to_json() for level in nested.levels]
     block = options.block or block_size(len(model.columns))
     prepare(
         folder,
@@ -157,6 +163,7 @@ def _prepare(
         options,
         structure.alias,
         doubts_left(checked, dependence, model),
+        kin if kin.any else None,
         block,
         truth is not None,
         told,
@@ -216,7 +223,6 @@ class _Clock:
             "seconds": self.laps | {"total": round(time.perf_counter() - self.start, 3)},
             "blocks": job.blocks,
             "blocks_done_before": self.resumed,
-            "areas_in_a_block": job.size,
             "cluster": cluster,
             "machine": {"system": platform.platform(), "processors": os.cpu_count(), "python": platform.python_version()},
         }
@@ -262,7 +268,8 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     told: dict[str, Any] = {"unround": __version__, "command": command}
     told |= {name: job.static[name] for name in first} | Tally.of(counted["tally"]).to_json()
     told |= {"chance": chance.to_json(counted["chance"]), "chance_by_block": chance.by_block(counted["chance"])}
-    told |= {name: value for name, value in job.static.items() if name not in first}
+    told |= {name: value for name, value in job.static.items() if name not in (*first, "nesting")}
+    told["linked"] |= {"levels": job.static["nesting"], "methods": [asdict(method) for method in METHODS]}
     told["dependence"] = job.fitted.dependence.to_json() | {"claims": dict(counted["tally"]["both_ways"]) or None}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()

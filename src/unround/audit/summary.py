@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.block import CONDITIONAL, KINDS, LIKELY, OPEN, PRIOR_NEEDED, PROVED, Concluded, Inferred
-from unround.audit.claims import Proved
+from unround.audit.claims import ADD_UP, Proved
 from unround.audit.contradictions import Contradiction
+from unround.audit.inferred import CONDITIONAL, KINDS, LIKELY, OPEN, OTHERS_NEEDED, PRIOR_NEEDED, PROVED, Concluded, Inferred
 from unround.audit.model import Model
+from unround.linked.methods import METHODS
 from unround.release import ABSENT, NOT_APPLICABLE
 
 SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
@@ -54,6 +55,12 @@ class Tally:
     unweighed: int = 0
     singly: int = 0
     contradictions: Counter[str] = field(default_factory=Counter)
+    methods: Counter[str] = field(default_factory=Counter)
+    """Areas by how their probabilities were obtained, where some lie within others."""
+    unlinked: Counter[str] = field(default_factory=Counter)
+    """Families that were not linked for probabilities, by reason."""
+    by_others: dict[str, int] = field(default_factory=_zero)
+    """Claims that need other areas."""
     both_ways: Counter[str] = field(default_factory=Counter)
     """Likely claims with shared random numbers and without; empty where none are shared."""
 
@@ -90,8 +97,21 @@ class Tally:
         self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
         self.whole_totals += _whole_totals(model, inferred)
         self._area_sizes(inferred, there)
+        if inferred.across is not None:
+            self._others(inferred, written)
         if inferred.without is not None:
             self._compare(inferred, inferred.without)
+
+    def _others(self, inferred: Inferred, written: Iterable[Proved]) -> None:
+        """Count what areas say about each other."""
+        for one in written:
+            self.by_others[KINDS[one.kind]] += bool(one.across)
+        if inferred.linked is None:
+            return
+        self.by_others["likely"] += int(((inferred.depth == OTHERS_NEEDED) & (inferred.kinds == LIKELY)).sum())
+        for code, number in zip(*np.unique(inferred.linked.method, return_counts=True), strict=True):
+            self.methods[METHODS[code].name] += int(number)
+        self.unlinked.update(one.why for one in inferred.linked.unlinked)
 
     def _compare(self, inferred: Inferred, without: Concluded) -> None:
         """Count what shared random numbers change."""
@@ -149,11 +169,18 @@ class Tally:
             "sums_left_out_of_probabilities": self.cut,
             "areas_not_weighed": self.unweighed,
             "cells_judged_singly": self.singly,
+            "linked": {
+                "areas_by_method": dict(self.methods),
+                "families_not_linked": dict(self.unlinked),
+                "claims_that_need_other_areas": self.by_others,
+            },
         }
 
 
 def route_of(model: Model, one: Proved) -> str:
     """Name the kind of argument: one sum of so many parts under such a total, or a chain of sums."""
+    if one.across:
+        return ADD_UP
     if one.proof.depth > 1 or len(one.equations) > 1:
         return _depth_in_words(max(one.proof.depth, 2))
     return family_of(model, one.equations[0])
@@ -170,6 +197,8 @@ def family_of(model: Model, equation: int) -> str:
 
 
 def _depth_in_words(depth: int) -> str:
+    if depth == OTHERS_NEEDED:
+        return ADD_UP
     if depth == PRIOR_NEEDED:
         return "sums and the fitted prior"
     return "one sum" if depth == 1 else f"{depth} sums one upon the other" if depth < 6 else "6 or more sums"

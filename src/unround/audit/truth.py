@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.block import CONDITIONAL, LIKELY, PROVED, Inferred
 from unround.audit.dependence import roles_of
+from unround.audit.inferred import CONDITIONAL, LIKELY, PROVED, Inferred
 from unround.audit.model import Model
 from unround.batch.types import Posterior
 from unround.errors import InputError

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audit import folder as files
-from unround.audit.block import KINDS, Auditor, Inferred, Rules
+from unround.audit.block import Auditor
 from unround.audit.chance import Chance
 from unround.audit.claims import Labels, findings_frame, proof_lines, proofs
 from unround.audit.dependence import Dependence
+from unround.audit.inferred import KINDS, Inferred, Rules
 from unround.audit.job import PREPARED, write_json
+from unround.audit.kin import Kin
 from unround.audit.model import Model
 from unround.audit.options import Options
 from unround.audit.parts import COUNTED, new_part, part_folder
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 PARTS = "parts"
 """What each block gave, in a folder of its own."""
+
+ORDER = "order.npy"
+"""Where areas within areas are in the file: they are audited together."""
 
 PLAIN = "plain.npz"
 """The prior if no random numbers are shared."""
@@ -86,17 +91,19 @@ class Job:
         self.truth = Truth.open(folder) if told["truth"] else None
         doubts = {int(column): why for column, why in told["doubts"].items()}
         self.labels = Labels.of(self.model, tuple(model["axes"]), doubts)
-        self.size: int = told["block"]
+        self.cuts: list[int] = told["cuts"]
+        self.order = np.load(folder / ORDER) if told["ordered"] else None
+        self.kin = Kin.load(folder / files.MODEL)
         self._tools = threading.local()  # what remembers what it has met before, and so belongs to one thread
 
     @property
     def blocks(self) -> int:
         """How many blocks there are."""
-        return -(-self.areas.height // self.size)
+        return len(self.cuts) - 1
 
     def areas_of(self, number: int) -> NDArray[np.int64]:
         """Return the areas of a block."""
-        return np.arange(number * self.size, min((number + 1) * self.size, self.areas.height))
+        return np.arange(self.cuts[number], self.cuts[number + 1])
 
     def missing(self) -> list[int]:
         """Return the blocks that are still to be done."""
@@ -105,16 +112,18 @@ class Job:
     def work(self, number: int) -> int:
         """Audit a block, write its part, and return how many areas it has."""
         rows = self.areas_of(number)
-        areas, counts = self.areas[rows], self.model.counts_of(self.spool.pick(rows))
+        read = rows if self.order is None else self.order[rows]
+        areas, counts = self.areas[rows], self.model.counts_of(self.spool.pick(read))
         auditor, chance = self._own_tools()
-        inferred = auditor.infer(counts, adjustable(areas))
-        written = proofs(self.model, inferred)
+        kin = None if self.kin is None else self.kin.reordered(rows)
+        inferred = auditor.infer(counts, adjustable(areas), kin if kin is not None and kin.any else None)
+        written = proofs(self.model, inferred, areas[self.axes[0]].to_list() if inferred.across else ())
         tally = Tally()
         tally.add(self.model, inferred, written)
         counted = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
         if self.truth is not None:
             score = Score()
-            score.add(self.model, inferred, self.truth.of_areas(rows), areas, self.axes)
+            score.add(self.model, inferred, self.truth.of_areas(read), areas, self.axes)
             counted["score"] = score.plain()
         fitted = self.fitted.prior.table is not None
         found = findings_frame(self.model, inferred, areas, self.axes, self.labels, written, fitted=fitted)
@@ -159,12 +168,20 @@ def prepare(
     options: Options,
     alias: Mapping[int, int],
     doubts: Mapping[int, str],
+    kin: Kin | None,
     block: int,
     truth: bool,
     summary: Mapping[str, Any],
 ) -> None:
     """Write down all that `Job` reads: from here on, nobody needs the release again."""
-    files.save_model(folder / files.MODEL, model, fitted.prior, spool.areas, release, alias)
+    areas, cuts = spool.areas, [*range(0, spool.rows, block), spool.rows]
+    (folder / files.MODEL).mkdir(exist_ok=True)
+    if kin is not None:
+        order, places = kin.arranged(block)
+        areas, cuts = areas[order], places.tolist()
+        kin.reordered(order).save(folder / files.MODEL)
+        np.save(folder / ORDER, order)
+    files.save_model(folder / files.MODEL, model, fitted.prior, areas, release, alias)
     fitted.save(folder)
     (folder / PARTS).mkdir(exist_ok=True)
     told = {
@@ -173,7 +190,8 @@ def prepare(
         "positions": model.positions.tolist(),
         "twins": model.twins,
         "doubts": dict(doubts),
-        "block": block,
+        "ordered": kin is not None,
+        "cuts": cuts,
         "truth": truth,
         "summary": summary,
     }

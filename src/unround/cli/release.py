@@ -152,6 +152,9 @@ def audit(
             help="auto, dependent or independent: whether total and parts share random numbers; auto asks the data."
         ),
     ] = "auto",
+    link: Annotated[
+        bool, typer.Option("--link/--no-link", help="Infer areas that lie within each other together, or each by itself.")
+    ] = True,
     estimates: Annotated[bool, typer.Option("--estimates", help="Also write an estimate of every count.")] = False,
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
@@ -197,7 +200,7 @@ def audit(
     from unround.audit import Options
     from unround.report.audited import audit_release
 
-    options = Options(threshold, prior, population, estimates, rounding, block)
+    options = Options(threshold, prior, population, estimates, rounding, link, block)
     overrides = overrides_of(plan)
     known = read_file(truth, "auto", None, None) if truth is not None else None
     try:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.block import Auditor, Rules
+from unround.audit.block import Auditor
 from unround.audit.contradictions import settle
+from unround.audit.inferred import Rules
 from unround.audit.model import Model
 from unround.audit.options import block_size
 from unround.audit.truth import LARGE, Truth, sparse_totals

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from unround.audit import Auditor, Model, Rules
-from unround.audit.block import CONDITIONAL, LIKELY, PROVED
+from unround.audit.inferred import CONDITIONAL, LIKELY, PROVED
 from unround.mechanisms import mechanism
 from unround.prior import Prior
 from unround.release import ABSENT, SUPPRESSED, Column

@@ -1,0 +1,87 @@
+"""What areas that lie within each other say about one another, for one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audit.contradictions import Active, Contradiction
+from unround.audit.kin import Kin
+from unround.audit.model import Model
+from unround.batch.types import Posterior, PriorTable, Tight, Windows
+from unround.linked.bounds import LinkedBounds, linked_bounds
+from unround.linked.engine import Linked, link
+
+AREAS = "areas"
+"""The kind of a contradiction between an area and those that it is made of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Across:
+    """What follows for a block from how its areas lie within each other.
+
+    Parameters
+    ----------
+    kin : Kin
+        How they do.
+    documented, assumed : LinkedBounds
+        Bounds by all sums, within areas and between them: by what the agency documents, and if counts that may have been
+        adjusted are exact.
+    contradictions : list
+        Areas that cannot be the sum of their parts; they are not linked.
+    """
+
+    kin: Kin
+    documented: LinkedBounds
+    assumed: LinkedBounds
+    contradictions: list[Contradiction]
+
+
+def bounds_across(
+    model: Model, kin: Kin, documented: tuple[Windows, Tight], assumed: tuple[Windows, Tight], active: Active
+) -> Across:
+    """Carry bounds from area to area, until nothing changes.
+
+    Parameters
+    ----------
+    model : Model
+        The sums within areas.
+    kin : Kin
+        How areas lie within each other.
+    documented, assumed : pairs
+        Windows, and the bounds that every area has by itself.
+    active : array
+        Which sums hold in which area.
+    """
+    first = linked_bounds(model.layout, *documented, kin.parent, kin.cells, active, proofs_only=True)
+    second = first
+    if assumed[1] is not documented[1]:
+        second = linked_bounds(model.layout, *assumed, first.parent, kin.cells, active, proofs_only=True)
+    found = [
+        Contradiction(
+            one.parent,
+            AREAS,
+            (),
+            (one.column,),
+            f"{model.columns[one.column].key} cannot be the sum of the same counts of the areas that lie in this one: "
+            "they are not linked.",
+        )
+        for one in first.clashes
+    ]
+    return Across(kin, first, second, found)
+
+
+def likely_across(
+    model: Model, across: Across, windows: Windows, reach: Tight, prior: PriorTable | None, active: Active
+) -> Linked:
+    """Work out what is likely, given all areas that are linked."""
+    kin = across.kin
+    return link(model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike)
+
+
+def needs_others(own: Posterior, joint: Posterior, threshold: float) -> NDArray[np.bool_]:
+    """Say which counts are likely only because of other areas."""
+    likely = joint.probability >= threshold
+    return np.asarray(likely & ~((own.mode == joint.mode) & (own.probability >= threshold)))
