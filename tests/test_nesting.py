@@ -187,6 +187,7 @@ def test_files_of_areas(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("Parent,Child\nT1,11\nT1,12\n", encoding="utf-8")
     assert AreasFile.open(pairs).find("12", "sa2") == {"parent": "T1"}
+    assert AreasFile.open(pairs).find("T1", "ta") == {}, "a parent is known too"
     for text, words in (
         ("child,parent\n1,2\n1,3\n", "says that 1 lies in 2 and in 3"),
         ("child,parent\n", "no pairs"),
