@@ -17,6 +17,7 @@ from unround.errors import InternalError
 from unround.findings import Proof, proofs_of
 from unround.infer.certify import certificates
 from unround.linked.bounds import LinkedBounds
+from unround.linked.proofs import BETWEEN, Prover
 from unround.mechanisms import mechanism
 from unround.release import ABSENT
 from unround.system import Cell, Sum, System
@@ -45,7 +46,8 @@ MOST_ROUTE = 4
 class Proved:
     """A proved or conditional claim with its certificate; `because` says on what, a bit of `REASONS` each.
 
-    `across` names the areas whose sums with each other it needs.
+    `others` says that its cells are named by area, because it was found across areas; `across` names the areas whose sums
+    with each other it needs.
     """
 
     area: int
@@ -55,6 +57,7 @@ class Proved:
     system: System
     proof: Proof
     across: tuple[str, ...] = ()
+    others: bool = False
 
     @property
     def kind(self) -> int:
@@ -135,8 +138,6 @@ def proofs_across(
 
     A claim whose certificate would take too many areas is not shown as proved; it may still be likely.
     """
-    from unround.linked.proofs import BETWEEN, Prover
-
     assert inferred.across is not None
     kin = inferred.across.kin
     called = [f"{name.replace(BETWEEN, ' ')}" for name in names]
@@ -175,7 +176,7 @@ def proofs_across(
                 inferred.kinds[area, column] = CONDITIONAL
             inferred.depth[area, column] = proof.depth
             across = tuple(called[row] for row in dict.fromkeys(between))
-            written.append(Proved(area, column, because, tuple(dict.fromkeys(own)), system, proof, across))
+            written.append(Proved(area, column, because, tuple(dict.fromkeys(own)), system, proof, across, True))
     return written
 
 
@@ -337,13 +338,27 @@ def _assumptions(model: Model, inferred: Inferred, rows: Any, cells: Any, writte
     return pl.Series(said).gather(which)
 
 
-def proof_lines(written: list[Proved], areas: pl.DataFrame, axes: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Return certificates as plain data, a line each, with all that is needed to check them."""
+def proof_lines(model: Model, written: list[Proved], areas: pl.DataFrame, axes: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Return certificates as plain data, a line each, with all that is needed to check them.
+
+    Where a proof needs other areas, its cells are named by area, and each line tells their areas and keys apart.
+    """
     for one in written:
-        cells = [{"name": c.name, "published": c.published, "mechanism": c.mechanism.name} for c in one.system.cells]
+        cells = [
+            {"name": c.name, "published": c.published, "mechanism": c.mechanism.name, **_apart(c.name, one)}
+            for c in one.system.cells
+        ]
         sums = [{"total": s.total, "parts": list(s.parts)} for s in one.system.sums]
         where = {axis: areas[axis][one.area] for axis in axes}
-        yield {**where, "kind": KINDS[one.kind], **one.proof.to_json(), "cells": cells, "sums": sums}
+        named = {"kind": KINDS[one.kind], "key": model.columns[one.cell].key}
+        yield {**where, **named, **one.proof.to_json(), "cells": cells, "sums": sums}
+
+
+def _apart(name: str, one: Proved) -> dict[str, str]:
+    if not one.others:
+        return {}
+    area, _, key = name.partition(BETWEEN)
+    return {"area": area, "key": key}
 
 
 def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:

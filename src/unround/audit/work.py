@@ -133,7 +133,7 @@ class Job:
             _published(areas, self.axes, counts).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
-                for line in proof_lines(written, areas, self.axes):
+                for line in proof_lines(self.model, written, areas, self.axes):
                     lines.write(json.dumps(line, ensure_ascii=False) + "\n")
             if self.options.estimates:
                 _estimates(inferred, areas, self.axes, self.labels).write_parquet(part / files.ESTIMATES)

@@ -166,13 +166,13 @@ def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[d
     """Find the certificates of some findings; all others are passed over without being parsed."""
     axes, columns = folder.told["areas"], folder.model.columns
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
-    marks = {f'"cell": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
+    marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     with (folder.path / PROOFS).open(encoding="utf-8") as file:
         for line in file:
             if any(mark in line for mark in marks):
                 proof = json.loads(line)
-                found[(*(proof[axis] for axis in axes), proof["cell"])] = proof
+                found[(*(proof[axis] for axis in axes), proof["key"])] = proof
     missing = [key for key in keys if key not in found]
     if missing:
         raise InternalError(f"there is no certificate for {missing[0]} in {PROOFS}")
@@ -189,11 +189,11 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
     published = {one["name"]: one for one in proof["cells"]}
     index = folder.model.index
     cells = tuple(
-        CellShown(named[key], _what(folder, index[key]), published[key]["published"], published[key]["mechanism"])
+        CellShown(named[key], _what_of(folder, published[key]), published[key]["published"], published[key]["mechanism"])
         for key in keys[:MOST_CELLS]
     )
     name, code = _place(folder, row)
-    cell = index[proof["cell"]]
+    cell = index[proof["key"]]
     return Strong(
         finding=row,
         area=name,
@@ -206,6 +206,12 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
         cells=cells,
         more_cells=len(keys) - len(cells),
     )
+
+
+def _what_of(folder: AuditFolder, told: dict[str, Any]) -> str:
+    """Say what a cell of a certificate counts, and where, if it is of another area."""
+    what = _what(folder, folder.model.index[told.get("key", told["name"])])
+    return f"{what} (area {told['area']})" if "area" in told else what
 
 
 def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:

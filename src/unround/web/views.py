@@ -145,7 +145,7 @@ def certificate(asked: Asked) -> Page:
     written = [one for one in seen.written if one.cell == at]
     if not written:
         raise Missing("this count is not proved, so that there is no certificate.")
-    told = next(proof_lines(written, explorer.folder.areas[row : row + 1], axes))
+    told = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
     return Page("cell.html", "Certificate", told)
 
 
