@@ -74,11 +74,19 @@ def bounds_across(
 
 
 def likely_across(
-    model: Model, across: Across, windows: Windows, reach: Tight, prior: PriorTable | None, active: Active
+    model: Model,
+    across: Across,
+    windows: Windows,
+    reach: Tight,
+    prior: PriorTable | None,
+    active: Active,
+    keep: int | None = None,
 ) -> Linked:
-    """Work out what is likely, given all areas that are linked."""
+    """Work out what is likely, given all areas that are linked; `keep` is the area whose whole distributions are wanted."""
     kin = across.kin
-    return link(model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike)
+    return link(
+        model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike, keep=keep
+    )
 
 
 def needs_others(own: Posterior, joint: Posterior, threshold: float) -> NDArray[np.bool_]:

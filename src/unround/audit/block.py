@@ -79,7 +79,9 @@ class Auditor:
         self._windows = WindowTable(model.mechanisms)
         self._no_sums = compile_layout(len(model.columns), (), frozenset())
 
-    def infer(self, counts: Counts, adjustable: NDArray[np.bool_], kin: Kin | None = None) -> Inferred:
+    def infer(
+        self, counts: Counts, adjustable: NDArray[np.bool_], kin: Kin | None = None, keep: int | None = None
+    ) -> Inferred:
         """Infer what can be inferred about some areas.
 
         Parameters
@@ -90,6 +92,8 @@ class Auditor:
             In which areas the agency may have adjusted exact counts.
         kin : Kin, optional
             How the areas lie within each other, where they do.
+        keep : int, optional
+            The area whose whole distributions are wanted, where it is linked: see `Linked.kept`.
         """
         model = self.model
         windows, documented_slack, active, found = self.documented(counts, adjustable)
@@ -123,7 +127,7 @@ class Auditor:
             linked = None
             # Linked areas know nothing of shared random numbers: where there are any, other areas give bounds alone.
             if across is not None and drawn is None:
-                linked = likely_across(model, across, windows, reach, prior.table, active)
+                linked = likely_across(model, across, windows, reach, prior.table, active, keep)
                 posterior = linked.posterior
             noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
             loose = self._loose(counts, reach, posterior, active) | noisy[:, None]

@@ -225,7 +225,12 @@ class AuditFolder:
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""
+        return self.counts_of(np.array([row]))[0]
+
+    def counts_of(self, rows: NDArray[np.int64]) -> Counts:
+        """Return what was published of some areas; those of a family lie next to each other."""
         import polars as pl
 
-        found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(row, 1).collect()
-        return np.array(found["counts"][0], dtype=np.int32)
+        first, last = int(rows.min()), int(rows.max())
+        found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(first, last + 1 - first).collect()
+        return np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)

@@ -117,6 +117,7 @@ def contradictions_in_words(told: dict[str, Any]) -> str:
         "cell": ("count that cannot come from its mechanism", "counts that cannot come from their mechanism"),
         "assumption": ("area whose population was adjusted", "areas whose population was adjusted"),
         "unresolved": ("area without any solution", "areas without any solution"),
+        "areas": ("area that cannot be the sum of those in it", "areas that cannot be the sum of those in them"),
     }
     said = ", ".join(counted(number, *words[kind]) for kind, number in kinds.items())
     return f"{counted(told['contradictions'], 'contradiction', 'contradictions')} ({said}); everything else was audited."

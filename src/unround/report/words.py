@@ -14,6 +14,7 @@ CLASHES = {
     "cell": "counts that cannot come from their mechanism",
     "assumption": "areas whose population was adjusted",
     "unresolved": "areas without any solution",
+    "areas": "areas that cannot be the sum of those in them",
 }
 """The kinds of contradictions, as more than one of them is called."""
 
@@ -29,7 +30,9 @@ def growth(one: Explanation) -> Iterator[tuple[str, float]]:
         )
     if one.growth and one.alone is not None and one.probability is not None:
         yield "from its published value alone, with the prior that was fitted to the release", one.alone
-        yield "with all sums and that prior", one.probability
+        yield "with all sums and that prior", one.probability if one.others is None else one.own or 0.0
+    if one.growth and one.others is not None and one.probability is not None:
+        yield "with what other areas say", one.probability
 
 
 def conclusion(one: Explanation) -> str:
@@ -47,6 +50,17 @@ def conclusion(one: Explanation) -> str:
         return f"It is {one.low:,}, as it stands; no sum is needed for that."
     claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
     return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+
+
+def span(low: int, high: int | None) -> str:
+    """Return a possible range in short.
+
+    Examples
+    --------
+    >>> span(3, 7), span(4, 4), span(0, None)
+    ('3–7', '4', '0 or more')
+    """
+    return f"{low:,} or more" if high is None else f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def arithmetic(shown: SumShown) -> str:
