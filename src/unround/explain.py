@@ -244,7 +244,9 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         proof=proof.proof.to_json() if proof else None,
         argument=proof_in_words(proof.system, proof.proof, names_in(folder, proof, seen.rows)) if proof else None,
         because=tuple(text for bit, text in enumerate(REASONS) if proof and proof.because >> bit & 1),
-        contradictions=tuple(one.text for one in inferred.contradictions if _concerns(model, one, cell)),
+        contradictions=tuple(
+            one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)
+        ),
         assumptions=_assumptions(folder, inferred, cell, kind, others),
     )
 

@@ -13,7 +13,7 @@ from unround.audit import AuditFolder, Inferred
 from unround.audit.claims import Proved
 from unround.batch.types import OPEN
 from unround.linked.bounds import Rows
-from unround.linked.kin import GIBBS, LOOPY, MERGED, OWN
+from unround.linked.kin import GIBBS, MERGED, OWN
 from unround.linked.methods import METHODS
 from unround.linked.proofs import BETWEEN
 from unround.release import ABSENT
@@ -131,6 +131,14 @@ def others_of(folder: AuditFolder, inferred: Inferred, rows: Sequence[int], cell
     )
 
 
+def in_short(folder: AuditFolder, inferred: Inferred, rows: Sequence[int]) -> tuple[str, ...]:
+    """Say how the first area's probabilities were obtained, where other areas are heeded."""
+    if inferred.linked is None or inferred.linked.method[0] == OWN:
+        return ()
+    method = int(inferred.linked.method[0])
+    return tuple(_said(inferred, method, list(_kin(inferred.linked.parent)), area_names(folder, rows), True))
+
+
 def _kin(parent: Rows) -> Iterator[tuple[int, str]]:
     """Yield the areas around the first: those that are the same, the one that it lies in, those beside it, those in it."""
     below: dict[int, list[int]] = {}
@@ -166,7 +174,8 @@ def _said(inferred: Inferred, method: int, kin: list[tuple[int, str]], names: li
     elif method == MERGED:
         yield "Both tables are taken as one, which is exact."
     elif linked is not None:
-        yield f"It is worked out together with other areas: {_around(by_role)}. {METHODS[method].sentence}"
+        how = "areas are drawn at random, whole" if method == GIBBS else "areas tell each other what they leave possible"
+        yield f"It is worked out together with other areas, because {_around(by_role)}: {how} (method: {METHODS[method].name})."
         if method == GIBBS:
             yield (
                 f"Chains of random draws agree (R-hat {linked.rhat[0]:.2f}); by how they differ, no probability in this "
@@ -202,10 +211,11 @@ def _points(share: float) -> str:
 
     Examples
     --------
-    >>> _points(0.018), _points(0.1), _points(0.0002)
-    ('1.8 points', '10 points', 'less than 0.1 points')
+    >>> _points(0.018), _points(0.01), _points(0.0002)
+    ('1.8 points', '1 point', 'less than 0.1 points')
     """
-    return f"{100 * share:.2g} points" if share >= 0.001 else "less than 0.1 points"
+    said = f"{100 * share:.2g}"
+    return "less than 0.1 points" if share < 0.001 else f"{said} point{'' if said == '1' else 's'}"
 
 
 def _several(names: list[str]) -> str:

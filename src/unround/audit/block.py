@@ -114,6 +114,8 @@ class Auditor:
         reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
         across = None
         if kin is not None:
+            found += kin.contradictions()
+        if kin is not None and kin.linked:
             across = bounds_across(model, kin, (documented_windows, documented), (windows, assumed), active)
             documented, assumed = across.documented.tight, across.assumed.tight
             found += across.contradictions
@@ -122,11 +124,15 @@ class Auditor:
             if one.kind != ASSUMPTION:
                 clashing[one.area, list(one.cells)] = True
 
+        # Linked areas know nothing of shared random numbers: where there are any, other areas give bounds alone.
+        bounds_alone = across is not None and self.sharing is not None
+        if bounds_alone and windows.certain.all():
+            reach = assumed
+
         def conclude(prior: Prior, drawn: Drawn | None) -> Concluded:
             own = posterior = posteriors(model.layout, windows, reach, prior.table, active, drawn=drawn)
             linked = None
-            # Linked areas know nothing of shared random numbers: where there are any, other areas give bounds alone.
-            if across is not None and drawn is None:
+            if across is not None and not bounds_alone:
                 linked = likely_across(model, across, windows, reach, prior.table, active, keep)
                 posterior = linked.posterior
             noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
