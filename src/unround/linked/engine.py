@@ -204,6 +204,7 @@ class _Work:
         self._equal_bounds(tight, unit)
         listed = Listed(self.windows, tight.low, tight.high, rows)
         self._merge(listed, unit, rows)
+        listed.weights = listed.scale(listed.weights)  # always, lest draws depend on whether messages did
         found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
         self.keeper.enter(place, unit)
         self.keeper.alone(self.layout, listed.windows(), tight, self.prior, active)
