@@ -57,6 +57,10 @@ class Explanation:
         Where it is: its area, and its place on the other axes, with labels.
     published : int or None
         What was published; `why_absent` says why nothing was.
+    again : tuple of int
+        What other files show of the same count.
+    same_as : str or None
+        The key of the column that shows the same count first, where this one shows it again: claims are made there.
     low, high : int
         The possible range, under the audit's assumptions.
     kind : str
@@ -95,6 +99,8 @@ class Explanation:
     mechanism: str
     published: int | None
     why_absent: str | None
+    again: tuple[int, ...]
+    same_as: str | None
     low: int
     high: int | None
     kind: str
@@ -123,6 +129,8 @@ class Explanation:
             "mechanism": self.mechanism,
             "published": self.published,
             "why_absent": self.why_absent,
+            "published_again": list(self.again),
+            "same_as": self.same_as,
             "low": self.low,
             "high": self.high,
             "kind": self.kind,
@@ -228,6 +236,12 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         mechanism=model.mechanisms[cell].sentence,
         published=published if published > ABSENT else None,
         why_absent=WHY_ABSENT.get(published) if published <= ABSENT else None,
+        again=tuple(
+            int(counts[c])
+            for c, (first, e) in model.repeated.items()
+            if first == cell and inferred.active[0, e] and counts[c] > ABSENT
+        ),
+        same_as=_same_as(model, inferred, cell),
         low=low,
         high=None if high >= OPEN else high,
         kind=kind,
@@ -280,6 +294,12 @@ def _within_bounds(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[
         weights = weights * windows.weights[start + counts - int(windows.low[0, cell])]
     whole = float(weights.sum())
     return tuple((int(n), float(w) / whole) for n, w in zip(counts, weights, strict=True) if w > 0) if whole > 0 else ()
+
+
+def _same_as(model: Model, inferred: Inferred, cell: int) -> str | None:
+    """Return the key of the column that shows the same count first, in another file."""
+    first, e = model.repeated.get(cell, (cell, 0))
+    return model.columns[first].key if first != cell and inferred.active[0, e] else None
 
 
 def _concerns(model: Model, one: Contradiction, cell: int) -> bool:

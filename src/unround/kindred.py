@@ -21,7 +21,7 @@ from unround.release import ABSENT
 MOST_AREAS = 30
 """Areas that are listed; the others are counted."""
 
-SAME, ABOVE, BESIDE, WITHIN = "the same area", "it lies in this area", "lies in it as well", "lies in this area"
+SAME, ABOVE, BESIDE, WITHIN = "the same area", "contains it", "beside it", "part of it"
 """What another area is to the one in question."""
 
 BOUNDS = "bounds"

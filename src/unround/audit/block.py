@@ -297,6 +297,8 @@ class Auditor:
         for cell, (twin, e) in self.model.exact_twin.items():
             # The table itself shows this count as it is, only under another name.
             kinds[active[:, e] & (counts[:, twin] > ABSENT), cell] = OPEN
+        for cell, (_, e) in self.model.repeated.items():
+            kinds[active[:, e], cell] = OPEN  # the same count is claimed where it is shown first
         kinds[~self._inhabited(np.maximum(counts, documented.low))] = OPEN
         return kinds, value
 

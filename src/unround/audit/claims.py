@@ -233,8 +233,18 @@ def findings_frame(
                 _assumptions(model, inferred, rows, cells, written, fitted), cells, kinds == PROVED
             ),
             "method": methods_of(inferred, rows),
+            **({"observations": observations(model, inferred)[rows, cells]} if model.repeated else {}),
         }
     )
+
+
+def observations(model: Model, inferred: Inferred) -> NDArray[np.int32]:
+    """Return how often each count was published: once, or again in other files."""
+    there = inferred.counts > ABSENT
+    number = there.astype(np.int32)
+    for cell, (first, e) in model.repeated.items():
+        number[:, first] += there[:, cell] & inferred.active[:, e]
+    return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)

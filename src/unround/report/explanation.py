@@ -9,7 +9,7 @@ from rich.text import Text
 from unround.explain import Explanation
 from unround.kindred import Others
 from unround.report.terminal import COLOURS, items, percent
-from unround.report.words import arithmetic, conclusion, growth, span
+from unround.report.words import again, arithmetic, conclusion, growth, span
 
 BAR = 40
 """The longest bar of a histogram."""
@@ -21,7 +21,7 @@ def show_explanation(one: Explanation, console: Console) -> None:
     if one.cell["block"] and one.cell["block"] != one.cell["label"]:
         console.print(Text(f"in {one.cell['block']}"), style="dim")
     published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
-    console.print(Text(f"\nPublished: {published}. {one.mechanism}"))
+    console.print(Text(f"\nPublished: {published}{again(one)}. {one.mechanism}"))
     console.print(Text(conclusion(one), style=COLOURS.get(one.kind, "")))
     if one.sums:
         console.print("\n[bold]The sums it stands in[/]")

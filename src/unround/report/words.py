@@ -37,7 +37,7 @@ def growth(one: Explanation) -> Iterator[tuple[str, float]]:
 
 def conclusion(one: Explanation) -> str:
     """Say in one sentence what is known of a cell."""
-    span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
+    where = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
     if one.kind == "given":
         return f"It was published as it is: {one.published:,}."
     if one.kind in ("proved", "conditional"):
@@ -45,11 +45,20 @@ def conclusion(one: Explanation) -> str:
         proviso = f", given {' and '.join(one.because)}" if one.because else ""
         return f"It is {one.value:,}: {one.kind}{proviso}{deep}."
     if one.probability is None:
-        return f"It is {span}; nothing says how likely each count is."
-    if one.low == one.high:
-        return f"It is {one.low:,}, as it stands; no sum is needed for that."
+        return f"It is {where}; nothing says how likely each count is."
+    there = "published once more; what is claimed of it is claimed there"
     claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
-    return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+    if one.same_as is not None:
+        claim = f" It is the same count as {one.same_as}, {there}."
+    if one.low == one.high:
+        return f"It is {one.low:,}.{claim}" if one.same_as else f"It is {one.low:,}, as it stands; no sum is needed for that."
+    return f"It is {where}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+
+
+def again(one: Explanation) -> str:
+    """Say what other files show of the same count: ", and again as 230 and 235"; nothing where none does."""
+    numbers = [f"{number:,}" for number in one.again]
+    return f", and again as {' and '.join(numbers)}" if numbers else ""
 
 
 def span(low: int, high: int | None) -> str:

@@ -11,7 +11,7 @@ from unround.errors import InputError
 from unround.explain import Explanation
 from unround.kindred import in_short
 from unround.report.release import contradictions_in_words, notice, verdict
-from unround.report.words import arithmetic, conclusion, growth
+from unround.report.words import again, arithmetic, conclusion, growth
 from unround.web.addresses import area_address, cell_address, key_meant, meant
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
 from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
@@ -127,6 +127,8 @@ def cell(asked: Asked) -> Page:
         "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
+        "again": again(found),
+        "same_as": cell_address(explorer.codes[row], found.same_as) if found.same_as else "",
         "sums": sums,
         "sentences": found.argument.replace(". ", ".\n").split("\n") if found.argument else [],
         "growth": list(growth(found)),
