@@ -48,8 +48,9 @@ browser:
 test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
 	$(BIN)/python -m pytest -n auto
 
-thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
-	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py
+thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many; a real audit across areas
+	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py \
+	  tests/test_linked_audit.py
 
 bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run
 	$(BIN)/python -m bench

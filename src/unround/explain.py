@@ -258,9 +258,7 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         proof=proof.proof.to_json() if proof else None,
         argument=proof_in_words(proof.system, proof.proof, names_in(folder, proof, seen.rows)) if proof else None,
         because=tuple(text for bit, text in enumerate(REASONS) if proof and proof.because >> bit & 1),
-        contradictions=tuple(
-            one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)
-        ),
+        contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
         assumptions=_assumptions(folder, inferred, cell, kind, others),
     )
 
@@ -396,9 +394,7 @@ def _distribution(
     return tuple((marginal[0] + i, float(p)) for i, p in enumerate(marginal[1]) if p > 0)
 
 
-def _assumptions(
-    folder: AuditFolder, inferred: Inferred, cell: int, kind: str, others: Others | None
-) -> tuple[str, ...]:
+def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str, others: Others | None) -> tuple[str, ...]:
     """Say what the claim rests on, a sentence each."""
     model = folder.model
     said = ["The sums hold: the parts of each total make up all of it."]

@@ -14,6 +14,7 @@ from unround.batch.types import Posterior, PriorTable, Tight, Windows
 from unround.linked.bounds import Clash, LinkedBounds, linked_bounds
 from unround.linked.engine import Linked, link
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Across:
     """What follows for a block from how its areas lie within each other.
@@ -89,9 +90,7 @@ def likely_across(
 ) -> Linked:
     """Work out what is likely, given all areas that are linked; `keep` is the area whose whole distributions are wanted."""
     kin = across.kin
-    return link(
-        model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike, keep=keep
-    )
+    return link(model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike, keep=keep)
 
 
 def needs_others(own: Posterior, joint: Posterior, threshold: float) -> NDArray[np.bool_]:

@@ -51,7 +51,9 @@ def conclusion(one: Explanation) -> str:
     if one.same_as is not None:
         claim = f" It is the same count as {one.same_as}, {there}."
     if one.low == one.high:
-        return f"It is {one.low:,}.{claim}" if one.same_as else f"It is {one.low:,}, as it stands; no sum is needed for that."
+        return (
+            f"It is {one.low:,}.{claim}" if one.same_as else f"It is {one.low:,}, as it stands; no sum is needed for that."
+        )
     return f"It is {where}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
 
 
