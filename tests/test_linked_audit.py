@@ -265,6 +265,10 @@ def test_where_random_numbers_are_shared_other_areas_give_bounds_alone(tmp_path:
     number, stated, right = likely(folder)
     assert abs(right - stated) < 0.03 + 2 * (stated * (1 - stated) / number) ** 0.5
     assert "What they make likely was not worked out" in page(folder)
+    for row in likely_ones.head(3).to_dicts():
+        one = explain_at(folder, *place(folder, row))
+        assert (one.value, one.probability) == (row["value"], pytest.approx(row["probability"]))
+        assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"])
 
 
 # -- what is shown ----------------------------------------------------------------------------------------------------

@@ -225,7 +225,8 @@ class AuditFolder:
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""
-        return self.counts_of(np.array([row]))[0]
+        found: Counts = self.counts_of(np.array([row]))[0]
+        return found
 
     def counts_of(self, rows: NDArray[np.int64]) -> Counts:
         """Return what was published of some areas; those of a family lie next to each other."""
