@@ -161,7 +161,9 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
         return moved, {int(above[i]): int(columns[np.argmax(empty[i])]) for i in bad}
     moved[children] |= ((new_low > own_low) | (new_high < own_high)).any(axis=1)
     here = np.ix_(children, columns)
-    low[here], high[here] = new_low, np.minimum(new_high, OPEN)
+    # An area may be a parent and a child: what it learnt as a parent, above, stays.
+    low[here] = np.maximum(low[here], new_low)
+    high[here] = np.minimum(high[here], np.minimum(new_high, OPEN))
     return moved, {}
 
 
