@@ -32,6 +32,7 @@ ORDER = [
     "audit",
     "inspection",
     "explain",
+    "diff",
     "simulate",
     "protect",
     "compare",

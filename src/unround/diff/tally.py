@@ -1,0 +1,157 @@
+"""Claims of two audits, joined cell by cell and counted, a part of the areas at a time: memory does not grow with claims."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unround.audit import AuditFolder
+from unround.audit.folder import FINDINGS
+from unround.audit.summary import CLAIMS, SIZES
+from unround.diff.match import Match
+from unround.spool import Stage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AT_A_TIME = 4_000_000
+"""Claims of both audits together that are held in memory."""
+
+STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}
+"""Kinds of claims, the strongest last; 0 is no claim."""
+
+SMALL_FIRST = ("1-2", "3-9", "0", "10+")
+"""Classes of counts by how much their disclosure matters: one or two people first; of many, least."""
+
+MOST = 12
+"""Cells that are listed; the others are counted."""
+
+KEY = ("before", "after", "class", "block", "size", "known", "there", "laid_open", "other_value")
+"""What cells are counted by: the strengths of both claims, the class of the count, the table, the size of the area, whether
+the audit before published the cell and the one after does, whether it is published as it is now, and whether the two
+claims name different counts."""
+
+
+def tally(match: Match, progress: Stage = lambda *_: None, at_a_time: int = AT_A_TIME) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Join the claims of both audits.
+
+    Parameters
+    ----------
+    match : Match
+        The audits side by side.
+    progress : function
+        Is told how far it is.
+    at_a_time : int
+        Claims that may be held in memory.
+
+    Returns
+    -------
+    counted, strongest
+        How many cells there are, by `KEY`; and the `MOST` new claims that matter most: proved before conditional before
+        likely, small counts first.
+    """
+    import polars as pl
+
+    claims = sum(folder.summary[kind] for folder in (match.before, match.after) for kind in CLAIMS)
+    parts = max(1, ceil(claims / at_a_time))
+    counted, strongest = [], []
+    for done, (before, after) in enumerate(_parts(match, parts)):
+        progress("Comparing", done, parts)
+        joined = _joined(match, before, after)
+        counted.append(joined.group_by(KEY).len())
+        strongest.append(_best(joined))
+    progress("Comparing", parts, parts)
+    cube = pl.concat(counted).group_by(KEY).agg(pl.col("len").sum()).sort(KEY)
+    return cube, _best(pl.concat(strongest))
+
+
+def _parts(match: Match, number: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the claims of both audits, those about the same areas together."""
+    import polars as pl
+
+    if number == 1:
+        yield _scan(match, match.before).collect(), _scan(match, match.after).collect()
+        return
+    # Findings are sorted by what matters, not by area: one pass deals them out into a file a part.
+    with tempfile.TemporaryDirectory(prefix="unround-diff-") as work:
+        areas = ceil(match.areas.height / number)
+        for side, folder in (("before", match.before), ("after", match.after)):
+            dealt = _scan(match, folder).with_columns((pl.col("area") // areas).alias("part"))
+            dealt.sink_parquet(pl.PartitionBy(Path(work) / side, key="part", include_key=False), mkdir=True)
+        for part in range(number):
+            yield _part(Path(work) / "before", part), _part(Path(work) / "after", part)
+
+
+def _part(folder: Path, part: int) -> pl.DataFrame:
+    import polars as pl
+
+    files = sorted((folder / f"part={part}").glob("*.parquet"))
+    return pl.concat([pl.read_parquet(file) for file in files]) if files else pl.DataFrame(schema=_schema())
+
+
+def _schema() -> dict[str, Any]:
+    import polars as pl
+
+    return {"area": pl.UInt32, "cell": pl.UInt32, "kind": pl.Int8, "value": pl.Int32, "probability": pl.Float64}
+
+
+def _scan(match: Match, folder: AuditFolder) -> pl.LazyFrame:
+    """Return the claims of an audit, with numbers in place of names."""
+    import polars as pl
+
+    axes, codes = match.axes, folder.told["axes"]
+    claims = pl.scan_parquet(folder.path / FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
+    numbered = claims.join(match.areas.lazy().select("area", *axes), on=axes).join(match.codes(folder).lazy(), on=codes)
+    kind = pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8)
+    return numbered.select("area", "cell", kind, "value", "probability").cast(_schema())
+
+
+def _joined(match: Match, before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for every cell of which either audit claims something."""
+    import polars as pl
+
+    one, other = (
+        # A count that is shown twice may have two claims: the stronger one tells all.
+        side.sort("kind", "probability", descending=True).unique(["area", "cell"], keep="first", maintain_order=True)
+        for side in (before, after)
+    )
+    pairs = one.rename({"kind": "before", "value": "was", "probability": "was_probability"}).join(
+        other.rename({"kind": "after"}), on=["area", "cell"], how="full", coalesce=True
+    )
+    cells = pl.DataFrame(
+        {
+            "cell": pl.Series(range(len(match.cells)), dtype=pl.UInt32),
+            "block": [cell.block for cell in match.cells],
+            "had": [bool(cell.before) for cell in match.cells],
+            "has": [bool(cell.after) for cell in match.cells],
+            "laid_open": [cell.laid_open for cell in match.cells],
+        },
+        schema_overrides={"block": pl.String},
+    )
+    areas = match.areas.select("area", "size", "in_before", "in_after")
+    count = pl.coalesce("value", "was")
+    return (
+        pairs.join(cells, on="cell")
+        .join(areas, on="area")
+        .with_columns(pl.col("before", "after").fill_null(0))
+        .with_columns(
+            pl.sum_horizontal((count >= start).cast(pl.Int8) for start, _ in SIZES[1:]).alias("class"),
+            (pl.col("had") & pl.col("in_before")).alias("known"),
+            (pl.col("has") & pl.col("in_after")).alias("there"),
+            (pl.col("value") != pl.col("was")).fill_null(False).alias("other_value"),
+        )
+    )
+
+
+def _best(joined: pl.DataFrame) -> pl.DataFrame:
+    """Return the new claims that matter most."""
+    import polars as pl
+
+    urgent = pl.Series([SMALL_FIRST.index(name) for _, name in SIZES])
+    new = joined.filter(pl.col("after") > pl.col("before"))
+    rank = pl.col("class").replace_strict(list(range(len(SIZES))), urgent, return_dtype=pl.Int8)
+    keys = (-pl.col("after"), rank, "before", -pl.col("probability"), "value", "area", "cell")
+    return new.sort(*keys).head(MOST)
