@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from unround.audit import AuditFolder
 from unround.audit.folder import MODEL
-from unround.audit.summary import AREA_SIZES
+from unround.audit.summary import AREA_SIZES, SIZES
 from unround.errors import InputError
-from unround.release import ABSENT
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,20 +117,26 @@ class Match:
         }
         return pl.DataFrame(codes | {"cell": pl.Series([known[column["key"]] for column in columns], dtype=pl.UInt32)})
 
-    def laid_open(self) -> int:
-        """Return how many counts were published under protection before, and as they are after."""
+    def laid_open(self) -> dict[str, int]:
+        """Return how many counts were published under protection before, and as they are after, by their size."""
         import polars as pl
 
         places = {column["key"]: at for at, column in enumerate(self.after.told["columns"])}
         columns = [[places[key] for key in cell.exact_after if key in places] for cell in self.cells if cell.laid_open]
-        columns = [some for some in columns if some]
-        if not columns:
-            return 0
+        found = {name: 0 for _, name in SIZES}
         both = self.areas.lazy().filter(pl.col("in_before") & pl.col("in_after")).select(self.axes)
-        counts = pl.scan_parquet(self.after.path / PUBLISHED).with_columns(pl.col(self.axes).cast(pl.String))
-        shown = [pl.max_horizontal([pl.col("counts").arr.get(at) for at in some]) > ABSENT for some in columns]
-        found = counts.join(both, on=self.axes, how="semi").select(pl.sum_horizontal(one.sum() for one in shown))
-        return int(found.collect(engine="streaming").item())
+        scan = pl.scan_parquet(self.after.path / PUBLISHED).with_columns(pl.col(self.axes).cast(pl.String))
+        scan = scan.join(both, on=self.axes, how="semi")
+        ends = [*(start for start, _ in SIZES[1:]), None]
+        for some in filter(None, columns):
+            count = pl.max_horizontal([pl.col("counts").arr.get(at) for at in some])
+            inside = [
+                ((count >= start) & (True if end is None else count < end)).sum().alias(name)
+                for (start, name), end in zip(SIZES, ends, strict=True)
+            ]
+            for name, many in scan.select(inside).collect(engine="streaming").row(0, named=True).items():
+                found[name] += many
+        return found
 
 
 def _cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cell]:

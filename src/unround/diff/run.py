@@ -11,7 +11,7 @@ from unround.audit import AuditFolder
 from unround.audit.folder import FINDINGS
 from unround.audit.summary import AREA_SIZES, CLAIMS, SIZES
 from unround.diff.match import Match, differences
-from unround.diff.tally import SMALL_FIRST, STRENGTH, tally
+from unround.diff.tally import SMALL_FIRST, STRENGTH, Counted, tally
 from unround.spool import Stage
 
 if TYPE_CHECKING:
@@ -30,22 +30,22 @@ class Diff:
     ----------
     match : Match
         The two, side by side.
-    counted : polars.DataFrame
-        How many cells there are, by `unround.diff.tally.KEY`.
+    counted : Counted
+        How many cells there are with claims of either audit.
     strongest : list of dict
         The new claims that matter most.
-    laid_open : int
-        Counts that were published under protection, and now are published as they are.
+    laid_open : dict
+        Counts that were published under protection, and now are published as they are, by their size.
     """
 
     match: Match
-    counted: pl.DataFrame
+    counted: Counted
     strongest: list[dict[str, Any]]
-    laid_open: int
+    laid_open: dict[str, int]
 
     def number(self, *conditions: Any) -> int:
         """Return how many cells fulfil all conditions, which are expressions of polars."""
-        return int(self.counted.filter(*conditions)["len"].sum())
+        return int(self.counted.cube.filter(*conditions)["len"].sum())
 
     def newly(self, *conditions: Any) -> dict[str, int]:
         """Return how many claims of each kind are new: there was none about the cell, or a weaker one."""
@@ -87,7 +87,7 @@ class Diff:
             "unchanged": {kind: self.number(alike, ~other, pl.col("after") == STRENGTH[kind]) for kind in CLAIMS},
             "other_value": self.number(other),
             "proved_otherwise": self.number(other, pl.col("before") == 3, pl.col("after") == 3),
-            "now_published_exactly": self.laid_open,
+            "now_published_exactly": sum(self.laid_open.values()),
             "transitions": {
                 KINDS[one]: {
                     KINDS[two]: self.number(pl.col("before") == one, pl.col("after") == two) for two in KINDS if one or two
@@ -111,7 +111,7 @@ class Diff:
 
     def _by_block(self) -> dict[str, dict[str, dict[str, int]]]:
         """Return the same by table: the tables with most new claims first, small counts among them before all."""
-        blocks = self.counted["block"].unique().sort().to_list()
+        blocks = self.counted.cube["block"].unique().sort().to_list()
         found = self._by("block", {name: name for name in blocks})
 
         def urgency(item: tuple[str, dict[str, dict[str, int]]]) -> tuple[int, ...]:
@@ -152,8 +152,8 @@ def diff(before: Path | str, after: Path | str, progress: Stage = lambda *_: Non
         If one of them is no audit, or they have nothing in common.
     """
     match = Match.of(AuditFolder.open(before), AuditFolder.open(after))
-    counted, best = tally(match, progress)
-    return Diff(match, counted, _listed(match, best), match.laid_open())
+    counted = tally(match, progress)
+    return Diff(match, counted, _listed(match, counted.strongest), match.laid_open())
 
 
 def _small() -> Any:

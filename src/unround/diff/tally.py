@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,30 @@ KEY = ("before", "after", "class", "block", "size", "known", "there", "laid_open
 the audit before published the cell and the one after does, whether it is published as it is now, and whether the two
 claims name different counts."""
 
+NEW = ("cell", "after", "class")
+"""What new claims are counted by."""
 
-def tally(match: Match, progress: Stage = lambda *_: None, at_a_time: int = AT_A_TIME) -> tuple[pl.DataFrame, pl.DataFrame]:
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Cells that either audit claims something about.
+
+    Parameters
+    ----------
+    cube : polars.DataFrame
+        How many there are, by `KEY`.
+    by_cell : polars.DataFrame
+        How many claims are new, by `cell`, the strength of the claim `after`, and the `class` of the count.
+    strongest : polars.DataFrame
+        The `MOST` new claims that matter most: proved before conditional before likely, small counts first.
+    """
+
+    cube: pl.DataFrame
+    by_cell: pl.DataFrame
+    strongest: pl.DataFrame
+
+
+def tally(match: Match, progress: Stage = lambda *_: None, at_a_time: int = AT_A_TIME) -> Counted:
     """Join the claims of both audits.
 
     Parameters
@@ -46,26 +69,26 @@ def tally(match: Match, progress: Stage = lambda *_: None, at_a_time: int = AT_A
         Is told how far it is.
     at_a_time : int
         Claims that may be held in memory.
-
-    Returns
-    -------
-    counted, strongest
-        How many cells there are, by `KEY`; and the `MOST` new claims that matter most: proved before conditional before
-        likely, small counts first.
     """
     import polars as pl
 
     claims = sum(folder.summary[kind] for folder in (match.before, match.after) for kind in CLAIMS)
     parts = max(1, ceil(claims / at_a_time))
-    counted, strongest = [], []
+    cubes, by_cell, strongest = [], [], []
     for done, (before, after) in enumerate(_parts(match, parts)):
         progress("Comparing", done, parts)
         joined = _joined(match, before, after)
-        counted.append(joined.group_by(KEY).len())
+        cubes.append(joined.group_by(KEY).len())
+        by_cell.append(joined.filter(pl.col("after") > pl.col("before")).group_by(NEW).len())
         strongest.append(_best(joined))
     progress("Comparing", parts, parts)
-    cube = pl.concat(counted).group_by(KEY).agg(pl.col("len").sum()).sort(KEY)
-    return cube, _best(pl.concat(strongest))
+    return Counted(_added(cubes, KEY), _added(by_cell, NEW), _best(pl.concat(strongest)))
+
+
+def _added(frames: list[pl.DataFrame], key: tuple[str, ...]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat(frames).group_by(key).agg(pl.col("len").sum()).sort(key)
 
 
 def _parts(match: Match, number: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
