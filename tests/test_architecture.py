@@ -21,6 +21,7 @@ ORDER = [
     "equations",
     "expect",
     "read",
+    "join",
     "structure",
     "spool",
     "infer",

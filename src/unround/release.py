@@ -88,7 +88,8 @@ class Proposal:
     """A sum that may hold: a total and its parts, as positions of columns, and who says so.
 
     `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts) or
-    "file" (the user's word, which is taken unless the counts make it impossible).
+    "file" (the user's word, which is taken unless the counts make it impossible) or "files" (a count that stands in several
+    files).
     """
 
     total: int

@@ -69,3 +69,58 @@ def describe(areas: pl.DataFrame, population: Counts | None) -> pl.DataFrame:
             "code": areas["code"] if "code" in areas.columns else areas["region"].str.slice(9),
         }
     )
+
+
+KINDS = {
+    # What the levels of other layouts are in a DGUID, in lower case.
+    "c": "A0000", "country": "A0000", "pr": "A0002", "province": "A0002", "province or territory": "A0002",
+    "territory": "A0002", "cd": "A0003", "census division": "A0003", "csd": "A0005", "census subdivision": "A0005",
+    "ccs": "S0502", "er": "S0500", "fed": "A0004", "fsa": "A0011", "cma": "S0503", "ca": "S0504", "ct": "S0507",
+    "census tract": "S0507", "da": "S0512", "dissemination area": "S0512", "db": "S0513", "ada": "S0516",
+    "aggregate dissemination area": "S0516",
+}  # fmt: skip
+
+
+def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]:
+    """Return what an area goes by in every layout: type, level and code, where these are known; else its code as it is.
+
+    Parameters
+    ----------
+    regions : Series
+        Codes, of any layout: DGUIDs, or the shorter ones that CensusMapper has.
+    levels : Series, optional
+        What the file calls each area's level.
+
+    Examples
+    --------
+    >>> identities(pl.Series(["2021S051210010001", "10010001", "001"]), pl.Series(["", "DA", "ta"]))
+    ['S0512:10010001', 'S0512:10010001', '001']
+    """
+    known = [""] * len(regions) if levels is None else levels.fill_null("").to_list()
+    parts = regions.to_frame("region").select(
+        pl.col("region").str.extract(_DGUID, 2).alias("kind"), pl.col("region").str.extract(_DGUID, 3).alias("code")
+    )
+    found = []
+    for region, level, kind, code in zip(regions.to_list(), known, parts["kind"], parts["code"], strict=True):
+        if kind is None:
+            kind, code = KINDS.get(level.strip().lower()), region
+        code = COUNTRY if kind == "A0000" else code
+        found.append(f"{kind}:{code}" if kind else str(region))
+    return found
+
+
+def around(identity: str) -> list[str]:
+    """Return the areas that one lies in, as far as its code tells, the smallest first.
+
+    Examples
+    --------
+    >>> around("S0512:10010001"), around("001")
+    (['A0003:1001', 'A0002:10', 'A0000:11124'], [])
+    """
+    kind, _, code = identity.partition(":")
+    found = []
+    while code and kind in _ABOVE:
+        kind, length = _ABOVE[kind]
+        code = code[:length] if length else COUNTRY
+        found.append(f"{kind}:{code}")
+    return found

@@ -25,6 +25,7 @@ ORIGINS = {
     "universe": "counts of the same people",
     "data": "the counts themselves",
     "file": "the description",
+    "files": "counts that stand in several files",
 }
 """Who proposes sums, for people."""
 

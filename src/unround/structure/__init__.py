@@ -4,11 +4,12 @@
 - `mechanism`: how counts were published, told from what divides them
 - `verify`: whether a sum holds, by its residuals
 - `propose`, `repeats`: sums and repeated counts that nobody proposed, looked for in the counts
-- `geography`: whether areas add up to the areas that they lie in
+- `geography`: whether areas add up to the areas that they lie in; `nesting` (with `routes`, `families`): which make up which
 - `plan_file`, `apply`: what was found as a TOML file that a person can edit, and the person's word applied
 - `types`: what comes out
 """
 
+from unround.structure.nesting import Level, Nest, nest
 from unround.structure.plan_file import read_plan, write_plan
 from unround.structure.survey import LOOK, Survey, find_structure
 from unround.structure.types import Checked, Evidence, Geography, Overrides, Repeat, Ruling, Structure
@@ -18,12 +19,15 @@ __all__ = [
     "Checked",
     "Evidence",
     "Geography",
+    "Level",
+    "Nest",
     "Overrides",
     "Repeat",
     "Ruling",
     "Structure",
     "Survey",
     "find_structure",
+    "nest",
     "read_plan",
     "write_plan",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unround.release import Column
+from unround.structure.repeats import FILES
 from unround.structure.tally import Result
 from unround.structure.types import Checked
 
@@ -34,7 +35,7 @@ def by_analogy(checked: Sequence[Checked], columns: Sequence[Column]) -> list[Ch
     columns : sequence of Column
         The release's.
     """
-    keys = [_pattern(one, columns) for one in checked]
+    keys = [_pattern(one, columns) if one.origin != FILES else (1, FILES, ()) for one in checked]
     witnesses = Counter(key for one, key in zip(checked, keys, strict=True) if not one.unjudged)
     holding = Counter(key for one, key in zip(checked, keys, strict=True) if one.kept)
     found = []

@@ -17,7 +17,7 @@ from unround.release import Column, Release
 from unround.structure.types import Checked, Name, Overrides, Ruling, Structure
 
 CENSUS_AXES = ("characteristic_id", "sex")
-ORIGINS = ("indentation", "sex", "names", "universe", "data", "file")
+ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "files")
 _WIDTH = 120
 
 _HEADER = """\

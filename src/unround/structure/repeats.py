@@ -19,6 +19,8 @@ _TYPICAL = 10
 """Columns that average less are not looked at: small counts are often equal by chance."""
 _CLOSE = 40
 """Neighbours in the order of their averages that are compared at most."""
+FILES = "files"
+"""Who proposes that a count of one file is that of another."""
 ALIKE = 0.98
 """Repeats with the same number in this share of the areas are alike."""
 _SAME_BY_CHANCE = 12
@@ -172,6 +174,16 @@ def is_alike(checked: Checked, mechanisms: Sequence[Mechanism | None]) -> bool:
     if checked.areas < _SAME_BY_CHANCE:
         return equal_share(checked) == 1 and mechanisms[checked.total] == mechanisms[checked.parts[0]]
     return equal_share(checked) >= ALIKE
+
+
+def files_alike(checked: Sequence[Checked]) -> bool:
+    """Say whether the files of a release repeat each other's numbers: in most of the columns that can be judged.
+
+    Most areas have nobody in a rare category, and show the same 0 in both files however they were rounded; only columns
+    with something in them tell.
+    """
+    told = [one for one in checked if one.origin == FILES and len(one.parts) == 1 and not one.unjudged and one.areas]
+    return 2 * sum(equal_share(one) >= ALIKE for one in told) >= len(told)
 
 
 def gather(same: Sequence[Checked], kept: Sequence[Checked], names: Sequence[str]) -> tuple[list[Repeat], dict[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as changed
 
 import numpy as np
@@ -15,7 +15,17 @@ from unround.structure.apply import Rules
 from unround.structure.geography import Nesting, columns_to_compare
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.propose import Search, mirrored
-from unround.structure.repeats import gather, is_alike, pairs_to_try, related, replace, stars
+from unround.structure.repeats import (
+    FILES,
+    equal_share,
+    files_alike,
+    gather,
+    is_alike,
+    pairs_to_try,
+    related,
+    replace,
+    stars,
+)
 from unround.structure.tally import Result, Tally
 from unround.structure.types import Checked, Equation, Evidence, Overrides, Repeat, Structure
 from unround.structure.verify import judge, lean_of
@@ -308,12 +318,13 @@ def _sort(
 ) -> tuple[list[Checked], list[Checked], list[Repeat], dict[int, int]]:
     """Tell sums that hold from those that do not, and repeats from sums."""
     alike, kept, rejected = list[Checked](), list[Checked](), list[Checked]()
+    copies = files_alike(checked)
     for one in checked:
         pair = (one.total, one.parts[0])
         single = len(one.parts) == 1
         if single and pair in rules.apart:
             rejected.append(changed(one, kept=False, why=f"left out by the plan; the counts say: {one.why}"))
-        elif single and (pair in rules.alike or (is_alike(one, mechanisms) and pair not in rules.anew)):
+        elif single and (pair in rules.alike or (_same(one, mechanisms, copies) and pair not in rules.anew)):
             alike.append(one)
         else:
             (kept if one.kept else rejected).append(one)
@@ -322,13 +333,36 @@ def _sort(
     return kept, rejected, repeats, alias
 
 
+def _same(one: Checked, mechanisms: Sequence[Mechanism | None], copies: bool) -> bool:
+    """Say whether a pair is alike; of two files that were rounded anew, only columns without a single difference are."""
+    return is_alike(one, mechanisms) and (one.origin != FILES or copies or equal_share(one) == 1)
+
+
 def _equations(kept: Sequence[Checked], alias: dict[int, int]) -> tuple[tuple[Equation, ...], tuple[int, ...]]:
-    """Return the kept sums with aliases replaced, each once."""
+    """Return the kept sums with aliases replaced, each once.
+
+    The same sum over counts that were rounded anew says nothing more: that each of them is the same count does.
+    """
     found: dict[tuple[int, frozenset[int]], tuple[Equation, int]] = {}
+    anew = {one.total: one.parts[0] for one in kept if len(one.parts) == 1}
+    heads = {column: _head(column, anew) for column in anew}
     for at, checked in enumerate(kept):
         total, parts = replace(checked.equation, alias)
         if len(set(parts)) < len(parts):
             total, parts = checked.equation  # siblings that are always equal are still two counts
         if total not in parts:
-            found.setdefault((total, frozenset(parts)), ((total, parts), at))
+            key = (total, frozenset(parts))
+            if len(parts) > 1:
+                first, others = replace((total, parts), heads)
+                key = (first, frozenset(others)) if len(set(others)) == len(others) else key
+            found.setdefault(key, ((total, parts), at))
     return tuple(equation for equation, _ in found.values()), tuple(at for _, at in found.values())
+
+
+def _head(column: int, anew: Mapping[int, int]) -> int:
+    """Return the column that a count stands in first."""
+    seen = {column}
+    while column in anew and anew[column] not in seen:
+        column = anew[column]
+        seen.add(column)
+    return column

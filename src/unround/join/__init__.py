@@ -1,0 +1,11 @@
+"""Several files as one release: the same areas side by side, other areas below, every count under one name.
+
+- `joining`: START HERE. `join` takes releases and returns one
+- `matching`: which columns of the files are one count, and which areas are one area
+- `merging`: the counts of all files on disk, gone through area by area
+"""
+
+from unround.join.joining import join
+from unround.join.matching import Match, with_truth
+
+__all__ = ["Match", "join", "with_truth"]

@@ -1,0 +1,265 @@
+"""START HERE: several releases become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.join.matching import Match, Slot, match_areas, match_columns
+from unround.join.merging import Dropped, Group, Places, Stored, merged
+from unround.release import Block, Column, Progress, Proposal, Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FEW, SHARE = 12, 0.2
+"""Areas that stand in several files, if fewer than these (and than this share of a file), do not tell how they relate."""
+
+
+def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: Progress = lambda _: None) -> Release:
+    """Return several releases as one: every area once, every count once, and again for each time that it was published.
+
+    Where an area stands in several files, the first number that is published of a count stands under its key, the second
+    under the same with "@2", and so on; each of these is proposed to be the same count, and the data decide whether it is,
+    and whether it was rounded anew.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+        The files, of any layouts. Each is read once, now; its counts wait on disk.
+    matches : sequence of Match
+        The user's word on columns that are the same count.
+    progress : function
+        Is told how many bytes of all files have been read.
+
+    Raises
+    ------
+    InputError
+        If the files have nothing in common, or a code means different areas in them.
+    """
+    if len(releases) == 1:
+        return releases[0]
+    _refuse(releases)
+    slots = match_columns(releases, matches)
+    stored = Stored(releases, progress)
+    names, places = match_areas(_frames(stored, releases), releases)
+    rows = _rows(places, len(names))
+    _refuse_strangers(slots, rows, releases)
+    areas = _areas(stored.frames, rows, releases)
+    groups, columns, made = _layout(slots, rows)
+    dropped, notes = Dropped(), _notes(slots, rows, releases, made)
+    first = releases[0]
+
+    def read(step: Progress) -> Iterator[Block]:
+        told = dropped.told
+        done = 0
+        for block in merged(stored, areas, rows, groups, len(columns), dropped):
+            yield block
+            done += len(block.counts)
+            step(size * done // max(1, areas.height))
+        if dropped.areas and not told:
+            notes.append(
+                f"{dropped.areas:,} {'area stands' if dropped.areas == 1 else 'areas stand'} in several files, too few to "
+                f"compare them by: the numbers of the first are used; {dropped.different:,} of the {dropped.counts:,} "
+                "others differ from these."
+            )
+
+    size = sum(release.size for release in releases)
+    return Release(
+        source=" + ".join(release.source for release in releases),
+        layout=" + ".join(dict.fromkeys(release.layout for release in releases)),
+        columns=tuple(columns),
+        axes=first.axes,
+        areas=first.areas,
+        read=read,
+        proposals=tuple(_proposals(releases, slots, made)),
+        size=size,
+        product="; ".join(dict.fromkeys(release.product for release in releases if release.product)) or None,
+        left_out=_left_out(releases),
+        notes=notes,
+    )
+
+
+def _refuse(releases: Sequence[Release]) -> None:
+    """Complain of files whose cells have other axes, or that were given twice."""
+    first = releases[0]
+    for release in releases[1:]:
+        if len(release.axes) != len(first.axes) or len(release.areas) != len(first.areas):
+            raise InputError(
+                f"{_name(release)} has its counts by {', '.join((*release.areas, *release.axes))}, and {_name(first)} by "
+                f"{', '.join((*first.areas, *first.axes))}: their cells cannot be matched. Describe both with the same axes "
+                "in a TOML (docs/linked.md tells how), or audit them one by one."
+            )
+    paths = [Path(release.source).resolve() for release in releases]
+    twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
+    if twice is not None:
+        raise InputError(f"{twice.name} is given twice: a file says nothing new the second time. Name each file once.")
+
+
+def _name(release: Release) -> str:
+    return Path(release.source).name
+
+
+def _frames(stored: Stored, releases: Sequence[Release]) -> list[pl.DataFrame]:
+    """Return the areas of every file, having seen that none stands in its own file twice, and that there are some."""
+    for frame, release in zip(stored.frames, releases, strict=True):
+        if not frame.height:
+            raise InputError(f"there is no area in {_name(release)}: it has a header, but no counts.")
+        twice = frame.filter(frame.select(release.areas).is_duplicated())
+        if twice.height:
+            named = ", ".join(str(twice[axis][0]) for axis in release.areas)
+            raise InputError(
+                f"{named} stands in {_name(release)} more than once: every area must have its counts in one place."
+            )
+    return stored.frames
+
+
+def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
+    """Turn "which area is this row" into "which row is this area", -1 where a file has it not."""
+    found = []
+    for own in places:
+        rows = np.full(areas, -1, dtype=np.int64)
+        rows[np.array(own, dtype=np.int64)] = np.arange(len(own))
+        found.append(rows)
+    return found
+
+
+def _refuse_strangers(slots: Sequence[Slot], rows: Sequence[Places], releases: Sequence[Release]) -> None:
+    """Complain of a file that shares neither a column nor an area with any other."""
+    for number, release in enumerate(releases):
+        shares_columns = any(number in slot.columns and len(slot.columns) > 1 for slot in slots)
+        shares_areas = any(((rows[number] >= 0) & (rows[other] >= 0)).any() for other in range(len(rows)) if other != number)
+        if not shares_columns and not shares_areas:
+            others = " or ".join(_name(other) for at, other in enumerate(releases) if at != number)
+            mine = release.columns[0].key if release.columns else "none"
+            raise InputError(
+                f"{_name(release)} has neither an area nor a column in common with {others} (its first column is {mine!r}): "
+                "nothing links their counts. Say which columns are the same with [[match]] in a plan (docs/linked.md tells "
+                "how), or audit the file on its own."
+            )
+
+
+def _areas(frames: Sequence[pl.DataFrame], rows: Sequence[Places], releases: Sequence[Release]) -> pl.DataFrame:
+    """Return one frame of all areas; where files disagree on one, the first that says something is right."""
+    import polars as pl
+
+    first = releases[0].areas
+    joined: dict[str, pl.Series] = {}
+    for frame, places, release in zip(frames, rows, releases, strict=True):
+        renamed = dict(zip(release.areas, first, strict=True))
+        there = pl.Series(np.where(places >= 0, places, 0))
+        absent = pl.Series(places < 0)
+        for name in frame.columns:
+            values = frame[name].gather(there)
+            values = values.set(absent, None).alias(renamed.get(name, name))
+            own = joined.get(values.name)
+            if own is not None and own.dtype != values.dtype:
+                own, values = own.cast(pl.String), values.cast(pl.String)
+            if own is not None and values.dtype == pl.String:
+                own = own.set(own == "", None)
+            joined[values.name] = values if own is None else own.zip_with(own.is_not_null(), values)
+    frame = pl.DataFrame(joined)
+    return frame.with_columns(pl.col(name).fill_null("") for name in ("level", "region_name") if name in frame.columns)
+
+
+Made = dict[int, list[int]]
+"""For every count (by its place among the slots) its columns in the joined release: the first number, the second, …."""
+
+
+def _layout(slots: Sequence[Slot], rows: Sequence[Places]) -> tuple[list[Group], list[Column], Made]:
+    """Lay out the columns: counts in the order of the files, and after them the counts that are shown again."""
+    depths: dict[tuple[int, ...], int] = {}
+    together: dict[tuple[int, ...], list[int]] = {}
+    for at, slot in enumerate(slots):
+        together.setdefault(tuple(sorted(slot.columns)), []).append(at)
+    for files in together:
+        depths[files] = _depth(files, rows)
+    columns = [slot.column for slot in slots]
+    made: Made = {at: [at] for at in range(len(slots))}
+    for again in range(2, max(depths.values(), default=1) + 1):
+        for at, slot in enumerate(slots):
+            if depths[tuple(sorted(slot.columns))] >= again:
+                made[at].append(len(columns))
+                columns.append(_again(slot.column, again, {column.key for column in columns[: len(slots)]}))
+    groups = [
+        Group(
+            files,
+            np.array([[slots[at].columns[file] for at in ats] for file in files], dtype=np.int64),
+            np.array([[made[at][layer] for at in ats] for layer in range(depths[files])], dtype=np.int64),
+        )
+        for files, ats in together.items()
+    ]
+    return groups, columns, made
+
+
+def _depth(files: tuple[int, ...], rows: Sequence[Places]) -> int:
+    """Return how often counts that stand in these files are published in more than a few areas."""
+    number = np.sum([rows[file] >= 0 for file in files], axis=0)
+    smallest = min(int((rows[file] >= 0).sum()) for file in files)
+    depth = 1
+    while (many := int((number > depth).sum())) and (many >= FEW or many >= SHARE * smallest):
+        depth += 1
+    return depth
+
+
+def _again(column: Column, number: int, taken: set[str]) -> Column:
+    """Return the column for the second (third, …) number that is published of a count."""
+    tail = f"@{number}"
+    while f"{column.key}{tail}" in taken:
+        tail += "'"
+    block = f"{column.block} {tail}" if column.block else ""
+    return replace(column, key=f"{column.key}{tail}", codes=(f"{column.codes[0]}{tail}", *column.codes[1:]), block=block)
+
+
+def _proposals(releases: Sequence[Release], slots: Sequence[Slot], made: Made) -> Iterator[Proposal]:
+    """Propose what the files propose, in the columns of the first numbers and of the later ones; and that these are one."""
+    where = {(file, at): place for place, slot in enumerate(slots) for file, at in slot.columns.items()}
+    seen = set[tuple[int, tuple[int, ...]]]()
+    for number, release in enumerate(releases):
+        for one in release.proposals:
+            cells = [made[where[number, at]] for at in (one.total, *one.parts)]
+            for layer in range(max(map(len, cells))):
+                total, *parts = (columns[min(layer, len(columns) - 1)] for columns in cells)
+                if (total, tuple(parts)) not in seen:
+                    seen.add((total, tuple(parts)))
+                    yield Proposal(total, tuple(parts), one.origin)
+    for columns in made.values():
+        for again in columns[1:]:
+            yield Proposal(again, (columns[0],), "files")
+
+
+def _left_out(releases: Sequence[Release]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for release in releases:
+        for why, labels in release.left_out.items():
+            found.setdefault(why, {}).update(dict.fromkeys(labels))
+    return {why: tuple(labels) for why, labels in found.items()}
+
+
+def _notes(slots: Sequence[Slot], rows: Sequence[Places], releases: Sequence[Release], made: Made) -> list[str]:
+    """Say how the files fit together, and what each of them notes."""
+    notes = []
+    for number, release in enumerate(releases):
+        notes += [f"{_name(release)}: {note}" for note in release.notes]
+        if number:
+            before = np.any([rows[other] >= 0 for other in range(number)], axis=0)
+            shared = int(((rows[number] >= 0) & before).sum())
+            how = [slot.how[number] for slot in slots if number in slot.columns and slot.how[number] != "own"]
+            by = {what: how.count(what) for what in ("key", "label", "the plan") if what in how}
+            told = ", ".join(f"{many:,} by {what}" for what, many in by.items()) or "none"
+            notes.append(
+                f"{_name(release)}: {shared:,} of its {int((rows[number] >= 0).sum()):,} areas stand in files before it; "
+                f"of its {len(release.columns):,} columns these have {len(how):,} ({told})."
+            )
+    again = sum(len(columns) - 1 for columns in made.values())
+    if again:
+        notes.append(
+            f"{again:,} columns with @2 (or @3 …) in their keys show counts that were published before, in the same areas: "
+            "the second number (or third …) of each."
+        )
+    return notes

@@ -1,0 +1,235 @@
+"""Areas within areas: which make up which, verified family by family before anybody adds them up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.release import AREA, Counts
+from unround.structure.families import Families, judge_families
+from unround.structure.repeats import ALIKE
+from unround.structure.routes import Link, links
+from unround.structure.types import Structure
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Places = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+SIZES: Mapping[str, tuple[int, int]] = {"1": (1, 1), "2": (2, 2), "3-4": (3, 4), "5-10": (5, 10), "more": (11, 1 << 60)}
+"""How many children a parent has, in words."""
+FEW_COMPARED = 12
+"""With fewer counts than this to compare, equal numbers are taken as alike: wrongly believed evidence proves too much."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """Areas of one level that make up areas of another.
+
+    Parameters
+    ----------
+    child, parent : str
+        The two levels, as the file calls them.
+    by : str
+        What links them: the name of a column of the file, or "code".
+    parents, children : int
+        How many families fit, and how many children they have; only these are linked.
+    by_k : mapping
+        How many of these parents have 1, 2, 3-4, 5-10, or more children.
+    columns : array
+        For every column of the release, whether it adds up.
+    alike : bool or None
+        Whether a parent with a single child shows the child's numbers: then it tells nothing new. None without such.
+    rejected : mapping
+        Families that do not fit, and are not linked: how many, by reason.
+    why : str
+        What tells all this, for people.
+    """
+
+    child: str
+    parent: str
+    by: str
+    parents: int
+    children: int
+    by_k: Mapping[str, int]
+    columns: Bools = field(repr=False)
+    alike: bool | None
+    rejected: Mapping[str, int]
+    why: str
+
+    @property
+    def name(self) -> str:
+        """What to call it: "DA in CSD"."""
+        return f"{self.child or 'areas'} in {self.parent or 'areas'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "child": self.child,
+            "parent": self.parent,
+            "by": self.by,
+            "parents": self.parents,
+            "children": self.children,
+            "children_of_a_parent": dict(self.by_k),
+            "columns": int(self.columns.sum()),
+            "alike": self.alike,
+            "rejected": dict(self.rejected),
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nest:
+    """Which areas make up which.
+
+    Parameters
+    ----------
+    parent : array
+        For every area of the release the position of the area that it is a part of, or -1. All children of a parent are
+        of one level, and together they are all of it.
+    level : array
+        For every area, by which of `levels` it is linked to its parent, or -1.
+    sure : array
+        For every area, whether it is a parent of which some count, published as it is, is the children's sum to the last
+        person. Where not, an area without many people may be missing among the children, and nothing shows it.
+    levels : tuple of Level
+        The pairs of levels, the smallest parents first; those without a single family that fits too.
+    """
+
+    parent: Places = field(repr=False)
+    level: NDArray[np.int16] = field(repr=False)
+    sure: Bools = field(repr=False)
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def none(cls, areas: int) -> Nest:
+        """Return the nest of areas that have nothing to do with each other."""
+        return cls(
+            np.full(areas, -1, dtype=np.int64),
+            np.full(areas, -1, dtype=np.int16),
+            np.zeros(areas, dtype=np.bool_),
+            (),
+        )
+
+    @property
+    def linked(self) -> int:
+        """How many areas are a part of another."""
+        return int((self.parent >= 0).sum())
+
+    def families(self) -> dict[int, Places]:
+        """Return the children of every parent, by position."""
+        children = np.flatnonzero(self.parent >= 0)
+        order = children[np.argsort(self.parent[children], kind="stable")]
+        parents, firsts = np.unique(self.parent[order], return_index=True)
+        return dict(zip(parents.tolist(), np.split(order, firsts[1:]), strict=True))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"linked": self.linked, "levels": [level.to_json() for level in self.levels]}
+
+
+def nest(
+    areas: pl.DataFrame, pick: Callable[[Places], Counts], structure: Structure, axes: tuple[str, ...] = (AREA,)
+) -> Nest:
+    """Find out which areas make up which.
+
+    Parameters
+    ----------
+    areas : DataFrame
+        All areas of the release, in order: as in `Block.areas`.
+    pick : function
+        Returns the counts (areas × columns) of the areas at some positions: `Spool.pick`.
+    structure : Structure
+        How each column was published.
+    axes : tuple of str
+        The columns of the frame that name an area; areas named by several do not nest.
+
+    Notes
+    -----
+    Time and memory are linear in the areas: children are read once for every pair of levels that is compared, some
+    families at a time.
+    """
+    if len(axes) != 1:
+        return Nest.none(areas.height)
+    made = Nest.none(areas.height)
+    adjustable = _adjustable(areas)
+    heads = np.zeros(areas.height, dtype=np.bool_)
+    levels = list[Level]()
+    for link in links(areas, axes[0]):
+        parents, family, children = _open(link, made.parent, heads)
+        if not len(parents):
+            continue
+        found = judge_families(
+            parents,
+            children,
+            family,
+            pick,
+            adjustable,
+            structure.mechanisms,
+            [column.adjusted for column in structure.columns],
+            [column.block for column in structure.columns],
+        )
+        fits = found.holds[family]
+        made.parent[children[fits]] = parents[family[fits]]
+        made.level[children[fits]] = len(levels)
+        made.sure[parents] |= found.sure
+        heads[parents[found.holds]] = True
+        levels.append(_told(link, found, np.bincount(family, minlength=len(parents))))
+    return Nest(made.parent, made.level, made.sure, tuple(levels))
+
+
+def _adjustable(areas: pl.DataFrame) -> Bools:
+    if "adjustable" not in areas.columns:
+        return np.zeros(areas.height, dtype=np.bool_)
+    return np.asarray(areas["adjustable"].fill_null(False).to_numpy(), dtype=np.bool_)
+
+
+def _open(link: Link, parent: Places, heads: Bools) -> tuple[Places, Places, Places]:
+    """Return the families of a link that no other has settled: parents, and of every child its family and position.
+
+    Areas of three levels that lie in each other are linked step by step; the link over two steps says nothing more. And an
+    area that is made up of smaller ones in two ways is taken the first way, of the largest parts.
+    """
+    parents, family = np.unique(link.parents, return_inverse=True)
+    settled = heads[parents].copy()
+    np.logical_or.at(settled, family, parent[link.children] >= 0)
+    keep = ~settled[family]
+    parents, family = np.unique(link.parents[keep], return_inverse=True)
+    order = np.argsort(family, kind="stable")
+    return parents, family[order].astype(np.int64), link.children[keep][order]
+
+
+def _told(link: Link, found: Families, number: Places) -> Level:
+    """Put what was found of a pair of levels into words."""
+    sizes = number[found.holds]
+    by_k = {name: int(((sizes >= low) & (sizes <= high)).sum()) for name, (low, high) in SIZES.items()}
+    share = found.equal / found.compared if found.compared else 0.0
+    alike = None if not by_k["1"] else share >= ALIKE or found.compared < FEW_COMPARED
+    fine, tried = found.cells
+    words = (
+        f"{fine:,} of {tried:,} counts can be the sum of the areas' ({fine / tried:.2%})" if tried else "nothing compared"
+    )
+    if found.sure.any():
+        words += (
+            f"; {int(found.sure.sum()):,} of {int(found.holds.sum()):,} parents have counts that add up to the last person"
+        )
+    if alike is not None and found.compared:
+        kind = "the same numbers, so nothing new" if alike else "rounded anew"
+        words += f"; parents with one child show its number in {share:.0%} of {found.compared:,} counts: {kind}"
+    return Level(
+        link.child,
+        link.parent,
+        link.by,
+        int(found.holds.sum()),
+        int(sizes.sum()),
+        {name: many for name, many in by_k.items() if many},
+        found.columns,
+        alike,
+        found.reasons,
+        words,
+    )
