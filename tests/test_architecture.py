@@ -37,6 +37,7 @@ ORDER = [
     "simulate",
     "protect",
     "compare",
+    "whatif",
     "paper",
     "report",
     "web",

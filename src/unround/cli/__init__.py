@@ -12,7 +12,7 @@ import typer
 from unround._version import __version__
 from unround.cli.census import paper, simulate
 from unround.cli.compare import calibrate, compare
-from unround.cli.diff import diff
+from unround.cli.diff import diff, whatif
 from unround.cli.protect import protect
 from unround.cli.release import audit, check, explain, inspect
 from unround.cli.report import report
@@ -58,6 +58,7 @@ COMMANDS = (
     explain,
     serve,
     diff,
+    whatif,
     expect,
     simulate,
     protect,

@@ -154,7 +154,9 @@ def _cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cell
     for keys in same.groups():
         there = {side: tuple(key for key in keys if key in columns[side]) for side in columns}
         # A copy that an audit left out, being the same number everywhere, still is a count that was published.
-        had = {side: tuple(k for k in keys if k in columns[side] or k in told["alias"]) for side, told in _sides(before, after)}
+        had = {
+            side: tuple(k for k in keys if k in columns[side] or k in told["alias"]) for side, told in _sides(before, after)
+        }
         first = next((columns[side][key] for side in ("b", "a") for key in there[side]), None)
         if first is None:
             continue

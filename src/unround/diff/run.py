@@ -58,9 +58,7 @@ class Diff:
         """Return how many claims of each kind are no more: there is none about the cell now."""
         import polars as pl
 
-        return {
-            kind: self.number(pl.col("after") == 0, pl.col("before") == STRENGTH[kind], *conditions) for kind in CLAIMS
-        }
+        return {kind: self.number(pl.col("after") == 0, pl.col("before") == STRENGTH[kind], *conditions) for kind in CLAIMS}
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data; docs/whatif.md tells what each field means."""
@@ -72,8 +70,8 @@ class Diff:
         why = (self.gone(there, exact), self.gone(~there), self.gone(there, ~exact))
         return {
             "unround": __version__,
-            "before": _side(match.before),
-            "after": _side(match.after),
+            "before": _side(match.before) | {"counts": self._claimed("before")},
+            "after": _side(match.after) | {"counts": self._claimed("after")},
             "differences": differences(match.before, match.after, match.cells),
             "matched": self._matched(),
             "newly": self.newly(),
@@ -99,6 +97,12 @@ class Diff:
             "by_area_size": self._by("size", {name: k for k, (_, name) in enumerate(AREA_SIZES)}),
             "strongest": self.strongest,
         }
+
+    def _claimed(self, side: str) -> dict[str, int]:
+        """Return how many counts an audit claims something about: one that is published twice counts once."""
+        import polars as pl
+
+        return {kind: self.number(pl.col(side) == STRENGTH[kind]) for kind in CLAIMS}
 
     def _by(self, column: str, names: dict[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
         import polars as pl
@@ -179,7 +183,7 @@ def _listed(match: Match, best: pl.DataFrame) -> list[dict[str, Any]]:
     if not best.height:
         return []
     axes, codes, folder = match.axes, list(match.after.told["axes"]), match.after
-    wanted = best.join(match.areas.select("area", *axes), on="area").with_row_index("rank")
+    wanted = best.with_row_index("rank").join(match.areas.select("area", *axes), on="area")
     named = match.codes(folder).lazy()
     rows = (
         pl.scan_parquet(folder.path / FINDINGS)

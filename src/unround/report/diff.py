@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ MOST_BLOCKS = 10
 HEADINGS = ("newly proved", "conditional", "likely", "lost")
 
 
-def show_diff(told: Mapping[str, Any], console: Console) -> None:
-    """Print what changed."""
+def show_diff(told: Mapping[str, Any], console: Console, called: tuple[str, str] = ("before", "after")) -> None:
+    """Print what changed; `called` says what the two audits are called."""
     sides = Table.grid(padding=(0, 2, 0, 0))
-    for side in ("before", "after"):
-        sides.add_row(side, Text(one_side(told[side])))
+    for name, side in zip(called, ("before", "after"), strict=True):
+        sides.add_row(name, Text(one_side(told[side])))
     console.print(sides)
     console.print()
     console.print(Text(verdict(told), style="bold"))
@@ -38,11 +38,19 @@ def show_diff(told: Mapping[str, Any], console: Console) -> None:
     if told["strongest"]:
         console.print("\n[bold]What matters most of it[/] (proved first, then counts of one or two)")
         console.print(_strongest(told))
-    for said in (*details(told), *scope(told)):
-        console.print(Text(f" • {said}"), style="dim")
-    for said in differing(told):
-        console.print(Text(f" • {said}"), style="yellow")
+    console.print()
+    console.print(bulleted((*details(told), *scope(told))), style="dim")
+    if told["differences"]:
+        console.print(bulleted(differing(told)), style="yellow")
     console.print(Text(f"\n{notice(told['after']['product'])}"), style="dim")
+
+
+def bulleted(sentences: Iterable[str]) -> Table:
+    """Lay out sentences, a point each."""
+    found = Table.grid(padding=(0, 1, 0, 0))
+    for said in sentences:
+        found.add_row(" •", Text(said))
+    return found
 
 
 def _more_tables(told: Mapping[str, Any], console: Console) -> None:
@@ -79,11 +87,12 @@ def _all(row: Mapping[str, Any]) -> int:
 
 def _strongest(told: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for heading, side in (("area", "left"), ("count", "left"), ("published", "right"), ("inferred", "right"), ("", "left")):
-        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for heading in ("area", "count", "published", "inferred", "now", "before"):
+        table.add_column(heading, justify="right" if heading in ("published", "inferred") else "left", overflow="fold")
     for row in told["strongest"]:
         published = "–" if row["published"] is None else f"{row['published']:,}"
-        table.add_row(Text(area_of(row)), Text(count_of(row)), published, f"{row['value']:,}", Text(change_of(row)))
+        now, before = change_of(row)
+        table.add_row(Text(area_of(row)), Text(count_of(row)), published, f"{row['value']:,}", Text(now), Text(before))
     return table
 
 
@@ -92,9 +101,10 @@ def _strongest(told: Mapping[str, Any]) -> Table:
 
 def one_side(side: Mapping[str, Any]) -> str:
     """Say what an audit was of, and what it found."""
-    found = ", ".join(f"{side[kind]:,} {kind}" for kind in CLAIMS)
+    found = ", ".join(f"{side['counts'][kind]:,} {kind}" for kind in CLAIMS)
     counts = several(side["cells_published"], "published count")
-    return f"{Path(side['path']).name}/: {several(side['areas'], 'area')}, {counts}; {found}"
+    where = "" if side["path"] is None else f"{Path(side['path']).name}/: "
+    return f"{where}{several(side['areas'], 'area')}, {counts}; {found}"
 
 
 def verdict(told: Mapping[str, Any]) -> str:
@@ -184,7 +194,10 @@ def scope(told: Mapping[str, Any]) -> list[str]:
     ]
     again = matched["counts_published_again"]
     if again:
-        found.append(f"{several(len(again), 'count is', 'counts are')} published once more in the later audit: {_few(again)}.")
+        found.append(
+            f"{several(len(again), 'count')} an area {'is' if len(again) == 1 else 'are'} published once more in the later audit "
+            f"({_few(again)}). Here each counts once; the audit itself lists both numbers."
+        )
     for side, name in (("earlier", "before"), ("later", "after")):
         areas, counts = matched[f"areas_only_{name}"], matched[f"counts_only_{name}"]
         if counts:
@@ -232,11 +245,10 @@ def count_of(row: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
-def change_of(row: Mapping[str, Any]) -> str:
+def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
     """Say what a claim is, and what it was before."""
     now = row["kind"] if row["kind"] != "likely" else f"likely ({percent(row['probability'])})"
     was = row["before"]
     if was["kind"] == "none":
-        return f"{now}, {'open' if row['published_before'] else 'not published'} before"
-    old = was["kind"] if was["kind"] != "likely" else f"likely {was['value']:,} ({percent(was['probability'])})"
-    return f"{now}, {old} before"
+        return now, "open" if row["published_before"] else "not published"
+    return now, was["kind"] if was["kind"] != "likely" else f"likely {was['value']:,} ({percent(was['probability'])})"

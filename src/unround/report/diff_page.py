@@ -27,7 +27,7 @@ FEWEST_AREAS = 10
 """Of fewer areas a public page does not tell how new claims spread over counts: that would be nearly the counts."""
 
 
-def diff_section(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
+def diff_section(told: Mapping[str, Any], *, public: bool, heading: str = "") -> dict[str, Any]:
     """Gather what the section shows.
 
     Parameters
@@ -36,6 +36,8 @@ def diff_section(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         `Diff.to_json()`.
     public : bool
         Leave out every area and every inferred value.
+    heading : str
+        What stands above it.
     """
     few = public and told["after"]["areas"] < FEWEST_AREAS
     blocks = [(block_named(name, told), row) for name, row in told["by_block"].items() if _all(row)]
@@ -44,7 +46,7 @@ def diff_section(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         "alarms": alarms(told),
         "newly": told["newly"],
         "lost": sum(told["lost"].values()),
-        "from": Path(told["before"]["path"]).name,
+        "heading": heading or f"What changed since {Path(told['before']['path']).name}",
         "by_value": [] if few else _rows([(size_named(name), row) for name, row in told["by_value"].items()]),
         "by_block": _rows(blocks[:MOST_BLOCKS]),
         "more_blocks": len(blocks) - len(blocks[:MOST_BLOCKS]),
@@ -82,6 +84,7 @@ def _claim(row: Mapping[str, Any]) -> dict[str, Any]:
         "table": row["table"],
         "published": row["published"],
         "value": row["value"],
-        "change": change_of(row),
+        "now": change_of(row)[0],
+        "before": change_of(row)[1],
         "route": row["route"],
     }

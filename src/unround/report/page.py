@@ -138,6 +138,7 @@ def template(name: str) -> Template:
         "percent": percent,
         "share": share,
         "cut": cut,
+        "total": lambda numbers: sum(numbers.values()),
     }
     return environment.get_template(name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,9 +162,8 @@ def _dropping(setting: Setting, at: int) -> Repair:
 
 def _singles(setting: Setting) -> Iterator[Repair]:
     """Leave out single columns: of the totals and of the others those that stand next to most that is exposed."""
-    weights = exposure_of_columns(setting.diff)
-    place = {name: at for at, name in enumerate(setting.names)}
-    near = dict.fromkeys(range(len(setting.names)), 0)
+    weights, place = exposure_of_columns(setting.diff), setting.table.index
+    near = dict.fromkeys(place.values(), 0)
     for total, parts in setting.equations:
         members = (total, *parts)
         weight = sum(weights.get(name, 0) for name in members)
@@ -235,8 +234,3 @@ def expected_error(how: Mechanism | None) -> float | None:
     if isinstance(how, Exact):
         return 0.0
     return (how.base**2 - 1) / (3 * how.base) if isinstance(how, Rounding) else None
-
-
-def listed(text: str) -> Iterable[str]:
-    """Split a list of repairs at its commas."""
-    return [piece.strip() for piece in text.split(",") if piece.strip()]

@@ -16,14 +16,15 @@ from unround.audit.summary import CLAIMS
 from unround.diff import Diff, diff
 from unround.errors import InputError
 from unround.release import Release
-from unround.spool import Stage
-from unround.structure import Overrides
+from unround.mechanisms import mechanism
+from unround.spool import Spool, Stage
+from unround.structure import Overrides, find_structure
 from unround.whatif.exposure import SMALLNESS, SURENESS, exposure
 from unround.whatif.files import AFTER, BEFORE, REPORT, whatif_workshop
-from unround.whatif.join import joined
-from unround.whatif.repairs import BASE, Repair, cost, repairs
-from unround.whatif.setting import Setting, check_tables, check_truth
-from unround.whatif.tables import Numbers, kept, renamed
+from unround.whatif.join import aligned, declared, joined, original
+from unround.whatif.repairs import Repair, cost, repairs
+from unround.whatif.setting import Setting, check_areas, check_truth
+from unround.whatif.tables import Numbers, kept, renamed, spooled
 from unround.whatif.world import World, plausible
 
 Finish = Callable[[Path, Mapping[str, Any]], None]
@@ -102,13 +103,19 @@ def whatif(
     options = options or Options()
     with _folders(out) as (work, made):
         # 1. Audit the release as it is, and with the table.
-        old, new = Numbers.of(release, work / "release.bin"), Numbers.of(table, work / "table.bin")
-        check_tables(release, table, old, new)
-        release, table = kept(release, old), kept(table, new)
-        known = None if truth is None else Numbers.of(truth, work / "truth.bin")
-        auditor = _Auditor(work, options, overrides, release, truth, known, progress, command)
+        progress("Reading", 0, 1)
+        old = Numbers.of(release, spooled(release, work / "release.bin"))
+        release = kept(release, old)
+        table, new = _aligned(table, release, old, work / "table.bin")
+        check_areas(release, table, old, new)
+        known = None
+        if truth is not None:
+            truth, known = _aligned(truth, release, old, work / "truth.bin")
+        progress("Reading", 1, 1)
+        auditor = _Auditor(work, options, overrides, truth, known, progress, command)
         before = auditor.audit(release, made / BEFORE, "Release alone")
-        both = joined([release, table])
+        release, table = _published_differently(release, table, before)
+        both = joined(release, table)
         after = auditor.audit(both, made / AFTER, "With the table")
         found = diff(before.path, after.path)
         setting = Setting(release, table, old, new, both, after, found, known, seed)
@@ -119,9 +126,34 @@ def whatif(
         tried, world = _tried(setting, chosen, refused, auditor, before)
         # 3. Rank them.
         told = _told(setting, found, after, options, truth, command, tried, refused, world)
+        for side in (BEFORE, AFTER):
+            told["diff"][side]["path"] = None if out is None else str(out / side)
         (made / REPORT).write_text(json.dumps(told, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         finish(made, told)
     return WhatIf(told, out)
+
+
+def _aligned(table: Release, release: Release, old: Numbers, path: Path) -> tuple[Release, Numbers]:
+    """Read a table onto disk, under the names of the release."""
+    spool = spooled(table, path)
+    table = aligned(_from(table, spool), spool.areas, release, old.spool.areas)
+    again = spooled(table, path.with_suffix(".aligned"))
+    numbers = Numbers.of(table, again)
+    return kept(table, numbers), numbers
+
+
+def _from(release: Release, spool: Spool) -> Release:
+    return kept(release, Numbers.of(release, spool))
+
+
+def _published_differently(release: Release, table: Release, before: AuditFolder) -> tuple[Release, Release]:
+    """Say of counts that both have how each was published, where that differs: else one would be taken for the other."""
+    own = find_structure(table).mechanisms
+    theirs = {one["key"]: mechanism(one["mechanism"]) for one in before.told["columns"]}
+    theirs |= {copy: theirs[first] for copy, first in before.told["alias"].items() if first in theirs}
+    here = {c.key: how for c, how in zip(table.columns, own, strict=True) if how is not None}
+    differ = {key for key, how in here.items() if key in theirs and theirs[key] != how}
+    return declared(release, {key: theirs[key] for key in differ}), declared(table, {key: here[key] for key in differ})
 
 
 @contextmanager
@@ -144,7 +176,6 @@ class _Auditor:
     work: Path
     options: Options
     overrides: Overrides | None
-    release: Release
     truth: Release | None
     known: Numbers | None
     progress: Stage
@@ -170,16 +201,8 @@ class _Auditor:
         """Return the truth under the names of a release: a column that both tables have stands in it twice."""
         if self.truth is None or self.known is None:
             return None
-        known = self.known.columns
-        own = {column.key: column.key for column in release.columns if column.key in known}
-        copies = release.columns[len(self.release.columns) :]
-        own |= {column.key: name for column in copies if (name := original(column.key, known)) is not None}
+        own = {column.key: original(column.key) for column in release.columns}
         return renamed(self.truth, self.known, release, own)
-
-
-def original(key: str, known: Mapping[str, int]) -> str | None:
-    """Return the name that a column had before tables were joined."""
-    return key if key in known else next((name for name in (key.removesuffix(" (2)"),) if name in known), None)
 
 
 def _tried(
@@ -197,23 +220,30 @@ def _tried(
                 if world is None or alone is None or unrepaired is None:
                     world = plausible(setting, auditor.work)
                     alone = auditor.audit(world.release, auditor.work / "world", "Simulated release", score=False)
-                    as_is = joined([world.release, world.table])
+                    as_is = joined(world.release, world.table)
                     changes, _ = auditor.compared(alone.path, as_is, "Simulated, with the table", score=False)
                     unrepaired = {"areas": world.areas, **_exposed(changes)}
             except InputError as problem:
                 refused[repair.name] = f"it needs --truth here; a plausible one cannot be made: {problem}"
                 continue
             repaired = repair.applied(setting, world.table, world.truth)
-            changes, folder = auditor.compared(alone.path, joined([world.release, repaired]), repair.name, score=False)
+            changes, folder = auditor.compared(alone.path, joined(world.release, repaired), repair.name, score=False)
             found.append(_row(repair, changes, folder, unrepaired, SIMULATED) | {"cost": cost(repair, setting, repaired)})
             continue
         repaired = repair.applied(setting, setting.table, setting.truth)
-        changes, folder = auditor.compared(before.path, joined([setting.release, repaired]), repair.name)
+        changes, folder = auditor.compared(before.path, joined(_told_apart(setting, repair), repaired), repair.name)
         found.append(
             _row(repair, changes, folder, _exposed(setting.diff), EXACT) | {"cost": cost(repair, setting, repaired)}
         )
     auditor.progress("Repairs", len(chosen), len(chosen))
     return ranked(found), unrepaired
+
+
+def _told_apart(setting: Setting, repair: Repair) -> Release:
+    """Return the release with its own mechanisms declared where the repaired table publishes the same count otherwise."""
+    keys = {setting.table.columns[at].key: how for at, how in repair.mechanisms(setting).items()}
+    known = {key: setting.published_by[key] for key in keys if key in setting.published_by}
+    return declared(setting.release, {key: how for key, how in known.items() if how != keys[key]})
 
 
 def _exposed(found: Diff) -> dict[str, Any]:
@@ -251,8 +281,8 @@ def ranked(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         return (
             row["left"] if row["left"] is not None else row["exposure"],
             costs["counts_lost"],
-            costs["mean_added_error"] if costs["mean_added_error"] is not None else float("inf"),
             costs["counts_lost_but_in_release"],
+            costs["mean_added_error"] if costs["mean_added_error"] is not None else float("inf"),
             row["name"],
         )
 
@@ -292,6 +322,3 @@ def _told(
         "notes": setting.notes,
         "diff": found.to_json(),
     }
-
-
-__all__ = ["BASE", "WhatIf", "ranked", "whatif"]

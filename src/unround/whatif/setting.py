@@ -13,7 +13,8 @@ from unround.diff import Diff
 from unround.errors import InputError
 from unround.mechanisms import Mechanism, Rounding, mechanism
 from unround.release import ABSENT, Release
-from unround.whatif.tables import Numbers, keys_of
+from unround.whatif.join import names_in, original
+from unround.whatif.tables import Numbers
 
 MISFIT = 0.01
 """The share of counts from which on a truth cannot be the truth of what was published."""
@@ -30,7 +31,7 @@ class Setting:
     release_numbers, table_numbers : Numbers
         Their counts.
     both : Release
-        The two as one; the columns of the release come first.
+        The two as one.
     after : AuditFolder
         The audit of that.
     diff : Diff
@@ -55,7 +56,7 @@ class Setting:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """How the columns of the table are called where both tables are one."""
-        return tuple(column.key for column in self.both.columns[len(self.release.columns) :])
+        return tuple(names_in(self.both, self.table, self.release).values())
 
     @cached_property
     def shared(self) -> dict[int, int]:
@@ -80,28 +81,22 @@ class Setting:
 
     @cached_property
     def equations(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The sums of the audit with more than one part, by names."""
-        columns = [one["key"] for one in self.after.told["columns"]]
-        return [(columns[t], tuple(columns[p] for p in parts)) for t, parts in self.after.told["equations"] if len(parts) > 1]
+        """The sums of the audit with more than one part, by the names that counts have in their own table."""
+        columns = [original(one["key"]) for one in self.after.told["columns"]]
+        sums = ((columns[total], tuple(columns[part] for part in parts)) for total, parts in self.after.told["equations"])
+        return [(total, parts) for total, parts in dict.fromkeys(sums) if len(parts) > 1]
 
     @cached_property
     def totals(self) -> frozenset[int]:
         """The columns of the table that others of its columns add up to."""
-        place = {name: at for at, name in enumerate(self.names)}
+        place = self.table.index
         return frozenset(
             place[total] for total, parts in self.equations if total in place and all(part in place for part in parts)
         )
 
 
-def check_tables(release: Release, table: Release, old: Numbers, new: Numbers) -> None:
-    """Raise InputError where a table cannot be added to a release."""
-    for what, name in (("rows", "areas"), ("columns", "axes")):
-        one, other = getattr(release, name), getattr(table, name)
-        if one != other:
-            raise InputError(
-                f"{table.source} has {what} by {', '.join(other)}, {release.source} by {', '.join(one)}: they cannot be "
-                "joined. Describe both with the same axes; docs/audit.md tells how."
-            )
+def check_areas(release: Release, table: Release, old: Numbers, new: Numbers) -> None:
+    """Raise InputError where a table has none of the areas of a release."""
     if not any(key in old.row for key in new.row):
         one, other = (", ".join(next(iter(numbers.row))) for numbers in (old, new))
         raise InputError(
@@ -157,9 +152,3 @@ def _compared(
         for place, (at, base) in enumerate(rounded.items()):
             known = (block.counts[:, at] > ABSENT) & (true[:, place] > ABSENT)
             yield block.counts[known, at], true[known, place], base
-
-
-def areas_in_common(setting: Setting) -> np.ndarray:
-    """Return the places, among the release's areas, of those that the table has too."""
-    keys = keys_of(setting.release_numbers.spool.areas, setting.release.areas)
-    return np.array([at for at, key in enumerate(keys) if key in setting.table_numbers.row], dtype=np.int64)

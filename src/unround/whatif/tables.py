@@ -44,12 +44,8 @@ class Numbers:
     axes: tuple[str, ...]
 
     @classmethod
-    def of(cls, release: Release, path: Path) -> Numbers:
-        """Read a release once."""
-        spool = Spool(path, len(release.columns))
-        for block in release.blocks():
-            spool.add(block)
-        spool.close(release.areas)
+    def of(cls, release: Release, spool: Spool) -> Numbers:
+        """Take in a release that was read into a spool."""
         row = {key: at for at, key in enumerate(keys_of(spool.areas, release.areas))}
         return cls(spool, row, release.index, release.areas)
 
@@ -61,6 +57,15 @@ class Numbers:
         found[rows < 0] = NOT_AVAILABLE
         found[:, places < 0] = NOT_AVAILABLE
         return found
+
+
+def spooled(release: Release, path: Path, progress: Progress = lambda _: None) -> Spool:
+    """Read a release once, onto disk."""
+    spool = Spool(path, len(release.columns))
+    for block in release.blocks(progress):
+        spool.add(block)
+    spool.close(release.areas)
+    return spool
 
 
 def keys_of(areas: pl.DataFrame, axes: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
