@@ -420,9 +420,3 @@ def test_descriptions_beside_a_table_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('value = "count"', encoding="utf-8")
     with pytest.raises(InputError, match=r"a\.toml"):
         read(path)
-
-
-def test_a_file_of_areas_goes_with_one_format_only(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", b"GeoUID,v_CA21_1: A\n1,5\n")
-    with pytest.raises(InputError, match="A file of areas goes with Stats NZ's tables"):
-        read(path, areas=tmp_path / "areas.csv")

@@ -19,7 +19,7 @@ from unround.audit.summary import contradiction_rows
 from unround.prior import Prior
 from unround.release import ABSENT, WHY_ABSENT, Release
 from unround.spool import Spool, Stage, adjustable, survey
-from unround.structure import Checked, Overrides, Structure
+from unround.structure import Checked, Nest, Overrides, Structure, nest
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Inspection:
         How many counts there are, and how many are absent for which reason.
     contradictions : list of dict
         Sums that cannot hold in an area, with the smallest clash.
+    nest : Nest
+        Which areas make up which.
     """
 
     release: Release
@@ -46,6 +48,7 @@ class Inspection:
     levels: Mapping[str, int]
     cells: Mapping[str, int]
     contradictions: list[dict[str, Any]] = field(repr=False)
+    nest: Nest = field(repr=False)
 
     def sum_in_words(self, checked: Checked) -> str:
         """Return a sum by the names that people know, long ones shortened."""
@@ -82,6 +85,7 @@ class Inspection:
                 for one in structure.repeats
             ],
             "geography": [{"by": one.by, "parents": one.parents, "why": one.why} for one in structure.geography],
+            "nesting": self.nest.to_json(),
             "contradictions": self.contradictions,
             "notes": [*self.release.notes, *structure.notes],
         }
@@ -124,6 +128,7 @@ def inspect(release: Release, overrides: Overrides | None = None, progress: Stag
             {str(level): number for level, number in levels.items() if level},
             _tally(spool),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
+            nest(spool.areas, spool.pick, structure, release.areas),
         )
 
 

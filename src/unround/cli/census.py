@@ -66,6 +66,12 @@ def simulate(
     layout: Annotated[str, typer.Option("--format", help="statcan (bulk CSV), censusmapper (wide) or tidy.")] = "statcan",
     rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companions.")] = False,
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Levels to write, such as da,csd,cd,province; also writes areas.csv."),
+    ] = None,
+    apart: Annotated[bool, typer.Option("--apart", help="Write a file for every level.")] = False,
+    repeat: Annotated[int, typer.Option(help="Publish so many times, each rounded anew, in files of their own.")] = 1,
 ) -> None:
     """Write a synthetic census, rounded as declared, with its truth beside it.
 
@@ -74,6 +80,8 @@ def simulate(
       unround simulate -o census --areas 500                       ages by sex, in the Canadian bulk layout
       unround simulate -o country --areas 61029 --rows short --zip the size of a country (a minute or two)
       unround simulate -o table --format tidy --rows short         one long Parquet table
+      unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
+      unround simulate -o twice --repeat 2                         the same counts, rounded twice
 
     People are drawn first and counted second, so that every sum holds among the true counts. truth.parquet holds them;
     the other files hold what an agency would publish: population and dwellings as they are, other counts rounded to
@@ -82,8 +90,10 @@ def simulate(
     from unround.simulate import simulate as write_census
 
     with progress("Simulating", areas, "areas") as step:
-        made = write_census(output, areas, seed, layout, rows, zipped, step)
-    for path in (*made.files, made.truth, made.note):
+        made = write_census(output, areas, seed, layout, rows, zipped, step, levels=levels, apart=apart, repeat=repeat)
+    for path in (*made.files, *([made.within] if made.within else []), made.truth, made.note):
         typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)
-    typer.echo(f"Try: unround audit {made.files[0]} -o audit --truth {made.truth}", err=True)
+    tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
+    within = f" --areas {made.within}" if made.within else ""
+    typer.echo(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
     from unround.release import Release
     from unround.structure import Overrides
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The table, as downloaded: CSV, TAB, Parquet; .zip and .gz too.")]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...", help="The table, as downloaded: CSV, TAB, Parquet; .zip and .gz too. Several are audited as one."
+    ),
+]
 Format = Annotated[
     str,
     typer.Option(
@@ -33,12 +39,13 @@ Plan = Annotated[
     typer.Option("--plan", metavar="TOML", help="Sums and mechanisms as you decided them; inspect --write drafts one."),
 ]
 Areas = Annotated[
-    Path | None, typer.Option("--areas", metavar="FILE", help="For Stats NZ tables: which area lies in which.")
+    Path | None,
+    typer.Option("--areas", metavar="FILE", help="Which area lies in which: columns child,parent, or a column a level."),
 ]
 
 
 def inspect(
-    file: File,
+    files: Files,
     write: Annotated[
         Path | None, typer.Option("--write", metavar="TOML", help="Draft a plan to edit, and to give to audit --plan.")
     ] = None,
@@ -57,19 +64,21 @@ def inspect(
       unround inspect census.csv.gz --all                  every sum
       unround inspect census.csv.gz --write plan.toml      a plan to edit, for audit --plan plan.toml
       unround inspect examples/survey.toml                 a table of your own, described by a short TOML
+      unround inspect da.csv csd.csv --areas areas.csv     several files as one, and which areas make up which
 
     Sums are proposed from indentation, sex columns, names, and the counts themselves; each is then verified in all
     areas. Nothing is believed from the layout alone.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.inspection import inspect as look
 
-    release = read_file(file, layout, toml, areas)
+    overrides = overrides_of(plan)
     with stages() as progress:
-        seen = look(release, overrides_of(plan), progress)
+        release = read_files(files, layout, toml, areas, overrides, progress)
+        seen = look(release, overrides, progress)
     if write is not None:
         from unround.structure import write_plan
 
-        _write(write, write_plan(seen.structure, release))
+        _write(write, write_plan(seen.structure, release, overrides.matches if overrides else ()))
     if json:
         print_json(seen.to_json())
     else:
@@ -77,11 +86,12 @@ def inspect(
 
         show_inspection(seen, console(), everything)
     if write is not None:
-        typer.echo(f"Plan written: {write}. Edit it, then run: unround audit {file} --plan {write} -o audit", err=True)
+        named = " ".join(map(str, files))
+        typer.echo(f"Plan written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
 
 
 def check(
-    file: File,
+    files: Files,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw observed against expected: .svg, .png or .html.")
     ] = None,
@@ -110,9 +120,10 @@ def check(
         from unround.report.charts import check_plot
 
         check_plot(plot)
-    release = read_file(file, layout, toml, areas)
+    overrides = overrides_of(plan)
     with stages() as progress:
-        found = check_release(release, overrides_of(plan), progress)
+        release = read_files(files, layout, toml, areas, overrides, progress)
+        found = check_release(release, overrides, progress)
     if plot is not None:
         from unround.report.charts import save
         from unround.report.check import residual_charts
@@ -127,7 +138,7 @@ def check(
 
 
 def audit(
-    file: File,
+    files: Files,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")],
     threshold: Annotated[float, typer.Option(help="From which probability on a count is likely.")] = 0.66,
     prior: Annotated[str, typer.Option(help="fitted (to this release) or flat (the paper's).")] = "fitted",
@@ -152,6 +163,7 @@ def audit(
       unround audit census.csv.gz -o audit
       unround audit 98-401-X2021006_English_CSV_data_Ontario.zip -o ontario --threshold 0.9
       unround audit census.csv.gz -o audit --estimates       error bars for every count
+      unround audit profile.csv table.csv -o both            several files of the same people as one (docs/linked.md)
       unround simulate -o census --areas 500                 a census with known truth …
       unround audit census/98-401-X2021006_English_CSV_data.csv -o audit --truth census/truth.parquet
 
@@ -170,12 +182,17 @@ def audit(
     from unround.report.audited import audit_release
 
     options = Options(threshold, prior, population, estimates)
-    release = read_file(file, layout, toml, areas)
+    overrides = overrides_of(plan)
     known = read_file(truth, "auto", None, None) if truth is not None else None
     command = shlex.join(["unround", *sys.argv[1:]])
     with stages() as progress:
+        release = read_files(files, layout, toml, areas, overrides, progress)
+        if known is not None and len(files) > 1:
+            from unround.join import with_truth
+
+            known = with_truth(known, release)
         folder = audit_release(
-            release, output, options, overrides=overrides_of(plan), truth=known, progress=progress, command=command
+            release, output, options, overrides=overrides, truth=known, progress=progress, command=command
         )
     if json:
         print_json(folder.summary)
@@ -217,6 +234,37 @@ def read_file(file: Path, layout: str, toml: Path | None, areas: Path | None) ->
     from unround.read import read
 
     return read(file, layout, toml, areas)
+
+
+def read_files(
+    files: list[Path],
+    layout: str,
+    toml: Path | None,
+    areas: Path | None,
+    overrides: Overrides | None,
+    progress: Callable[[str, int, int], None],
+) -> Release:
+    """Open a table, or several as one."""
+    if len(files) == 1:
+        if overrides is not None and overrides.matches:
+            raise InputError(
+                "[[match]] in a plan links the columns of several files, and one is given. Name the others too."
+            )
+        return read_file(files[0], layout, toml, areas)
+    from unround.join import join
+
+    if toml is not None:
+        raise InputError(
+            "--layout describes one table: with several files, give each tidy one as its TOML, or put it beside."
+        )
+    releases = [read_file(file, layout, None, None) for file in files]
+    size = sum(release.size for release in releases)
+    joined = join(releases, overrides.matches if overrides else (), lambda done: progress("Reading the files", done, size))
+    if areas is None:
+        return joined
+    from unround.read.areas import with_areas
+
+    return with_areas(joined, areas)
 
 
 def overrides_of(plan: Path | None) -> Overrides | None:

@@ -63,14 +63,18 @@ def read(path: str | Path, layout: str = "auto", toml: str | Path | None = None,
         The description of a tidy table. One that lies beside the data is found by itself if it is called like the data, or
         is a release.toml that names them.
     areas : path, optional
-        For Stats NZ's tables, the file that tells which district and region an area lies in.
+        A file that tells which area lies in which: columns child and parent, or a column of codes for every level.
 
     Raises
     ------
     InputError
         If the file cannot be read or fits no format.
     """
-    release = _read(Path(path), layout, toml, areas)
+    release = _read(Path(path), layout, toml)
+    if areas is not None:
+        from unround.read.areas import with_areas
+
+        release = with_areas(release, areas)
     return replace(release, product=SIMULATED) if _is_simulated(Path(path)) else release
 
 
@@ -83,7 +87,7 @@ def _is_simulated(path: Path) -> bool:
     return note.startswith("Simulated:")
 
 
-def _read(path: Path, layout: str, toml: str | Path | None, areas: str | Path | None) -> Release:
+def _read(path: Path, layout: str, toml: str | Path | None) -> Release:
     if layout not in ("auto", *FORMATS):
         raise InputError(f"There is no format {layout!r}; choose auto, {', '.join(FORMATS)}.")
     if layout not in ("auto", "tidy") and toml is not None:
@@ -107,12 +111,7 @@ def _read(path: Path, layout: str, toml: str | Path | None, areas: str | Path | 
             return _tidy(path, None)
     elif not _module(layout).matches(source.head(), source.name):
         raise InputError(f"{path} is not in the format {layout}, which is {LOOKS[layout]}; {_seen(source)}")
-    if areas is not None and layout != "statsnz":
-        raise InputError(
-            f"A file of areas goes with Stats NZ's tables, but {path} is in the format {layout}; leave it away."
-        )
-    more = {} if areas is None else {"areas": Path(areas)}
-    release: Release = _module(layout).load(source, **more)
+    release: Release = _module(layout).load(source)
     return release
 
 

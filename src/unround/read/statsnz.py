@@ -10,7 +10,6 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -57,15 +56,13 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header tells
     return tuple(cell.strip().lower() for cell in next(csv.reader([first], delimiter=delimiter), [])) == HEADER
 
 
-def load(source: Source, areas: Path | None = None) -> Release:
+def load(source: Source) -> Release:
     """Read a long table.
 
     Parameters
     ----------
     source : Source
         The table.
-    areas : Path, optional
-        The file that tells in which district and region each small area lies (columns `SA2_2018_CODE`, `TA_2018_CODE` …).
 
     Raises
     ------
@@ -93,7 +90,7 @@ def load(source: Source, areas: Path | None = None) -> Release:
     order = _order(understood, out)
     columns = [_column(understood[at], understood) for at in order]
     notes = [*source.notes, *_notes(understood, left_out, counts[:, order])]
-    frame = _frame(table, codes, row, source.name, areas, notes)
+    frame = _frame(table, codes, row, source.name)
     year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", source.name)
     return Release(
         source=str(source.path),
@@ -272,13 +269,11 @@ def _universes(groups: Sequence[Group]) -> list[Proposal]:
     return found
 
 
-def _frame(
-    table: pl.DataFrame, codes: pl.Series, row: Index, name: str, areas: Path | None, notes: list[str]
-) -> pl.DataFrame:
-    """Return the areas: code, name, level (from the name of the file), and where they lie, if there is a file that tells."""
+def _frame(table: pl.DataFrame, codes: pl.Series, row: Index, name: str) -> pl.DataFrame:
+    """Return the areas: code, name, and level (from the name of the file)."""
     first = first_of(row, len(codes))
     level = next((item for item in _LEVELS if re.search(rf"(?<![a-z]){item}(?![a-z0-9])", name.lower())), "")
-    frame = pl.DataFrame(
+    return pl.DataFrame(
         {
             AREA: codes,
             "region_name": table["name"].gather(first).fill_null(codes),
@@ -287,34 +282,3 @@ def _frame(
             "adjustable": pl.Series([False] * len(codes), dtype=pl.Boolean),
         }
     )
-    return frame if areas is None else _within(frame, areas, notes)
-
-
-def _within(frame: pl.DataFrame, areas: Path, notes: list[str]) -> pl.DataFrame:
-    """Add what lies around each area. An area that lies in several larger ones has no parent among them."""
-    source = Source(areas)
-    lies = pl.read_csv(io.BytesIO(b"".join(source.chunks())), separator=source.delimiter, infer_schema=False)
-    # Statistical areas 1 are listed by their number only, which the file calls a name.
-    found = {
-        re.match(r"([A-Za-z]+\d?)_", column): column for column in lies.columns if re.match(r"SA1_.*NAME$|.*_CODE$", column)
-    }
-    columns = {match[1].lower(): column for match, column in found.items() if match}
-    shares = {level: frame[AREA].is_in(lies[column].unique().to_list()).mean() for level, column in columns.items()}
-    own = max(shares, key=lambda level: shares[level] or 0.0, default=None)
-    if own is None or not shares[own]:
-        raise InputError(f"{areas} has none of the areas of the table; give the file that lists them, or none.")
-    larger = list(columns)[list(columns).index(own) + 1 :]
-    for number, level in enumerate(larger):
-        pairs = lies.select(pl.col(columns[own]).alias(AREA), pl.col(columns[level]).alias(level)).unique()
-        only = pairs.group_by(AREA).agg(pl.col(level).first(), pl.len().alias("many"))
-        split = only.filter((pl.col("many") > 1) & pl.col(AREA).is_in(frame[AREA].to_list())).height
-        if split:
-            notes.append(f"{split:,} of the areas lie in more than one {level.upper()}, and are given none.")
-        only = only.select(AREA, pl.when(pl.col("many") == 1).then(pl.col(level)).alias(level))
-        frame = frame.join(only, on=AREA, how="left", maintain_order="left")
-        if not number:
-            frame = frame.with_columns(pl.col(level).alias("parent"))
-    missing = frame.height - int(frame[AREA].is_in(lies[columns[own]].unique().to_list()).sum())
-    if missing:
-        notes.append(f"Areas of the table that are not in {areas.name}, so that nothing tells where they lie: {missing:,}.")
-    return frame

@@ -13,7 +13,8 @@ from unround.audit.model import display_name
 from unround.inspection import Inspection
 from unround.release import AREA
 from unround.report.terminal import items
-from unround.structure import Evidence
+from unround.structure import Evidence, Nest
+from unround.structure.nesting import SIZES
 
 EXAMPLES = 8
 """Sums, repeats or contradictions that are listed unless all are asked for."""
@@ -35,7 +36,10 @@ def show_inspection(seen: Inspection, console: Console, everything: bool = False
     release, structure = seen.release, seen.structure
     most = 10**9 if everything else EXAMPLES
     told = Table.grid(padding=(0, 2, 0, 0))
-    told.add_row("[bold]file[/]", Text(f"{release.source} ({release.layout})"))
+    files = release.source.split(" + ")
+    for at, file in enumerate(files):
+        heading = "" if at else "[bold]file[/]" if len(files) == 1 else "[bold]files[/]"
+        told.add_row(heading, Text(f"{file} ({release.layout})" if len(files) == 1 else file))
     what = release.areas[0].replace("_", " ")
     told.add_row("[bold]areas[/]" if what == AREA else f"[bold]{what}s[/]", Text(f"{seen.areas:,}{_levels(seen)}"))
     told.add_row("[bold]columns[/]", Text(f"{len(release.columns):,} of counts{_left_out(seen)}"))
@@ -57,8 +61,7 @@ def show_inspection(seen: Inspection, console: Console, everything: bool = False
         )
         items([(_same(seen, one.columns), one.why) for one in structure.repeats[:most]], console)
         _more(console, len(structure.repeats), most)
-    if structure.geography:
-        console.print("\nAreas of this file lie within other areas of it; sums across areas are not used.")
+    _nesting(seen.nest, console)
     _contradictions(seen.contradictions, console, most)
     for note in (*release.notes, *structure.notes):
         console.print(Text(f"Note: {note}"), style="dim")
@@ -123,6 +126,27 @@ def _used_sums(seen: Inspection, console: Console, most: int) -> None:
         "off by: total less parts, on average, ± its standard error; expected: the spread that rounding makes.", style="dim"
     )
     _more(console, len(sums), most)
+
+
+def _nesting(nest: Nest, console: Console) -> None:
+    """Print which areas make up which, and which do not although they seem to."""
+    if not nest.levels:
+        return
+    console.print(f"\n[bold]Areas within areas[/]: {nest.linked:,} areas are parts of others")
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in ("areas in areas", "told by", "parents", *SIZES, "columns", "left out"):
+        table.add_column(heading, justify="left" if heading in ("areas in areas", "told by") else "right")
+    for level in nest.levels:
+        sizes = [f"{level.by_k[size]:,}" if size in level.by_k else "-" for size in SIZES]
+        left = f"{sum(level.rejected.values()):,}"
+        table.add_row(Text(level.name), level.by, f"{level.parents:,}", *sizes, f"{int(level.columns.sum()):,}", left)
+    console.print(table)
+    console.print(f"{', '.join(SIZES)}: parents with so many areas in them; columns: those that add up.", style="dim")
+    told = []
+    for level in nest.levels:
+        told.append((level.name, level.why))
+        told += [(level.name, f"{number:,} left out: {why}") for why, number in level.rejected.items()]
+    items(told, console)
 
 
 def _contradictions(rows: list[dict[str, Any]], console: Console, most: int) -> None:

@@ -20,11 +20,12 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.simulate.companions import note
 from unround.simulate.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
+from unround.simulate.editions import AREAS, Editions, Files, write_areas
 from unround.simulate.folder import NOTE, census_workshop, move_out
 from unround.simulate.geography import plan
 from unround.simulate.profile import ROWS
 from unround.simulate.schema import SEXES, Row, RowSum, Schema, schema
-from unround.simulate.write import RELEASES, TRUTH, CensusMapper, StatCan, Tidy, Truth, Writer
+from unround.simulate.write import TRUTH, Truth
 
 __all__ = [
     "BLOCK",
@@ -58,6 +59,8 @@ class Simulated:
         The true counts; and SIMULATED.txt, which says that all of it is invented, and how to make it again.
     areas, cells, bytes : int
         How many areas, how many counts, and the size of release and truth.
+    within : Path or None
+        The file that tells which area lies in which, where levels were asked for.
     """
 
     files: tuple[Path, ...]
@@ -66,6 +69,7 @@ class Simulated:
     areas: int
     cells: int
     bytes: int
+    within: Path | None = None
 
     @property
     def summary(self) -> str:
@@ -96,12 +100,6 @@ def _size(number: int) -> str:
     return f"{amount:.{1 if amount < 9.95 else 0}f} {('kB', 'MB', 'GB', 'TB')[unit]}"
 
 
-def _writer(folder: Path, layout: str, table: Schema, seed: int) -> Writer:
-    if layout == "censusmapper":
-        return CensusMapper(folder, table, seed)
-    return Tidy(folder, table, seed) if layout == "tidy" else StatCan(folder, table, seed, zipped=layout != "statcan")
-
-
 def simulate(
     out: Path,
     areas: int,
@@ -110,6 +108,10 @@ def simulate(
     rows: str = "age",
     zip: bool = False,  # noqa: A002 - likewise
     progress: Callable[[int], None] | None = None,
+    *,
+    levels: str | None = None,
+    apart: bool = False,
+    repeat: int = 1,
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
@@ -130,6 +132,13 @@ def simulate(
         For `statcan`: a zip with the companions of the bulk files.
     progress : callable, optional
         Told how many areas are done.
+    levels : str, optional
+        Which levels to write, parted by commas: "da,csd,cd,province". The country then has many CSDs of few DAs, as real
+        ones have, and areas.csv tells which area lies in which. Without it all are written.
+    apart : bool
+        Whether every level has a file of its own.
+    repeat : int
+        How often the tables are published, each time with roundings of its own, in files of their own.
 
     Raises
     ------
@@ -149,13 +158,15 @@ def simulate(
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
     table = schema(rows)
-    plan(areas, seed)  # complain about the number of areas before anything is written
+    editions = Editions.of(levels, apart, repeat)
+    place = plan(areas, seed, editions.told)  # complains about the number of areas before anything is written
     layout = f"{format}, zipped" if zip else format
     with census_workshop(out, layout) as folder:
-        release, truth = _writer(folder, layout, table, seed), Truth(folder, table, wide=layout == "censusmapper")
+        wide = layout == "censusmapper"
+        release, truth = Files(folder, layout, table, seed, editions), Truth(folder, table, wide=wide)
         done = 0
         try:
-            for block in published_counts(areas, seed, rows):
+            for block in published_counts(areas, seed, rows, editions.told):
                 release.add(block)
                 truth.add(block)
                 done += len(block.land)
@@ -165,7 +176,14 @@ def simulate(
         finally:
             release.drop()
         told = folder / NOTE
-        told.write_text(note(layout, RELEASES[layout], TRUTH, areas, seed, rows), encoding="utf-8")
+        names, options = editions.names(layout), editions.options()
+        within = AREAS if editions.told else ""
+        text = note(layout, names, TRUTH, areas, seed, rows, options, within)
+        told.write_text(text, encoding="utf-8")
         size = sum(path.stat().st_size for path in (*written, true))
+        if within:
+            write_areas(folder / AREAS, place.regions, editions.levels, wide)
+            written.append(folder / AREAS)
         about, files, true = move_out(out, told, written, true)
-    return Simulated(files, true, about, areas, truth.cells, size)
+    lies = files[-1] if within else None
+    return Simulated(files[:-1] if within else files, true, about, areas, truth.cells, size, lies)

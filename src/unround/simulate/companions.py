@@ -52,7 +52,9 @@ upwards. All numbers are simulated.
 """
 
 
-def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int, rows: str) -> str:
+def note(
+    layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int, rows: str, options: str = "", within: str = ""
+) -> str:
     """Say in words for people what lies beside this note, and how to make it again."""
     name, zipped = layout.split(",")[0], " --zip" if "zip" in layout else ""
     said = (
@@ -63,10 +65,12 @@ def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int,
         real = "File name and layout are those" if name == "statcan" else "The layout is that"
         said += f" {real} of a real product only so that programs can be tried on it."
     width = max(map(len, (*files, truth)))
-    listed = [
-        f"    {file:{width}}  {'what an agency would publish' if not at else 'what its columns and sums mean'}"
-        for at, file in enumerate(files)
-    ]
+    listed = []
+    for file in files:
+        what = "what its columns and sums mean" if file.endswith(".toml") else "what an agency would publish"
+        listed.append(f"    {file:{width}}  {what}")
+    if within:
+        listed.append(f"    {within:{width}}  which area lies in which")
     return f"""\
 {NOTE_TITLE}
 {"=" * len(NOTE_TITLE)}
@@ -83,7 +87,7 @@ def note(layout: str, files: tuple[str, ...], truth: str, areas: int, seed: int,
 
 To make the same files again, with the same version of unround:
 
-    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}
+    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}{options}
 """
 
 
@@ -91,8 +95,8 @@ def _list(values: tuple[int, ...] | list[int]) -> str:
     return "[" + ", ".join(str(value) for value in values) + "]"
 
 
-def release_toml(table: Schema) -> str:
-    """Describe a tidy release: its axes, hierarchies, mechanisms and sums."""
+def release_toml(table: Schema, data: str = "release.parquet") -> str:
+    """Describe a tidy release: its file, axes, hierarchies, mechanisms and sums."""
     by_mechanism: dict[str, list[int]] = {}
     for row in table.rows:
         if row.is_count:
@@ -100,7 +104,7 @@ def release_toml(table: Schema) -> str:
     lines = [
         "# A simulated census release, written by `unround simulate`.",
         'format = "tidy"',
-        'data = "release.parquet"',
+        f"data = {json.dumps(data)}",
         'value = "published"',
         'missing = "suppressed"  # an empty cell was hidden: fewer than 40 people, or 250 for income',
         "",

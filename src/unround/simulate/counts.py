@@ -62,9 +62,10 @@ class CountBlock:
     published: Cells | None = None
 
 
-def stream(seed: int, kind: int, block: int, part: int = 0) -> np.random.Generator:
-    """Return the random stream of one purpose, block of areas and part of the profile."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(kind, block, part)))
+def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:
+    """Return the random stream of one purpose, block of areas, part of the profile, and edition."""
+    key = (kind, block, part) if edition == 1 else (kind, block, part, edition)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 @cache
@@ -185,7 +186,7 @@ def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number
     return true, crowd.land
 
 
-def true_counts(areas: int, seed: int, rows: str = "age") -> Iterator[CountBlock]:
+def true_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
     """Draw a census of so many areas, block by block; a parent comes after its children and is their sum.
 
     Parameters
@@ -196,8 +197,10 @@ def true_counts(areas: int, seed: int, rows: str = "age") -> Iterator[CountBlock
         The same seed, number of areas and rows give the same census.
     rows : str
         `age`, `short` or `all`; see `schema`. More rows leave the counts of the others as they are.
+    small : bool
+        Whether most CSDs have few DAs.
     """
-    table, place = schema(rows), plan(areas, seed)
+    table, place = schema(rows), plan(areas, seed, small)
     at = table.index
     shown = table.shown
     carry = np.zeros((4, len(table.rows), 3), dtype=np.int64)  # what the open CSD, CD and province have so far
@@ -231,14 +234,14 @@ def true_counts(areas: int, seed: int, rows: str = "age") -> Iterator[CountBlock
         )
 
 
-def publish(block: CountBlock, table: Schema, seed: int) -> Cells:
-    """Return what is published of a block: each cell rounded on its own, small areas hidden."""
+def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1) -> Cells:
+    """Return what is published of a block: each cell rounded on its own, in each edition anew; small areas hidden."""
     published = block.true.copy()
     for step in table.plans:
         if step.block.mechanism == EXACT or not len(step.nodes):
             continue
         rows = slice(step.start, step.stop)
-        rng = stream(seed, _PUBLISH, block.number, step.number)
+        rng = stream(seed, _PUBLISH, block.number, step.number, edition)
         exact = block.true[:, rows]
         drawn = mechanism(step.block.mechanism).publish(np.maximum(exact, 0).astype(np.int64), rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
@@ -249,10 +252,10 @@ def publish(block: CountBlock, table: Schema, seed: int) -> Cells:
     return published
 
 
-def published_counts(areas: int, seed: int, rows: str = "age") -> Iterator[CountBlock]:
+def published_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
     """Draw the same census as `true_counts`, with what is published of it beside what is true."""
     table = schema(rows)
-    for block in true_counts(areas, seed, rows):
+    for block in true_counts(areas, seed, rows, small):
         yield CountBlock(
             number=block.number,
             regions=block.regions,

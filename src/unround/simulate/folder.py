@@ -7,12 +7,14 @@ everything else, so that where it stands, all files belong together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from unround.errors import InputError
 from unround.simulate.companions import NOTE_TITLE
+from unround.simulate.editions import AREAS
 from unround.simulate.write import RELEASES, TRUTH
 from unround.workshop import workshop
 
@@ -27,16 +29,31 @@ def census_workshop(out: Path, layout: str) -> Iterator[Path]:
 
 
 def move_out(out: Path, note: Path, release: list[Path], truth: Path) -> tuple[Path, tuple[Path, ...], Path]:
-    """Put the finished files into `out`, in place of older ones."""
+    """Put the finished files into `out`, in place of older ones; those that nothing takes the place of go."""
     (out / TRUTH).unlink(missing_ok=True)  # while it is not there, nothing can be taken for complete
+    ours = {*_releases(out), *([AREAS] if AREAS in _note(out) else [])}
     there = note.replace(out / note.name), tuple(path.replace(out / path.name) for path in release)
+    for name in ours - {path.name for path in release}:
+        (out / name).unlink(missing_ok=True)
     return *there, truth.replace(out / truth.name)
+
+
+def _releases(out: Path) -> dict[str, str]:
+    """Return the files in a folder that are called like those of a simulated census, with their layouts."""
+    found = {}
+    for path in sorted(out.iterdir()) if out.is_dir() else []:
+        for layout, names in RELEASES.items():
+            for name in names:
+                stem, suffix = re.escape(Path(name).stem), re.escape(Path(name).suffix)
+                if re.fullmatch(rf"{stem}(_(DA|CSD|CD|PR))?(_\d+)?{suffix}", path.name):
+                    found[path.name] = layout
+    return found
 
 
 def _check(out: Path, layout: str) -> None:
     """Complain of files that are not a simulated census, or one of another layout."""
-    known = {name: which for which, names in RELEASES.items() for name in names}
-    there = [name for name in (*known, TRUTH, NOTE) if (out / name).exists()]
+    known = _releases(out)
+    there = [name for name in (*known, AREAS, TRUTH, NOTE) if (out / name).exists()]
     if there and not _simulated(out):
         raise InputError(
             f"{out} already holds {_and(there)}, and no {NOTE} of unround's says that it is simulated: "
@@ -52,10 +69,15 @@ def _check(out: Path, layout: str) -> None:
 
 def _simulated(out: Path) -> bool:
     """Whether a note of ours lies there."""
+    return _note(out).startswith(NOTE_TITLE)
+
+
+def _note(out: Path) -> str:
+    """Return what the note says that lies there; nothing where there is none."""
     try:
-        return (out / NOTE).read_text(encoding="utf-8", errors="replace").startswith(NOTE_TITLE)
+        return (out / NOTE).read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return False
+        return ""
 
 
 def _and(names: list[str]) -> str:

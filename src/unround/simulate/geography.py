@@ -30,6 +30,7 @@ FACTORS = 3
 # Canada in 2021: 57,936 DAs in 5,161 CSDs in 293 CDs in 13 provinces and territories.
 CSD_SHARE, CD_SHARE, CDS_A_PROVINCE = 5161 / 63403, 293 / 63403, 293 / 13
 PROVINCES = (10, 11, 12, 13, 24, 35, 46, 47, 48, 59, 60, 61, 62)
+ONE_DA, FEW_DAS = 1 / 3, 1 / 4  # CSDs with one DA, and with two to four, where CSDs are as small as real ones
 LARGEST_CSD = 0.06  # the largest CSD holds 6 % of the country's DAs
 CDS_A_CODE = 99  # a CD's code has two digits after its province's
 DAS_A_CD = 9999  # a DA's code has four digits after its CD's
@@ -147,18 +148,36 @@ def _csd_sizes(das: int, csds: int, cap: int, rng: np.random.Generator) -> NDArr
     if several:
         weights = np.minimum(rng.pareto(0.9, several) + 0.1, 400.0)
         sizes[:several] = 2 + rng.multinomial(rest, weights / weights.sum())
-        over = np.maximum(sizes - cap, 0)
-        sizes -= over
-        while spill := int(das - sizes.sum()):
-            room = np.flatnonzero(sizes[:several] < cap)
-            if not len(room):
-                room = np.arange(several)
-            sizes[room[:spill]] += 1 if spill < len(room) else spill // len(room)
+        _cap(sizes, das, several, cap)
+    return rng.permutation(sizes)
+
+
+def _cap(sizes: NDArray[np.int64], das: int, several: int, cap: int) -> None:
+    """Take from the largest of the first CSDs what they have too many, and give it to the others among these."""
+    sizes -= np.maximum(sizes - cap, 0)
+    while spill := int(das - sizes.sum()):
+        room = np.flatnonzero(sizes[:several] < cap)
+        if not len(room):
+            room = np.arange(several)
+        sizes[room[:spill]] += 1 if spill < len(room) else spill // len(room)
+
+
+def _small_csd_sizes(das: int, csds: int, cap: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return how many DAs each CSD has where most have few: a third one, a quarter two to four, others five or more."""
+    one, few = round(csds * ONE_DA), round(csds * FEW_DAS)
+    several = csds - one - few
+    sizes = np.concatenate([np.full(several, 5), rng.integers(2, 5, few), np.ones(one)]).astype(np.int64)
+    rest = das - int(sizes.sum())
+    if rest < 0 or several < 1:  # a country of a few areas
+        return _csd_sizes(das, csds, cap, rng)
+    weights = rng.lognormal(0.0, 2.2, several)
+    sizes[:several] += rng.multinomial(rest, weights / weights.sum())
+    _cap(sizes, das, several, cap)
     return rng.permutation(sizes)
 
 
 def _tree(
-    counts: tuple[int, int, int, int], rng: np.random.Generator
+    counts: tuple[int, int, int, int], rng: np.random.Generator, small: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the DAs of each CSD, the CSDs of each CD and the CDs of each province."""
     das, csds, cds, provinces = counts
@@ -171,7 +190,7 @@ def _tree(
     cap = max(2, int(LARGEST_CSD * das) if csds > 40 else das)
     state = rng.bit_generator.state
     while True:
-        sizes = _csd_sizes(das, csds, cap, rng)
+        sizes = (_small_csd_sizes if small else _csd_sizes)(das, csds, cap, rng)
         ends = np.cumsum(csd_sizes)[:-1]
         if max(int(part.sum()) for part in np.split(sizes, ends)) <= DAS_A_CD:
             return sizes, csd_sizes, cd_sizes
@@ -184,8 +203,8 @@ def _name(rng: np.random.Generator) -> str:
     return STEMS[stem] + ENDS[end]
 
 
-def plan(areas: int, seed: int) -> Geography:
-    """Lay out a country of so many areas.
+def plan(areas: int, seed: int, small: bool = False) -> Geography:
+    """Lay out a country of so many areas; `small` gives it as many CSDs of few DAs as real ones have.
 
     Raises
     ------
@@ -199,7 +218,7 @@ def plan(areas: int, seed: int) -> Geography:
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
     counts = numbers(areas)
     _, csds, cds, provinces = counts
-    da_sizes, csd_sizes, cd_sizes = _tree(counts, rng)
+    da_sizes, csd_sizes, cd_sizes = _tree(counts, rng, small)
     codes = PROVINCES if len(cd_sizes) <= len(PROVINCES) else range(10, 10 + len(cd_sizes))
     level, rows, csd_of = list[int](), list[tuple[str | None, ...]](), list[int]()
     at_cd = at_csd = 0

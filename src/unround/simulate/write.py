@@ -29,6 +29,18 @@ WIDE, TABLE, ABOUT, TRUTH = "censusmapper.csv", "release.parquet", "release.toml
 RELEASES = {"statcan": (DATA,), "statcan, zipped": (ZIP,), "censusmapper": (WIDE,), "tidy": (TABLE, ABOUT)}
 """The files of a release, by layout."""
 
+
+def release_names(layout: str, tail: str = "") -> tuple[str, ...]:
+    """Return the names of a release's files, with something added that tells them from others of the same census.
+
+    Examples
+    --------
+    >>> release_names("tidy", "_2")
+    ('release_2.parquet', 'release_2.toml')
+    """
+    return tuple(f"{Path(name).stem}{tail}{Path(name).suffix}" for name in RELEASES[layout])
+
+
 HEADER = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
     "CHARACTERISTIC_NAME,CHARACTERISTIC_NOTE,C1_COUNT_TOTAL,SYMBOL,C2_COUNT_MEN+,SYMBOL,C3_COUNT_WOMEN+,"
@@ -41,11 +53,15 @@ LINES_AT_ONCE = 40_000  # about 7 MB of text
 PART_ROWS = 1_000_000
 
 
+Keep = NDArray[np.bool_] | None
+"""Which areas of a block are written; all, if None."""
+
+
 class Writer(Protocol):
     """What takes blocks of areas and leaves files in a folder."""
 
-    def add(self, block: CountBlock) -> None:
-        """Write one block."""
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
+        """Write one block, or some of its areas."""
         ...
 
     def close(self) -> list[Path]:
@@ -83,9 +99,9 @@ def _symbols(values: Floats, table: Schema, block: CountBlock, rate: bool) -> ND
 class StatCan:
     """The bulk layout: 23 columns, a line a characteristic, Latin-1; zipped with its companions if wanted."""
 
-    def __init__(self, folder: Path, table: Schema, seed: int, *, zipped: bool) -> None:
+    def __init__(self, folder: Path, table: Schema, seed: int, *, zipped: bool, tail: str = "") -> None:
         self._table, self._seed, self._areas = table, seed, 0
-        self._path = folder / (ZIP if zipped else DATA)
+        self._path = folder / release_names("statcan, zipped" if zipped else "statcan", tail)[0]
         self._zip = zipfile.ZipFile(self._path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) if zipped else None
         self._out: IO[bytes] = (
             self._zip.open(DATA, "w", force_zip64=True) if self._zip else self._path.open("wb", buffering=0)
@@ -94,7 +110,7 @@ class StatCan:
         self._names = pl.Series([_middle(row) for row in table.rows])
         self._starts: list[str] = []
 
-    def add(self, block: CountBlock) -> None:
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
         """Write the lines of a block, a few areas at a time."""
         values = figures(block, self._table, self._seed)
         shares = rates(values, self._table)
@@ -106,16 +122,20 @@ class StatCan:
             ],
             axis=2,
         )
-        lead = self._lead(block)
+        if keep is not None:
+            numbers, symbols = numbers[keep], symbols[keep]
+        lead = self._lead(block, keep)
         step = max(1, LINES_AT_ONCE // len(self._table.rows))
-        for start in range(0, len(block.land), step):
+        for start in range(0, len(lead), step):
             few = slice(start, start + step)
             self._out.write(self._lines(lead[few], numbers[few], symbols[few]))
 
-    def _lead(self, block: CountBlock) -> list[str]:
+    def _lead(self, block: CountBlock, keep: Keep) -> list[str]:
         """Return the first eight columns of each area."""
         lead = []
         for number, area in enumerate(block.regions.iter_rows(named=True)):
+            if keep is not None and not keep[number]:
+                continue
             flag = "09999" if block.hidden[number] else "00909" if block.income_hidden[number] else "00000"
             lead.append(
                 f'2021,"{area["region"]}","{area["code"]}","{LEVEL_NAMES[area["level"]]}","{area["name"]}",'
@@ -168,9 +188,9 @@ class CensusMapper:
 
     SEX = ("Total", "Male", "Female")
 
-    def __init__(self, folder: Path, table: Schema, seed: int) -> None:
+    def __init__(self, folder: Path, table: Schema, seed: int, tail: str = "") -> None:
         self._table, self._seed = table, seed
-        self._path = folder / WIDE
+        self._path = folder / release_names("censusmapper", tail)[0]
         self._out = self._path.open("wb")
         self._first = True
 
@@ -183,7 +203,7 @@ class CensusMapper:
             columns += [(at, sex, f"v_CA21_{vector + sex}: {name}, - {self.SEX[sex]}") for sex in sexes]
         return columns
 
-    def add(self, block: CountBlock) -> None:
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
         """Write the lines of a block."""
         values, at = figures(block, self._table, self._seed), self._table.index
         regions = block.regions
@@ -206,7 +226,9 @@ class CensusMapper:
             len(regions),
         )  # one conversion, then one slice a column
         columns |= {name: text.slice(at * areas, areas) for at, (_, _, name) in enumerate(wanted)}
-        pl.DataFrame(columns).write_csv(self._out, include_header=self._first, null_value="NA")
+        lines = pl.DataFrame(columns)
+        lines = lines if keep is None else lines.filter(pl.Series(keep))
+        lines.write_csv(self._out, include_header=self._first, null_value="NA")
         self._first = False
 
     def close(self) -> list[Path]:
@@ -277,17 +299,20 @@ def _cells(block: CountBlock, table: Schema) -> tuple[NDArray[np.int64], NDArray
 class Tidy:
     """One row a cell: region, characteristic, sex, what was published; and a `release.toml` beside it."""
 
-    def __init__(self, folder: Path, table: Schema, _seed: int) -> None:
-        self._table, self._folder = table, folder
-        self._parts = Parts(folder / TABLE)
+    def __init__(self, folder: Path, table: Schema, _seed: int, tail: str = "") -> None:
+        data, about = release_names("tidy", tail)
+        self._table, self._about, self._data = table, folder / about, data
+        self._parts = Parts(folder / data)
         self._names = pl.Series([row.name for row in table.rows])
         self._ids = pl.Series(table.ids)
 
-    def add(self, block: CountBlock) -> None:
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
         """Write the cells of a block."""
         if block.published is None:
             raise ValueError("the tidy table needs published counts")
         area, row, sex = _cells(block, self._table)
+        if keep is not None:
+            area, row, sex = area[keep[area]], row[keep[area]], sex[keep[area]]
         regions = block.regions
         published = pl.Series(block.published[area, row, sex])
         self._parts.add(
@@ -307,9 +332,8 @@ class Tidy:
 
     def close(self) -> list[Path]:
         """Finish the table and describe it."""
-        about = self._folder / ABOUT
-        about.write_text(release_toml(self._table), encoding="utf-8")
-        return [*self._parts.close(), about]
+        self._about.write_text(release_toml(self._table, self._data), encoding="utf-8")
+        return [*self._parts.close(), self._about]
 
     def drop(self) -> None:
         """Hold no file open between blocks: nothing to do."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from unround.errors import InputError
+from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
 from unround.release import Column, Release
 from unround.structure.types import Checked, Name, Overrides, Ruling, Structure
@@ -30,10 +31,11 @@ _HEADER = """\
 #             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
 # repeats:    columns that show the same count; alike = true if also the same published numbers, so that the first
 #             one stands for all, alike = false if the count was rounded anew for each.
+# match:      [[match]], of several files: which columns of one are columns of those before it.
 """
 
 
-def write_plan(structure: Structure, release: Release) -> str:
+def write_plan(structure: Structure, release: Release, matches: Sequence[Match] = ()) -> str:
     """Return a structure as the text of a TOML file.
 
     Parameters
@@ -42,6 +44,8 @@ def write_plan(structure: Structure, release: Release) -> str:
         What was found out.
     release : Release
         What it is about.
+    matches : sequence of Match
+        The user's word on which columns of several files are one count, to be kept.
     """
     head = _HEADER.format(source=release.source, areas=structure.areas, examples="exact, rounding:5, sample:5, nearest:3")
     keys = [column.key for column in structure.columns]
@@ -57,11 +61,22 @@ def write_plan(structure: Structure, release: Release) -> str:
     census = release.axes == CENSUS_AXES
     for checked in (structure.sums, structure.rejected):
         pieces += [_sum_entry(group, structure.columns, census) for group in _groups(checked, structure.columns, census)]
+    pieces += [_match_entry(match) for match in matches]
     for repeat in structure.repeats:
         names = [keys[at] for at in repeat.columns]
         written = f"use = true\nalike = {_text(repeat.alike)}\ncolumns = {_list(names)}\n"
         pieces.append(f"{_comment(repeat.why)}[[structure.repeats]]\n{written}")
     return "\n".join(pieces)
+
+
+def _match_entry(match: Match) -> str:
+    tables = (("columns", match.columns), ("characteristics", match.characteristics))
+    lines = [
+        f"{name} = {{ {', '.join(f'{_text(key)} = {_text(other)}' for key, other in pairs.items())} }}"
+        for name, pairs in tables
+        if pairs
+    ]
+    return "\n".join(("[[match]]", f"file = {_text(match.file)}", *lines)) + "\n"
 
 
 def _groups(checked: Sequence[Checked], columns: Sequence[Column], census: bool) -> list[list[Checked]]:
@@ -180,7 +195,8 @@ class _Reader:
 
     def _line(self, section: str, number: int) -> int:
         """Return the line of the heading of a section's entry, counted from 0."""
-        heading = re.compile(rf"\s*\[\[\s*structure\s*\.\s*{section}\s*\]\]")
+        name = rf"structure\s*\.\s*{section}" if section else "match"
+        heading = re.compile(rf"\s*\[\[\s*{name}\s*\]\]")
         found = [at + 1 for at, line in enumerate(self._lines) if heading.match(line)]
         return found[number] if number < len(found) else 1
 
@@ -194,8 +210,11 @@ class _Reader:
             raise InputError(
                 f"this is no TOML: {words}.", source=self._text, line=line, column=column, where=self._where
             ) from None
-        self._only(plan, ("structure",), 1, "a plan")
-        structure = plan.get("structure")
+        self._only(plan, ("structure", "match"), 1, "a plan")
+        matches = plan.get("match", [])
+        if not isinstance(matches, list) or not all(isinstance(entry, dict) for entry in matches):
+            self._fail("match must be a list of tables: write [[match]] over each.", 1, "match")
+        structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
         self._only(structure, ("mechanisms", "sums", "repeats"), 1, "[structure]")
@@ -203,6 +222,7 @@ class _Reader:
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
+            matches=tuple(self._match(entry, self._line("", at)) for at, entry in enumerate(matches)),
             text=self._text,
             where=self._where,
         )
@@ -249,6 +269,18 @@ class _Reader:
         except InputError as error:
             self._fail(error.message, line, "mechanism")
         return kind, self._words(entry, "columns", line), line
+
+    def _match(self, entry: dict[str, Any], line: int) -> Match:
+        self._only(entry, ("file", "columns", "characteristics"), line, "[[match]]")
+        given: dict[str, dict[str, str]] = {}
+        for kind in ("columns", "characteristics"):
+            pairs = entry.get(kind, {})
+            if not isinstance(pairs, dict) or not all(isinstance(other, str | int) for other in pairs.values()):
+                self._fail(f'{kind} must be a table such as {{ "m_0_4" = "10/men" }}.', line, kind)
+            given[kind] = {key: str(other) for key, other in pairs.items()}
+        if not any(given.values()):
+            self._fail('a match needs columns = { "its key" = "key in the files before" }, or characteristics.', line)
+        return Match(self._word(entry, "file", line), given["columns"], given["characteristics"], line)
 
     def _sums(self, entry: dict[str, Any], line: int) -> list[Ruling]:
         known = ("use", "total", "parts", "sexes", "characteristics", "origin")

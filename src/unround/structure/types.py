@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from unround.join.matching import Match
 from unround.mechanisms import Mechanism
 from unround.release import Column
 
@@ -193,6 +194,8 @@ class Overrides:
         Which sums to use or not.
     repeats : tuple
         Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
+    matches : tuple of Match
+        Of several files, which columns of one are columns of those before it.
     text, where : str
         The file's text and name, for errors.
     """
@@ -200,5 +203,6 @@ class Overrides:
     mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()
     sums: tuple[Ruling, ...] = ()
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
+    matches: tuple[Match, ...] = ()
     text: str = ""
     where: str = "<plan>"

@@ -13,6 +13,7 @@ ORIGINS = {
     "sex": "the split by sex",
     "names": "names that make up another",
     "universe": "a count that is shown twice",
+    "files": "a count that stands in several files",
     "data": "a search through the counts",
     "file": "your description of the table",
 }
