@@ -68,8 +68,8 @@ def whatif(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, base=N; "
-            "or none.",
+            help="Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, "
+            "base=N; or none.",
             show_default="all",
         ),
     ] = None,

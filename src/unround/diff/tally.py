@@ -129,7 +129,7 @@ def _scan(match: Match, folder: AuditFolder) -> pl.LazyFrame:
     claims = pl.scan_parquet(folder.path / FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
     numbered = claims.join(match.areas.lazy().select("area", *axes), on=axes).join(match.codes(folder).lazy(), on=codes)
     kind = pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8)
-    return numbered.select("area", "cell", kind, "value", "probability").cast(_schema())
+    return numbered.select("area", "cell", kind, pl.col("value").cast(pl.Int32), pl.col("probability").cast(pl.Float64))
 
 
 def _joined(match: Match, before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:

@@ -142,8 +142,8 @@ def alarms(told: Mapping[str, Any]) -> list[str]:
         )
     if otherwise:
         found.append(
-            f"{several(otherwise, 'count is', 'counts are')} proved to be one number before and another after: at least one of "
-            "the audits takes something for granted that does not hold, or they are not of the same people."
+            f"{several(otherwise, 'count is', 'counts are')} proved to be one number before and another after: at least one "
+            "of the audits takes something for granted that does not hold, or they are not of the same people."
         )
     return found
 
@@ -195,8 +195,8 @@ def scope(told: Mapping[str, Any]) -> list[str]:
     again = matched["counts_published_again"]
     if again:
         found.append(
-            f"{several(len(again), 'count')} an area {'is' if len(again) == 1 else 'are'} published once more in the later audit "
-            f"({_few(again)}). Here each counts once; the audit itself lists both numbers."
+            f"{several(len(again), 'count')} an area {'is' if len(again) == 1 else 'are'} published once more in the later "
+            f"audit ({_few(again)}). Here each counts once; the audit itself lists both numbers."
         )
     for side, name in (("earlier", "before"), ("later", "after")):
         areas, counts = matched[f"areas_only_{name}"], matched[f"counts_only_{name}"]

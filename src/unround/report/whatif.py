@@ -106,8 +106,8 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
     if told["repairs"]:
         found.append(
             f"Exposure left: new claims next to the release alone, weighed. A proved count weighs {sure['proved']}, a "
-            f"conditional one {sure['conditional']}, a likely one {sure['likely']}; times {small['1-2']} for counts of one or "
-            f"two, times {small['3-9']} for three to nine."
+            f"conditional one {sure['conditional']}, a likely one {sure['likely']}; times {small['1-2']} for counts of one "
+            f"or two, times {small['3-9']} for three to nine."
         )
         found.append(
             "Counts lost: published counts of the table that readers no longer get (+ those that the release still has). "
@@ -116,8 +116,8 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
     world = told["simulated"]
     if world is not None:
         found.append(
-            f"≈: tried on simulated counts, since another base needs true ones and none were given (--truth). Plausible true "
-            f"counts of {several(world['areas'], 'area')} were drawn from the audit's estimates, and release and table "
+            f"≈: tried on simulated counts, since another base needs true ones and none were given (--truth). Plausible "
+            f"true counts of {several(world['areas'], 'area')} were drawn from the audit's estimates, and release and table "
             f"published from them; there the table as it is exposes {sum(world['newly'].values()):,} counts, here "
             f"{sum(told['as_it_is']['newly'].values()):,}. Shares carry over, roughly; numbers do not."
         )

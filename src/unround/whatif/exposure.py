@@ -1,4 +1,4 @@
-"""One number for what a table exposes, to rank repairs by: new claims, weighed by how sure they are and how few they count."""
+"""One number for what a table exposes, to rank repairs by: new claims, weighed by how sure and how small they are."""
 
 from __future__ import annotations
 

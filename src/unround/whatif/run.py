@@ -15,8 +15,8 @@ from unround.audit import AuditFolder, Options, audit
 from unround.audit.summary import CLAIMS
 from unround.diff import Diff, diff
 from unround.errors import InputError
-from unround.release import Release
 from unround.mechanisms import mechanism
+from unround.release import Release
 from unround.spool import Spool, Stage
 from unround.structure import Overrides, find_structure
 from unround.whatif.exposure import SMALLNESS, SURENESS, exposure
