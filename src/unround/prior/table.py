@@ -110,10 +110,23 @@ class Weigher:
         self.sample = sample
         kinds = {mechanism: Noise(mechanism) for mechanism in dict.fromkeys(mechanisms)}
         self.noise = [kinds[mechanism] for mechanism in mechanisms]
-        self.distributions = distributions
+        self.distributions = _shared(distributions, self.structure.sums, [one.typical for one in self.noise])
         self.above, self.below = memberships(layout.columns, self.structure.sums)
+        self.echoes = self._find_echoes()
         self.shares: dict[int, Shares] = {}
         self.detail = np.zeros(layout.columns, dtype=np.int64)
+
+    def _find_echoes(self) -> frozenset[int]:
+        """Return the sums that only show a count once more: what is known of the count does not come from there."""
+        paired = {cell for pair in self.structure.pairs for cell in pair}
+        return frozenset(
+            s
+            for s, one in enumerate(self.structure.sums)
+            if len(one.parts) == 1 and not self.above[one.total] and self.below[one.total] == [s] and one.total not in paired
+        )
+
+    def _is_top(self, column: int) -> bool:
+        return all(s in self.echoes for s, _ in self.above[column])
 
     # -- how totals split ----------------------------------------------------------------------------------------------
 
@@ -148,7 +161,7 @@ class Weigher:
         """
         found = [self.shares[s].alphas[place] for s, place in self.above[column] if s in self.shares]
         for s, _ in self.above[column]:
-            if len(self.structure.sums[s].parts) == 1:
+            if len(self.structure.sums[s].parts) == 1 and s not in self.echoes:
                 found.append(self._alpha(self.structure.sums[s].total))
         if found:
             return float(min(found))
@@ -247,10 +260,12 @@ class Weigher:
         self.detail[:] = DETAIL
         reached = np.zeros(self.columns, dtype=np.int64)
         for column in range(self.columns):
-            if not self.above[column]:
+            if self._is_top(column):
                 self._fit_range(column, pairs)
         for s in self._from_the_top():
             one = self.structure.sums[s]
+            if s in self.echoes:
+                continue
             share = self.shares.get(s)
             for place, part in enumerate(one.parts):
                 reach = self.detail[one.total]
@@ -261,8 +276,11 @@ class Weigher:
                 self._fit_range(part, pairs)
         for total, *parts in self.structure.pairs:
             for place, part in enumerate(parts):
-                if not self.above[part]:
+                if self._is_top(part):
                     self.detail[part] = _reach(self.detail[total], pairs[total].q[place], pairs[total].alphas[place])
+        for s in self.echoes:
+            one = self.structure.sums[s]
+            self.detail[one.total] = self.detail[one.parts[0]]
 
     def _fit_range(self, column: int, pairs: dict[int, Shares]) -> None:
         """Shorten a table whose logarithms would leave `RANGE`: g(·; A) spans A·log(1 + end/A) when it levels off there."""
@@ -271,6 +289,33 @@ class Weigher:
             precisions += [pairs[column].precision] * abs(1 - self.structure.crossed[column])
         while sum(a * np.log1p(self.detail[column] / a) for a in precisions) > RANGE and self.detail[column] > LEAST_DETAIL:
             self.detail[column] = max(LEAST_DETAIL, int(0.8 * self.detail[column]))
+
+
+def _shared(distributions: FloatArray, sums: Sequence[Split], noise: Sequence[float]) -> FloatArray:
+    """Give counts that are the same count the same distribution: that of the ones published with the least noise.
+
+    Deconvolved distributions are uneven, each in its own places. Of two for one count, the one divided by the other would
+    make counts likely or not for no reason.
+    """
+    head = list(range(len(distributions)))
+
+    def find(column: int) -> int:
+        while head[column] != column:
+            column = head[column]
+        return column
+
+    for one in sums:
+        if len(one.parts) == 1:
+            head[find(one.total)] = find(one.parts[0])
+    groups: dict[int, list[int]] = {}
+    for column in range(len(distributions)):
+        groups.setdefault(find(column), []).append(column)
+    shared = distributions.copy()
+    for columns in groups.values():
+        if len(columns) > 1:
+            least = min(noise[column] for column in columns)
+            shared[columns] = distributions[[column for column in columns if noise[column] <= least]].mean(axis=0)
+    return shared
 
 
 def _reach(total: int, share: float, alpha: float) -> int:
