@@ -184,7 +184,7 @@ def _listed(match: Match, best: pl.DataFrame) -> list[dict[str, Any]]:
         return []
     axes, codes, folder = match.axes, list(match.after.told["axes"]), match.after
     wanted = best.with_row_index("rank").join(match.areas.select("area", *axes), on="area")
-    named = match.codes(folder).lazy()
+    named = match.codes(folder).with_row_index("at").lazy()
     rows = (
         pl.scan_parquet(folder.path / FINDINGS)
         .with_columns(pl.col(*axes, *codes).cast(pl.String))
@@ -192,7 +192,7 @@ def _listed(match: Match, best: pl.DataFrame) -> list[dict[str, Any]]:
         .drop("value", "probability")
         .with_columns(pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8).alias("strength"))
         .join(wanted.lazy(), left_on=[*axes, "cell", "strength"], right_on=[*axes, "cell", "after"])
-        .sort("rank")
+        .sort("rank", "at")  # of a count that is shown twice, the first number
         .unique("rank", keep="first", maintain_order=True)
         .collect()
     )

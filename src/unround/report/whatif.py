@@ -117,12 +117,16 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
     if world is not None:
         found.append(
             f"≈: tried on simulated counts, since another base needs true ones and none were given (--truth). Plausible "
-            f"true counts of {several(world['areas'], 'area')} were drawn from the audit's estimates, and release and table "
-            f"published from them; there the table as it is exposes {sum(world['newly'].values()):,} counts, here "
-            f"{sum(told['as_it_is']['newly'].values()):,}. Shares carry over, roughly; numbers do not."
+            f"true counts of {several(world['areas'], 'area')} were drawn from the audit's estimates{_times(world)}, and "
+            f"release and table published from them. There the table as it is exposes {sum(world['newly'].values()):,} "
+            f"counts, here {sum(told['as_it_is']['newly'].values()):,}: an approximation. With --truth it would be exact."
         )
     found += _scores(told)
     return [*found, *told["notes"]]
+
+
+def _times(world: Mapping[str, Any]) -> str:
+    return f", {world['times']} times over" if world["times"] > 1 else ""
 
 
 def _error(told: Mapping[str, Any]) -> str:

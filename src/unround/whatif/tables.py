@@ -73,19 +73,33 @@ def keys_of(areas: pl.DataFrame, axes: tuple[str, ...]) -> Iterable[tuple[str, .
     return (tuple(map(str, key)) for key in areas.select(axes).iter_rows())
 
 
-def kept(release: Release, numbers: Numbers, rows: NDArray[np.int64] | None = None) -> Release:
-    """Return a release that is read from what is on disk already; only some of its areas, if so wanted."""
-    spool = numbers.spool
+def kept(release: Release, numbers: Numbers) -> Release:
+    """Return a release that is read from what is on disk already."""
 
     def read(_: Progress) -> Iterable[Block]:
-        if rows is None:
-            yield from spool.blocks(AT_A_TIME)
-            return
-        for start in range(0, len(rows), AT_A_TIME):
-            here = rows[start : start + AT_A_TIME]
-            yield Block(spool.areas[here], spool.pick(here))
+        return numbers.spool.blocks(AT_A_TIME)
 
     return replace(release, read=read)
+
+
+def repeated(release: Release, numbers: Numbers, rows: NDArray[np.int64], times: int) -> Release:
+    """Return some areas of a release, several times over, as if they were so many areas; `called` names them."""
+
+    def read(_: Progress) -> Iterable[Block]:
+        for time in range(times):
+            for start in range(0, len(rows), AT_A_TIME):
+                here = rows[start : start + AT_A_TIME]
+                yield Block(called(numbers.spool.areas[here], release.areas, time), numbers.spool.pick(here))
+
+    return replace(release, read=read)
+
+
+def called(areas: pl.DataFrame, axes: tuple[str, ...], time: int) -> pl.DataFrame:
+    """Return areas with names for their first, second … time, on their own: inside no other area."""
+    import polars as pl
+
+    named = areas.with_columns(pl.concat_str(pl.lit(f"{time + 1}~"), pl.col(axes[0]).cast(pl.String)).alias(axes[0]))
+    return named.with_columns(pl.lit(None, pl.String).alias("parent")) if "parent" in areas.columns else named
 
 
 def renamed(release: Release, numbers: Numbers, like: Release, own: Mapping[str, str]) -> Release:

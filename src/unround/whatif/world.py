@@ -22,10 +22,13 @@ from unround.protect.additive import nearest_consistent
 from unround.release import ABSENT, NOT_AVAILABLE, Block, Counts, Release
 from unround.spool import Spool, adjustable
 from unround.whatif.setting import Setting
-from unround.whatif.tables import Numbers, kept, published_anew
+from unround.whatif.tables import Numbers, called, keys_of, published_anew, repeated
 
 MOST_AREAS = 2000
 """Areas that are simulated; where there are more, so many are drawn from them."""
+
+ENOUGH_AREAS = 500
+"""Where there are fewer, each is simulated several times: what is exposed in few areas is a matter of chance."""
 
 AT_A_TIME = 512
 
@@ -40,14 +43,18 @@ class World:
         The two, published anew.
     truth : Numbers
         The counts that they were published from, under the names that the table uses.
-    areas : int
-        How many areas there are.
+    areas, times : int
+        How many areas were drawn, and how often each.
+    scale : float
+        What numbers of this world are multiplied by to stand for all areas.
     """
 
     release: Release
     table: Release
     truth: Numbers
     areas: int
+    times: int
+    scale: float
 
 
 def plausible(setting: Setting, folder: Path) -> World:
@@ -62,34 +69,37 @@ def plausible(setting: Setting, folder: Path) -> World:
     every = setting.after.areas
     many = min(MOST_AREAS, every.height)
     chosen = np.sort(rng.choice(every.height, size=many, replace=False))
+    times, axes = -(-ENOUGH_AREAS // many), setting.release.areas
     model = setting.after.model
     spool = Spool(folder / "world.bin", len(model.columns))
-    for start in range(0, many, AT_A_TIME):
-        here = chosen[start : start + AT_A_TIME]
-        spool.add(Block(every[here], _drawn(setting, here, rng)))
-    spool.close(setting.release.areas)
+    for time in range(times):
+        for start in range(0, many, AT_A_TIME):
+            here = chosen[start : start + AT_A_TIME]
+            spool.add(Block(called(every[here], axes, time), _drawn(setting, here, rng)))
+    spool.close(axes)
     places = {column.key: at for at, column in enumerate(model.columns)}
     places |= {copy: places[first] for copy, first in setting.after.told["alias"].items() if first in places}
-    row = {tuple(map(str, key)): at for at, key in enumerate(spool.areas.select(setting.release.areas).iter_rows())}
+    row = {key: at for at, key in enumerate(keys_of(spool.areas, axes))}
+    there = set(keys_of(every[chosen], axes))
 
-    def called(own: list[str], known: list[str]) -> Numbers:
+    def under(own: list[str], known: list[str]) -> Numbers:
         columns = {name: places[there] for name, there in zip(own, known, strict=True) if there in places}
-        return Numbers(spool, row, columns, setting.release.areas)
+        return Numbers(spool, row, columns, axes)
 
     first = [column.key for column in setting.release.columns]
     second = [column.key for column in setting.table.columns]
-    truth = called(second, list(setting.names))
+    truth = under(second, list(setting.names))
     made = []
     for at, (release, numbers, true, how) in enumerate(
         (
-            (setting.release, setting.release_numbers, called(first, first), setting.of_release),
+            (setting.release, setting.release_numbers, under(first, first), setting.of_release),
             (setting.table, setting.table_numbers, truth, setting.of_table),
         )
     ):
-        rows = np.array([number for key, number in numbers.row.items() if key in row], dtype=np.int64)
+        rows = np.array([number for key, number in numbers.row.items() if key in there], dtype=np.int64)
         mechanisms = {c: known for c in range(len(release.columns)) if (known := how(c)) is not None}
-        made.append(published_anew(kept(release, numbers, rows), true, mechanisms, setting.seed + 2 + at))
-    return World(made[0], made[1], truth, many)
+        made.append(published_anew(repeated(release, numbers, rows, times), true, mechanisms, setting.seed + 2 + at))
+    return World(made[0], made[1], truth, many, times, every.height / (many * times))
 
 
 def _drawn(setting: Setting, rows: NDArray[np.int64], rng: np.random.Generator) -> Counts:
