@@ -199,7 +199,9 @@ def _listed(match: Match, best: pl.DataFrame) -> list[dict[str, Any]]:
     found = []
     for row in rows.iter_rows(named=True):
         cell = match.cells[row["cell"]]
-        was = {"kind": KINDS[row["before"]], "value": row["was"], "probability": row["was_probability"]}
+        was = {"kind": KINDS[row["before"]], "value": None, "probability": None}
+        if row["before"]:
+            was |= {"value": row["was"], "probability": row["was_probability"]}
         found.append(
             {
                 "area": {axis: row[axis] for axis in axes},

@@ -9,6 +9,9 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unround.audit import AuditFolder
 from unround.audit.folder import FINDINGS
 from unround.audit.summary import CLAIMS, SIZES
@@ -18,7 +21,7 @@ from unround.spool import Stage
 if TYPE_CHECKING:
     import polars as pl
 
-AT_A_TIME = 4_000_000
+AT_A_TIME = 2_000_000
 """Claims of both audits together that are held in memory."""
 
 STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}
@@ -82,7 +85,9 @@ def tally(match: Match, progress: Stage = lambda *_: None, at_a_time: int = AT_A
         by_cell.append(joined.filter(pl.col("after") > pl.col("before")).group_by(NEW).len())
         strongest.append(_best(joined))
     progress("Comparing", parts, parts)
-    return Counted(_added(cubes, KEY), _added(by_cell, NEW), _best(pl.concat(strongest)))
+    blocks = dict(enumerate(dict.fromkeys(cell.block for cell in match.cells)))
+    cube = _added(cubes, KEY).with_columns(pl.col("block").replace_strict(blocks, return_dtype=pl.String)).sort(KEY)
+    return Counted(cube, _added(by_cell, NEW), _best(pl.concat(strongest)))
 
 
 def _added(frames: list[pl.DataFrame], key: tuple[str, ...]) -> pl.DataFrame:
@@ -136,37 +141,77 @@ def _joined(match: Match, before: pl.DataFrame, after: pl.DataFrame) -> pl.DataF
     """Return a row for every cell of which either audit claims something."""
     import polars as pl
 
-    one, other = (
-        # A count that is shown twice may have two claims: the stronger one tells all.
-        side.sort("kind", "probability", descending=True).unique(["area", "cell"], keep="first", maintain_order=True)
-        for side in (before, after)
+    many = len(match.cells)
+    one, other = (_once(side, many) for side in (before, after))
+    keys = np.sort(np.concatenate([one.keys, other.keys]))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    places_of = [np.searchsorted(keys, side.keys) for side in (one, other)]
+
+    def spread(values: tuple[NDArray[Any], NDArray[Any]], nothing: Any) -> list[NDArray[Any]]:
+        found = [np.full(len(keys), nothing, dtype=one.dtype) for one in values]
+        for into, at, own in zip(found, places_of, values, strict=True):
+            into[at] = own
+        return found
+
+    strength = spread((one.kind, other.kind), 0)
+    was, value = spread((one.value, other.value), NOTHING)
+    was_probability, probability = spread((one.probability, other.probability), np.nan)
+    area, cell = keys // many, keys % many
+    places, cells = match.areas, match.cells
+    starts = [start for start, _ in SIZES]
+    had, has, laid_open = (
+        np.array([bool(getattr(one, name)) for one in cells], dtype=np.bool_)[cell]
+        for name in ("before", "after", "laid_open")
     )
-    pairs = one.rename({"kind": "before", "value": "was", "probability": "was_probability"}).join(
-        other.rename({"kind": "after"}), on=["area", "cell"], how="full", coalesce=True
-    )
-    cells = pl.DataFrame(
+    there = {name: places[name].to_numpy()[area] for name in ("in_before", "in_after", "size")}
+    blocks = list(dict.fromkeys(one.block for one in cells))
+    at_block = np.array([blocks.index(one.block) for one in cells], dtype=np.uint32)
+    said = np.where(strength[1] > 0, value, was)
+    return pl.DataFrame(
         {
-            "cell": pl.Series(range(len(match.cells)), dtype=pl.UInt32),
-            "block": [cell.block for cell in match.cells],
-            "had": [bool(cell.before) for cell in match.cells],
-            "has": [bool(cell.after) for cell in match.cells],
-            "laid_open": [cell.laid_open for cell in match.cells],
-        },
-        schema_overrides={"block": pl.String},
+            "area": area.astype(np.uint32),
+            "cell": cell.astype(np.uint32),
+            "before": strength[0],
+            "after": strength[1],
+            "class": (np.searchsorted(starts, said, side="right") - 1).astype(np.int8),
+            "block": at_block[cell],
+            "size": there["size"].astype(np.int8),
+            "known": had & there["in_before"],
+            "there": has & there["in_after"],
+            "laid_open": laid_open,
+            "other_value": (strength[0] > 0) & (strength[1] > 0) & (was != value),
+            "was": was,
+            "was_probability": was_probability,
+            "value": value,
+            "probability": probability,
+        }
     )
-    areas = match.areas.select("area", "size", "in_before", "in_after")
-    count = pl.coalesce("value", "was")
-    return (
-        pairs.join(cells, on="cell")
-        .join(areas, on="area")
-        .with_columns(pl.col("before", "after").fill_null(0))
-        .with_columns(
-            pl.sum_horizontal((count >= start).cast(pl.Int8) for start, _ in SIZES[1:]).alias("class"),
-            (pl.col("had") & pl.col("in_before")).alias("known"),
-            (pl.col("has") & pl.col("in_after")).alias("there"),
-            (pl.col("value") != pl.col("was")).fill_null(False).alias("other_value"),
-        )
-    )
+
+
+NOTHING = -1
+"""The count of no claim."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """The claims of an audit, one a cell, in the order of their cells."""
+
+    keys: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    value: NDArray[np.int32]
+    probability: NDArray[np.float64]
+
+
+def _once(claims: pl.DataFrame, many: int) -> _Side:
+    """Keep one claim a cell: of a count that is shown twice, the stronger one tells all."""
+    keys = claims["area"].to_numpy().astype(np.int64) * many + claims["cell"].to_numpy()
+    kind, probability = claims["kind"].to_numpy(), claims["probability"].to_numpy()
+    # One number to sort by: the cell, then the stronger claim, then the likelier one.
+    fine = (1 << 20) - 1
+    order = np.argsort((keys * 4 + (3 - kind)) * (fine + 1) + (fine - np.rint(fine * probability).astype(np.int64)))
+    ordered = keys[order]
+    first = order[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(keys) else order
+    return _Side(keys[first], kind[first], claims["value"].to_numpy()[first], probability[first])
 
 
 def _best(joined: pl.DataFrame) -> pl.DataFrame:
