@@ -188,6 +188,7 @@ def _listed(match: Match, best: pl.DataFrame) -> list[dict[str, Any]]:
     rows = (
         pl.scan_parquet(folder.path / FINDINGS)
         .with_columns(pl.col(*axes, *codes).cast(pl.String))
+        .filter(pl.col(axes[0]).is_in(wanted[axes[0]].to_list()))  # a few areas only: the rest is not kept
         .join(named, on=codes)
         .drop("value", "probability")
         .with_columns(pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8).alias("strength"))

@@ -21,7 +21,8 @@ CALLED = ("release alone", "with the table")
 
 def show_whatif(told: Mapping[str, Any], console: Console) -> None:
     """Print what the table would expose, and what each repair of it leaves."""
-    console.print(Text(f"What would {Path(told['table']).name} expose, next to {Path(told['release']).name}?\n"))
+    release, table = file_names(told)
+    console.print(Text(f"What would {table} expose, next to {release}?\n"))
     show_diff(told["diff"], console, CALLED)
     console.print(Text(f"\n{advice(told)}", style="bold"))
     if told["repairs"]:
@@ -34,6 +35,14 @@ def show_whatif(told: Mapping[str, Any], console: Console) -> None:
         console.print(said, style="dim")
     console.print()
     console.print(bulleted((*footnotes(told), *refusals(told))), style="dim")
+
+
+def file_names(told: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the names of release and table; with their folders where the names alone are the same."""
+    release, table = Path(told["release"]), Path(told["table"])
+    if release.name != table.name:
+        return release.name, table.name
+    return str(Path(release.parent.name, release.name)), str(Path(table.parent.name, table.name))
 
 
 def _ranking(told: Mapping[str, Any]) -> Table:

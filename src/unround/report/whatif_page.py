@@ -12,7 +12,7 @@ from unround.report import figures
 from unround.report.diff_page import diff_section
 from unround.report.page import template, write_pages
 from unround.report.release import notice
-from unround.report.whatif import HEADINGS, advice, footnotes, refusals, rows
+from unround.report.whatif import HEADINGS, advice, file_names, footnotes, refusals, rows
 from unround.whatif.files import AFTER, BEFORE, PAGE
 
 
@@ -35,11 +35,12 @@ def whatif_page(told: Mapping[str, Any]) -> str:
     """
     from markupsafe import Markup
 
+    release, table = file_names(told)
     text: str = template("whatif.html.j2").render(
         told=told,
-        title=f"What would {Path(told['table']).name} expose?",
-        release=Path(told["release"]).name,
-        table=Path(told["table"]).name,
+        title=f"What would {table} expose?",
+        release=release,
+        table=table,
         advice=advice(told),
         headings=HEADINGS,
         rows=rows(told),
