@@ -101,6 +101,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "solve.md",
         ROOT / "docs" / "audit.md",
         ROOT / "docs" / "checks.md",
+        ROOT / "docs" / "linked.md",
         ROOT / "docs" / "protect.md",
         ROOT / "docs" / "compare.md",
     ]

@@ -131,7 +131,7 @@ def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
 
 def _refuse_strangers(slots: Sequence[Slot], rows: Sequence[Places], releases: Sequence[Release]) -> None:
     """Complain of a file that shares neither a column nor an area with any other."""
-    for number, release in enumerate(releases):
+    for number, release in reversed(list(enumerate(releases))):  # the first is what the others are joined to
         shares_columns = any(number in slot.columns and len(slot.columns) > 1 for slot in slots)
         shares_areas = any(((rows[number] >= 0) & (rows[other] >= 0)).any() for other in range(len(rows)) if other != number)
         if not shares_columns and not shares_areas:

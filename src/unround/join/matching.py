@@ -101,7 +101,7 @@ def _said(releases: Sequence[Release], matches: Sequence[Match]) -> list[dict[st
     """Return, for every file, what the user says of its columns: key of the other, or "" for none."""
     said: list[dict[str, str]] = [{} for _ in releases]
     for one in matches:
-        named = [at for at, release in enumerate(releases) if one.file in (release.source, Path(release.source).name)]
+        named = [at for at, release in enumerate(releases) if _is_called(release, one.file)]
         if len(named) != 1:
             files = ", ".join(Path(release.source).name for release in releases)
             which = "names none" if not named else "names several"
@@ -123,6 +123,12 @@ def _said(releases: Sequence[Release], matches: Sequence[Match]) -> list[dict[st
                 continue  # a sex that the other file does not have
             said[named[0]][key] = other
     return said
+
+
+def _is_called(release: Release, name: str) -> bool:
+    """Whether a release is meant: by its file, or by the TOML beside it that describes it."""
+    path = Path(release.source)
+    return name in (release.source, path.name) or Path(name).with_suffix("").name == path.with_suffix("").name
 
 
 def _unknown(name: str, release: Release, known: list[str]) -> InputError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +50,8 @@ class Stored:
     def __init__(self, releases: Sequence[Release], progress: Progress) -> None:
         import polars as pl
 
-        self._folder = tempfile.TemporaryDirectory(prefix="unround-join-")
+        self._folder = Path(tempfile.mkdtemp(prefix="unround-join-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.frames: list[pl.DataFrame] = []
         self._shapes: list[tuple[int, int]] = []
         before = 0
@@ -64,7 +67,7 @@ class Stored:
             self._shapes.append((rows, len(release.columns)))
 
     def _path(self, number: int) -> Path:
-        return Path(self._folder.name) / f"{number}.bin"
+        return self._folder / f"{number}.bin"
 
     def counts(self, number: int, rows: Places, columns: Places) -> Counts:
         """Return some counts of some areas of a file; nothing available where a row is -1."""

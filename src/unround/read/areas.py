@@ -94,7 +94,7 @@ def _pairs(table: pl.DataFrame, path: Path) -> dict[str, Around]:
             )
     if not found:
         raise InputError(f"{path} has a header but no pairs of child and parent.")
-    return found
+    return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | found
 
 
 def _levels(table: pl.DataFrame) -> dict[str, str]:

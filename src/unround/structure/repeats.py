@@ -223,9 +223,10 @@ def stands_for(pair: Checked) -> bool:
 
     Equal almost everywhere is not enough for that: where two counts differ only now and then, a sum that takes one for the
     other is wrong just there. And few areas can agree by chance, unless the layout or the user says that they are one count.
+    Files that repeat each other are another matter: where a number differs, one of them has a misprint.
     """
     proposed = pair.origin != "data"
-    return equal_share(pair) == 1 and pair.areas >= (_FEW_PROPOSED if proposed else _ENOUGH_FOUND)
+    return (equal_share(pair) == 1 or pair.origin == FILES) and pair.areas >= (_FEW_PROPOSED if proposed else _ENOUGH_FOUND)
 
 
 def replace(equation: Equation, alias: Mapping[int, int]) -> Equation:

@@ -66,7 +66,8 @@ def links(areas: pl.DataFrame, axis: str) -> list[Link]:
             here = here[places[here] < 0]  # who spoke first is believed; others fill in what it left open
             places[here] = target[here]
     size = {level: levels.count(level) for level in set(levels)}
-    order = sorted(found, key=lambda pair: (-size[pair[1]], size[pair[0]]))
+    height = _heights(list(found))
+    order = sorted(found, key=lambda pair: (height[pair[1]], -size[pair[1]], -height[pair[0]], size[pair[0]]))
     made = []
     for pair in order:
         by, places = found[pair]
@@ -105,6 +106,16 @@ def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple
     for step in range(max(map(len, told), default=0)):
         yield "code", np.array([one[step] if step < len(one) else -1 for one in told], dtype=np.int64)
     yield from _prefixes(own, levels)
+
+
+def _heights(pairs: list[tuple[str, str]]) -> dict[str, int]:
+    """Return how many levels lie below each, one within the other."""
+    height = {level: 0 for pair in pairs for level in pair}
+    for _ in height:  # no chain is longer than there are levels, even if some lie in each other
+        for child, parent in pairs:
+            if child != parent:
+                height[parent] = max(height[parent], min(height[child] + 1, len(height)))
+    return height
 
 
 def _unique_bare(own: list[str]) -> dict[str, int]:
