@@ -27,6 +27,8 @@ COMMANDS = (
     "report",
     "explain",
     "serve",
+    "diff",
+    "whatif",
     "expect",
     "simulate",
     "protect",
