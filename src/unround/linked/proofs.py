@@ -1,0 +1,174 @@
+"""Proofs that need several areas: certificates whose cells are named by area, checked like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from unround.batch.types import Layout
+from unround.errors import InternalError
+from unround.findings import Proof, proofs_of
+from unround.infer.certify import certificates
+from unround.linked.bounds import LinkedBounds, Rows
+from unround.mechanisms.base import BoolArray
+from unround.system import Cell, Sum, System
+
+BETWEEN = " · "
+"""Stands between the area and the cell in the names of cells."""
+
+MOST_CELLS = 20_000
+"""Cells of a system above which no proof is looked for: the claim is then not shown as proved."""
+
+Place = tuple[int, int]
+"""A cell: its area's row, and its column."""
+
+
+class Prover:
+    """Writes certificates for cells whose bounds other areas decide.
+
+    Parameters
+    ----------
+    layout : Layout
+        The sums of every area.
+    bounds : LinkedBounds
+        The linked bounds, of documented windows and with `proofs_only`.
+    linked : array of bool
+        The columns in which children add up to their parent.
+    active : array of bool or None
+        Areas × equations: which sums hold.
+    cell_of : function
+        Takes an area's row and a column, and returns the cell: its name within the area, what was published, and how.
+    names : sequence of str
+        The areas' names; they must differ.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        bounds: LinkedBounds,
+        linked: BoolArray,
+        active: BoolArray | None,
+        cell_of: Callable[[int, int], Cell],
+        names: Sequence[str],
+    ) -> None:
+        self.layout, self.bounds, self.active, self.cell_of, self.names = layout, bounds, active, cell_of, names
+        self.linked = np.flatnonzero(linked).tolist()
+        self.children: dict[int, list[int]] = {}
+        for row, above in enumerate(bounds.parent.tolist()):
+            if above >= 0:
+                self.children.setdefault(above, []).append(row)
+
+    def prove(self, area: int, columns: Sequence[int]) -> list[tuple[int, System, Proof]]:
+        """Prove cells of one area.
+
+        Returns
+        -------
+        list
+            For every column that is proved: the column; the system, no larger than the proof needs; and the proof, which the
+            independent checker has accepted. Nearby areas are tried first: those that are the same, the families of the
+            area, their families, and so on. What takes more than `MOST_CELLS` cells is left out: it must not be called
+            proved.
+
+        Raises
+        ------
+        InternalError
+            If all areas that are connected do not prove a value, though propagation found one.
+        """
+        open_yet, found = list(columns), list[tuple[int, System, Proof]]()
+        for areas, whole in self._wider_and_wider(area):
+            if len(areas) * self.layout.columns > MOST_CELLS:
+                break
+            system, place = self._system(areas)
+            wanted = {place[area, column]: column for column in open_yet}
+            for proof in proofs_of(system, self._by_single_sums(system, list(wanted))):
+                column = wanted[system.index[proof.cell]]
+                if proof.value != self.bounds.tight.low[area, column]:
+                    continue  # more areas may say more, but never something else
+                found.append((column, _smallest(system, proof), proof))
+                open_yet.remove(column)
+            if not open_yet:
+                break
+            if whole:
+                missing = ", ".join(self._name(area, column) for column in open_yet)
+                raise InternalError(f"no certificate was found for {missing}")
+        return found
+
+    def _by_single_sums(self, system: System, wanted: list[int]) -> dict[int, list[dict[str, object]]]:
+        """Return certificates for those cells that sums one by one leave one value: so the bounds were found."""
+        from unround.infer.bounds import Bounds, propagate
+        from unround.infer.certify import certain_windows
+
+        bounds = Bounds.of(certain_windows(system))
+        if not propagate(system.equations, bounds):
+            raise InternalError("areas whose bounds are consistent contradict each other")
+        return certificates(system, [cell for cell in wanted if bounds.lows[cell] == bounds.highs[cell]])
+
+    def _wider_and_wider(self, area: int) -> Iterator[tuple[list[int], bool]]:
+        """Yield larger and larger sets of areas around one, and whether there is nothing beyond."""
+        near = [area]
+        seen = {area}
+        # First what is the same area under another name: up and down while there is one child only.
+        for row in near:
+            same = self.children.get(row, [])
+            above = int(self.bounds.parent[row])
+            chain = [*(same if len(same) == 1 else []), *([above] if above >= 0 and len(self.children[above]) == 1 else [])]
+            new = [one for one in chain if one not in seen]
+            seen.update(new)
+            near += new
+        while True:
+            edge = self._edge(near, seen)
+            yield sorted(near), not edge
+            if not edge:
+                return
+            near += edge
+            seen.update(edge)
+
+    def _edge(self, near: list[int], seen: set[int]) -> list[int]:
+        """Return the areas that are in a family with some of these, and not yet among them."""
+        edge: dict[int, None] = {}
+        for row in near:
+            above = int(self.bounds.parent[row])
+            kin = [*self.children.get(row, []), *([above, *self.children[above]] if above >= 0 else [])]
+            edge.update((one, None) for one in kin if one not in seen)
+        return list(edge)
+
+    def _name(self, area: int, column: int) -> str:
+        return f"{self.names[area]}{BETWEEN}{self.cell_of(area, column).name}"
+
+    def _system(self, areas: list[int]) -> tuple[System, dict[Place, int]]:
+        """Put areas into one system: their own sums, and those of families that are complete."""
+        here, cells, place, sums = set(areas), list[Cell](), dict[Place, int](), list[Sum]()
+        for area in areas:
+            for column in range(self.layout.columns):
+                own = self.cell_of(area, column)
+                place[area, column] = len(cells)
+                cells.append(Cell(f"{self.names[area]}{BETWEEN}{own.name}", own.published, own.mechanism))
+        for area in areas:
+            for e, (total, parts) in enumerate(self.layout.equations):
+                if self.active is None or self.active[area, e]:
+                    sums.append(_sum(cells, [place[area, column] for column in (total, *parts)]))
+            children = self.children.get(area, [])
+            if children and here.issuperset(children):
+                sums += [_sum(cells, [place[one, column] for one in (area, *children)]) for column in self.linked]
+        return System(cells, sums), place
+
+
+def _sum(cells: list[Cell], positions: list[int]) -> Sum:
+    total, *parts = (cells[at].name for at in positions)
+    return Sum(total, tuple(parts))
+
+
+def _smallest(system: System, proof: Proof) -> System:
+    """Return the part of a system that a proof uses."""
+    used = [step["sum"] for step in proof.steps if step["by"] == "sum"]
+    sums = list(dict.fromkeys(Sum(one["total"], tuple(one["parts"])) for one in used))
+    named = {proof.cell, *(name for one in sums for name in (one.total, *one.parts))}
+    return System([cell for cell in system.cells if cell.name in named], sums)
+
+
+def rows_moved(bounds: LinkedBounds) -> Iterator[tuple[int, Rows]]:
+    """Yield the areas with cells that have one value because of other areas, each with these columns."""
+    pinned = bounds.moved & (bounds.tight.low == bounds.tight.high) & bounds.tight.feasible[:, np.newaxis]
+    for area in np.flatnonzero(pinned.any(axis=1)).tolist():
+        yield area, np.flatnonzero(pinned[area])
