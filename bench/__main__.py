@@ -10,7 +10,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, posterior, scan, serve, single
+from bench import census, linked, posterior, scan, serve, single
 
 TOLERANCE = 0.75
 
@@ -20,7 +20,7 @@ def main() -> None:
     for name in ("job", "baseline", "baseline time", "our time", "ratio", "aim"):
         table.add_column(name, justify="left" if name in ("job", "baseline") else "right", overflow="fold")
     missed = False
-    for row in (*single.rows(), *scan.rows(), *posterior.rows(), *census.rows(), *serve.rows()):
+    for row in (*single.rows(), *scan.rows(), *posterior.rows(), *linked.rows(), *census.rows(), *serve.rows()):
         missed |= row.ratio < TOLERANCE * row.aim
         ratio = f"{row.ratio:,.0f}×" if row.ratio >= 100 else f"{row.ratio:.3g}×"
         table.add_row(row.job, row.baseline, f"{row.theirs:.3g} s", f"{row.ours:.3g} s", ratio, f"{row.aim:,}×")

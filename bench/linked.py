@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.row import Row
 from unround.batch.compile import compile_layout
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -33,8 +34,14 @@ from unround.simulate import schema, true_counts
 CHILDREN = (1, 2, 3, 4, 5, 10)
 BASES = (5, 3)
 THRESHOLD = 0.66
+FITTED = 400
+"""Children that the prior is fitted to at least, beside their parents."""
 REFERENCE = EFFORT._replace(chains=4, settle=40, sweeps=700, swaps=2000)
 """The long chains that methods are compared with: their own error is about a fifth of that of the short ones."""
+
+NATIONAL = {1: 62, 2: 13, 3: 10, 4: 7, 5: 5, 6: 4, 8: 8}
+SCALE, UNLINKED = 40, 51_000
+"""A fortieth of the families of a simulated census of 61,029 areas, by their children; and the areas in larger families."""
 
 Ints = NDArray[np.int64]
 
@@ -62,7 +69,7 @@ def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
     rounded = np.array([row.mechanism != "exact" for row in table.rows])
     places = [(i, s) for i, s in np.argwhere(table.shown & rounded[:, None]).tolist()]
     at = {(table.rows[i].id, s): k for k, (i, s) in enumerate(places)}
-    equations = [(k, (at[row, 1], at[row, 2])) for (row, s), k in at.items() if s == 0]
+    equations: list[tuple[int, tuple[int, ...]]] = [(k, (at[row, 1], at[row, 2])) for (row, s), k in at.items() if s == 0]
     for one in table.sums:
         equations += [
             (at[one.total, s], tuple(at[row, s] for row in one.parts))
@@ -75,27 +82,28 @@ def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
 def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = True) -> Cube:
     """Simulate families of areas, and publish them."""
     layout, places = age_layout()
-    rows, sexes = np.array(places).T
-    need = families * children
+    ids, sexes = np.array(places).T
+    need = max(families, -(-FITTED // children)) * children
     found = list[Ints]()
     for block in true_counts(max(200, 2 * need), seed, "age"):
         das = (block.regions["level"] == "DA").to_numpy() & ~block.hidden
-        found.append(block.true[das][:, rows, sexes].astype(np.int64))
+        found.append(block.true[das][:, ids, sexes].astype(np.int64))
         if sum(map(len, found)) >= need:
             break
-    own = np.concatenate(found)[:need].reshape(families, children, -1)
+    own = np.concatenate(found)[:need].reshape(-1, children, layout.columns)
     true = np.concatenate([own.sum(axis=1, keepdims=True), own], axis=1).reshape(-1, layout.columns)
     head = np.arange(families) * (children + 1)
     parent = np.stack([np.full(families, -1), *[head] * children], axis=1).ravel()
+    kept = families * (children + 1)
     how = Rounding(base)
     published = how.publish(true, np.random.default_rng([seed, children, base])).astype(np.int32)
-    windows, _ = windows_of(published, [how] * layout.columns)
+    windows, _ = windows_of(published[:kept], [how] * layout.columns)
     prior = None
     if fitted:
         fit = PriorFit(layout.columns)
         fit.add(published)
         prior = fit.finish(layout, [how] * layout.columns).table
-    return Cube(layout, true, windows, tighten(layout, windows), parent, prior)
+    return Cube(layout, true[:kept], windows, tighten(layout, windows), parent, prior)
 
 
 def linked_cube(one: Cube) -> Linked:
@@ -129,15 +137,17 @@ class Accuracy:
     seconds: float
 
 
-def accuracy(children: int, base: int, families: int, seed: int = 5, loopy: bool | None = None) -> Accuracy:
-    """Compare the method that families of this size get (or messages, if asked for) with long chains."""
+def accuracy(
+    children: int, base: int, families: int, seed: int = 5, loopy: bool | None = None, longer: int = REFERENCE.sweeps
+) -> Accuracy:
+    """Compare the method that families of this size get (or messages, if asked for) with chains so many sweeps long."""
     one = cube(children, families, base, seed)
     bounds = linked_bounds(one.layout, one.windows, one.tight, one.parent, one.linked)
     kin = kinship(bounds.parent, most=1000)
     rows = np.arange(len(one.true))
     tight = bounds.tight
     listed = Listed(one.windows, tight.low, tight.high, rows)
-    reference = sampled(one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE)
+    reference = sampled(one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE._replace(sweeps=longer))
     started = perf_counter()
     if loopy if loopy is not None else children > MOST_SAMPLED:
         fresh = Listed(one.windows, tight.low, tight.high, rows)
@@ -209,6 +219,26 @@ def calibration(children: int, base: int, families: int, seed: int = 9) -> Calib
         int((~inside).sum()),
         seconds,
     )
+
+
+def rows() -> Iterator[Row]:
+    """Measure what linking costs in processor time, in a country with families as the simulated census has them."""
+    for children in (2, 6):
+        linked_cube(cube(children, 1, 5, 1))  # warm: compiled once, and then kept on disk
+    theirs = ours = 0.0
+    for children, families in NATIONAL.items():
+        one = cube(children, families, 5, seed=2)
+        started = process_time()
+        posteriors(one.layout, one.windows, one.tight, one.prior)
+        between = process_time()
+        linked_cube(one)
+        # Areas in larger families cost the same, linked or not: only their bounds are linked.
+        theirs, ours = theirs + between - started, ours + process_time() - between
+    own = (UNLINKED / 61_029) * theirs / sum((1 + k) * n for k, n in NATIONAL.items())
+    each = sum((1 + k) * n for k, n in NATIONAL.items()) * SCALE / 61_029
+    job = "linked posteriors of ages by sex, 61,029 areas, an area"
+    per = sum((1 + k) * n for k, n in NATIONAL.items())
+    yield Row(job, "the aim of 5 ms", 0.005, ours / per * each + own, aim=1)
 
 
 def lines() -> Iterator[str]:

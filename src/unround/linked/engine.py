@@ -24,7 +24,7 @@ BATCH = 1500
 WIDEST = 60
 """Possible values of a linked cell above which its family is not linked: it would take too long, and tell little."""
 
-MOST_RHAT = 1.15
+MOST_RHAT = 1.25
 """How far chains may differ; families where they differ more are sampled again, for longer, and then not linked."""
 
 LONGER = 6
@@ -190,7 +190,7 @@ class _Work:
         unit = place[kin.unit[rows]]
         self._equal_bounds(tight, unit)
         listed = Listed(self.windows, tight.low, tight.high, rows)
-        self._merge(listed, unit, rows)
+        self._merge(listed, unit, kin.height[rows], rows)
         found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
@@ -215,24 +215,21 @@ class _Work:
             join.at(whole, unit, some)
             array[:, columns] = whole[unit]
 
-    def _merge(self, listed: Listed, unit: Rows, rows: Rows) -> None:
+    def _merge(self, listed: Listed, unit: Rows, height: Rows, rows: Rows) -> None:
         """Multiply what was published of areas that are the same; of what is published alike, it counts once."""
         columns = np.flatnonzero(self.linked)
-        order = np.flatnonzero(unit != np.arange(len(unit)))
-        if not order.size:
-            return
-        # The area that stands for a unit collects from all the others, and gives the product back.
-        for step in range(int(np.bincount(unit).max()) - 1):
-            some = order[_nth(unit[order], step)]
-            columns_of, factor = listed.stretches(some, columns), np.ones(0)
-            factor = listed.weights[columns_of].copy()
+        # The area that stands for a unit collects from all above it, and gives the product back.
+        steps = range(1, int(height.max(initial=0)) + 1)
+        for step in steps:
+            some = np.flatnonzero(height == step)
+            factor = listed.weights[listed.stretches(some, columns)].copy()
             if self.alike is not None and self.alike[rows[some]].any():
                 both = (self.windows.start[rows[some]] >= 0) & (self.windows.start[rows[unit[some]]] >= 0)
                 twice = (both & self.alike[rows[some], np.newaxis])[:, columns]
                 factor[np.repeat(twice.ravel(), listed.width[np.ix_(some, columns)].ravel())] = 1.0
             listed.weights[listed.stretches(unit[some], columns)] *= factor
-        for step in range(int(np.bincount(unit).max()) - 1):
-            some = order[_nth(unit[order], step)]
+        for step in steps:
+            some = np.flatnonzero(height == step)
             listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
 
     def _narrow(self, listed: Listed, at: int, members: Rows, rows: Rows) -> bool:
@@ -304,15 +301,6 @@ class _Work:
             getattr(self.posterior, name)[np.ix_(rows[some], columns)] = getattr(found, name)[np.ix_(unit[some], columns)]
         for array in (self.method, self.children, self.rhat, self.error):
             array[rows[some]] = array[rows[unit[some]]]
-
-
-def _nth(of: Rows, n: int) -> Rows:
-    """Return the places of the nth member of every group."""
-    order = np.argsort(of, kind="stable")
-    first = np.r_[True, of[order][1:] != of[order][:-1]]
-    starts = np.flatnonzero(first)
-    rank = np.arange(len(of)) - np.repeat(starts, np.diff(np.r_[starts, len(of)]))
-    return np.sort(order[rank == n])
 
 
 def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
