@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,17 +79,24 @@ def posteriors(
     millisecond.
     """
     areas, columns = tight.low.shape
-    result = Posterior(
+    result = nothing_yet(areas, columns, asked=value is not None)
+    holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
+    evidence = evidence_of(windows, prior, columns)
+    run(tables_of(layout), evidence, holds, tight.low, tight.high, tight.feasible, result, value)
+    return result
+
+
+def nothing_yet(areas: int, columns: int, *, asked: bool = False) -> Posterior:
+    """Return what is known of areas before anything is worked out, to be filled in."""
+    return Posterior(
         mode=np.full((areas, columns), NONE, dtype=np.int32),
         probability=np.zeros((areas, columns)),
         mean=np.full((areas, columns), np.nan),
         deviation=np.full((areas, columns), np.nan),
         cut=np.zeros(areas, dtype=np.int32),
         possible=np.zeros(areas, dtype=np.bool_),
-        asked=None if value is None else np.zeros((areas, columns)),
+        asked=np.zeros((areas, columns)) if asked else None,
     )
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value)
-    return result
 
 
 def flood(
@@ -126,20 +134,33 @@ def flood(
     Bounds that sums have tightened would know too much from the start, so that the windows' own are used, except where
     those have more than `room.MOST_VALUES` values.
     """
-    depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
-    narrow = windows.high - windows.low < MOST_VALUES
-    low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
-    _run(layout, windows, prior, active, low, high, (depth == OPEN_YET).any(axis=1), None, value, threshold - ALIKE, depth)
+    depth, low, high = flood_from(windows, tight, wanted)
+    holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
+    evidence = evidence_of(windows, prior, layout.columns)
+    asked = (depth == OPEN_YET).any(axis=1)
+    run(tables_of(layout), evidence, holds, low, high, asked, None, value, threshold - ALIKE, depth)
     # In an area where nothing adds up there is nothing to be near to.
     depth[depth == OPEN_YET] = DEEPEST
     return depth
 
 
-def _run(
-    layout: Layout,
-    windows: Windows,
-    prior: PriorTable | None,
-    active: NDArray[np.bool_] | None,
+def flood_from(windows: Windows, tight: Tight, wanted: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """Return what `flood` starts from: depths that are open yet, and the bounds to use."""
+    depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
+    narrow = windows.high - windows.low < MOST_VALUES
+    return depth, np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
+
+
+@lru_cache(maxsize=8)
+def tables_of(layout: Layout) -> Forest:
+    """Return the tables of a layout, made once."""
+    return forest_of(layout)
+
+
+def run(
+    forest: Forest,
+    evidence: Evidence,
+    holds: BoolArray,
     low: Ints,
     high: Ints,
     chosen: BoolArray,
@@ -148,11 +169,11 @@ def _run(
     threshold: float = 0.0,
     depth: Ints | None = None,
 ) -> None:
-    """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once."""
+    """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once.
+
+    `holds` says which sums hold, areas × equations; or one row for all areas.
+    """
     areas, columns = low.shape
-    forest = forest_of(layout)
-    evidence = _evidence(windows, prior, columns)
-    holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
     given = _Given(
         _plain(low, np.int32),
@@ -180,7 +201,7 @@ def _run(
     in_threads(job, areas)
 
 
-def _evidence(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
+def evidence_of(windows: Windows, prior: PriorTable | None, columns: int) -> Evidence:
     """Put together what is known of cells by themselves; a flat prior is a table of one weight for every column."""
     if prior is None:
         prior = PriorTable(np.zeros(columns, dtype=np.int64), np.ones(columns, dtype=np.int64), np.ones(1))
