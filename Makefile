@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough bench docs paper-seeds clean
+.PHONY: help install demo test lint browser thorough bench scale docs paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,8 +51,11 @@ test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py
 
-bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run
+bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run; fails where one misses its aim
 	$(BIN)/python -m bench
+
+scale: $(VENV)/.installed-dev ## time and memory of audits of up to 61,029 areas (the better part of an hour)
+	$(BIN)/python -m bench.scale
 
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate

@@ -29,6 +29,7 @@ PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 30
 _QUOTED_LINES = 200
 _GZIP, _ZIP, _EMPTY_ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", b"PAR1"
 _BOM = b"\xef\xbb\xbf"
+_QUOTE = ord('"')
 _TABLES = (".csv", ".tab", ".tsv", ".txt")
 _COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -298,7 +299,8 @@ def _cut(piece: bytes) -> int:
     end = piece.rfind(b"\n") + 1
     if not end:
         return 0
-    quotes = piece.count(b'"', 0, end)
+    # Numpy counts several times as fast as bytes do, where there are so many.
+    quotes = int(np.count_nonzero(np.frombuffer(piece, dtype=np.uint8, count=end) == _QUOTE))
     cut = end
     for _ in range(_QUOTED_LINES):
         if quotes % 2 == 0:
