@@ -24,6 +24,7 @@ from unround.read.frames import from_frame
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Release
 
 MEGABYTE = 1 << 20
+THOROUGH = "UNROUND_THOROUGH" in os.environ
 SECONDS, MEMORY = 20.0, 700 * MEGABYTE
 """What no attack here may take, on a machine that is busy with other tests too. Most take a hundredth of it."""
 
@@ -202,6 +203,8 @@ def test_fields_of_ten_megabytes(tmp_path: Path) -> None:
     long = "x" * (10 * MEGABYTE)
     rows = [*area(1, profile()), *area(2, profile(90))]
     for at, name in enumerate(HEADER):
+        if not THOROUGH and name not in ("GEO_NAME", "CHARACTERISTIC_NAME", "C1_COUNT_TOTAL"):
+            continue
         spoilt = [list(row) for row in rows]
         spoilt[3][at] = long
         path = put(tmp_path / "a.csv", written(spoilt))
@@ -221,7 +224,9 @@ def test_fields_of_ten_megabytes_in_other_layouts(tmp_path: Path, layout: str) -
     for number, line in enumerate(lines):
         fields = line.split(",")
         for at in range(len(fields)):
-            for filling in ("x", " ", "1"):
+            if not THOROUGH and (number, at) not in ((0, 1), (1, 2), (4, 1)):
+                continue
+            for filling in ("x", " ", "1") if THOROUGH else " ":
                 spoilt = [*fields[:at], fields[at] + filling * (10 * MEGABYTE) + "-", *fields[at + 1 :]]
                 text = "\n".join([*lines[:number], ",".join(spoilt), *lines[number + 1 :]])
                 with bounded(), contextlib.suppress(InputError):
@@ -235,7 +240,7 @@ def test_fields_of_ten_megabytes_in_other_layouts(tmp_path: Path, layout: str) -
 @pytest.mark.parametrize("layout", ALL)
 def test_headers_and_labels_that_make_patterns_slow(tmp_path: Path, layout: str) -> None:
     for blanks in (" " * 30_000, "\t" * 30_000, " ,-" * 10_000, "_" * 30_000, "[" * 30_000, "." * 30_000, "9" * 30_000, "_1" * 15_000):
-        for line in range(6):
+        for line in range(6 if THOROUGH else 2):
             lines = ALL[layout].split("\n")
             if line < len(lines):
                 fields = lines[line].split(",")
@@ -262,16 +267,18 @@ def test_a_million_columns(tmp_path: Path) -> None:
         text = "\n".join(f"{line}{',x' * 200_000}" for line in ALL[layout].splitlines())
         with bounded(), contextlib.suppress(InputError):
             whole(read(put(tmp_path / "a.csv", text)))
-    assert "fits no format" in refused(put(tmp_path / "a.csv", "\t" * 1_000_000))
+    assert "is empty" in refused(put(tmp_path / "a.csv", "\t" * 1_000_000))
+    assert "fits no format" in refused(put(tmp_path / "a.csv", "a" + "\t" * 1_000_000))
 
 
 def test_a_quote_that_never_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "LONGEST_LINE", 4 * MEGABYTE)
-    areas = [area(number, profile()) for number in range(2_000)]
+    many = 2_000 if THOROUGH else 200
+    areas = [area(number, profile()) for number in range(many)]
     text = bulk(*areas)
     lines = text.splitlines(keepends=True)
     for at, name in enumerate(HEADER):
-        for number in (1, 5_000, len(lines) - 1):
+        for number in (1, 4 * many, len(lines) - 1):
             fields = lines[number].rstrip("\r\n").split(",")
             # A label with a comma in it is quoted already, and counts as two fields here.
             fields[at] = '"' + fields[at].strip('"')
@@ -284,13 +291,13 @@ def test_a_quote_that_never_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                     assert len(str(problem)) < 5_000
                 else:
                     # It was read as it stands, quote and all: no area is lost, and no count changed.
-                    assert found.height == 2_000, name
+                    assert found.height == many, name
                     expected = whole(read(put(tmp_path / "b.csv", text)))[1]
                     assert np.array_equal(counts, expected) or release.notes, name
 
 
 def test_a_gigabyte_behind_one_quote(tmp_path: Path) -> None:
-    for head in (WIDE, TIDY, BULK):
+    for head in (WIDE, TIDY, BULK) if THOROUGH else (WIDE,):
         piece = b"1" * MEGABYTE
         packed = gzip_of(head.encode() + b'"', zeros(1, piece))
         assert "a line of over" in refused(put(tmp_path / "a.csv.gz", packed))

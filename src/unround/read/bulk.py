@@ -101,6 +101,11 @@ def _header(source: Source) -> Header:
             f"{source.path} lacks the column {missing[0]} of a bulk file; its first line is\n    {first[:200]}\n"
             "Give the file as downloaded, with columns parted by commas or tabs."
         )
+    men, women = (name in at for name in _COUNTS[1:])
+    if men != women:  # a column taken for its neighbour would be men for women
+        raise InputError(
+            f"{source.path} lacks the column {_COUNTS[1 + men]} beside {_COUNTS[2 - men]}; give the file as downloaded."
+        )
     before = [name for name in (_REGION, _LEVEL, _NAME, _CODE) if at.get(name, -1) > at[_ID]]
     if before:
         raise InputError(f"{source.path} has {before[0]} after {_ID}; give the file with its columns as downloaded.")
