@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.base import WIDEST, FloatArray, IntArray, Window, counts, fraction, window_from
 from unround.mechanisms.sampling import choose
 
 Row = tuple[tuple[int, Fraction], ...]
@@ -55,6 +55,8 @@ class Transition:
         rows = tuple(_row(i, row) for i, row in enumerate(self.rows))
         changes = [v for row in rows for v, _ in row]
         first = min(changes)
+        if (max(changes) - first + 1) * len(rows) > WIDEST or max(map(abs, changes)) > WIDEST:
+            raise InputError(f"changes from {first:+d} to {max(changes):+d} are too many for a table of probabilities.")
         table = np.zeros((len(rows), max(changes) - first + 1))
         for i, row in enumerate(rows):
             for v, p in row:
@@ -178,7 +180,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
 
     def whole(parts: list[str], name: str, line: int) -> int:
         value = parts[place[name]].strip()
-        if not re.fullmatch(r"[+-]?\d+", value):
+        if not re.fullmatch(r"[+-]?\d{1,15}", value):
             fail(f"{name} must be a whole number, not {value!r}.", line, place[name])
         return int(value)
 
@@ -204,7 +206,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
         except InputError as error:
             fail(error.message, number, place["p"])
         rows.setdefault(i, []).append((v, p))
-    missing = sorted(set(range(max(rows, default=0) + 1)) ^ rows.keys())
-    if missing:
-        raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; look at {missing[0]}.")
+    wrong = next((min(place, i) for place, i in enumerate(sorted(rows)) if place != i), None if rows else 0)
+    if wrong is not None:
+        raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; look at {wrong}.")
     return tuple(tuple(rows[i]) for i in sorted(rows))

@@ -109,9 +109,17 @@ def _series(values: Iterable[Any]) -> pl.Series:
     plain = [None if _is_nothing(value) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
     if kinds and all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in kinds):
-        whole = all(value is None or value == int(value) for value in plain)
-        return pl.Series([value if value is None else int(value) if whole else float(value) for value in plain])
+        # What no count can be stays what it is, as far as a column of numbers holds it: `symbols` tells of it.
+        whole = all(value is None or (abs(value) < 2**62 and value == int(value)) for value in plain)
+        return pl.Series([value if value is None else int(value) if whole else _floating(value) for value in plain])
     return pl.Series([None if value is None else str(value) for value in plain], dtype=pl.String)
+
+
+def _floating(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return float("inf")
 
 
 def _is_nothing(value: Any) -> bool:

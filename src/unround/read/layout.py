@@ -19,15 +19,15 @@ Every word of the file is checked: one that is not known is an error, for a miss
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, mechanism
+from unround.read.files import parsed_toml, small_text
 from unround.read.rules import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, CellRule, Layout, SumRule, near
-from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
+from unround.release import LARGEST, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
 
 MISSING: Mapping[str, int] = {
     "suppressed": SUPPRESSED,
@@ -52,22 +52,10 @@ def read_layout(path: Path) -> Layout:
     InputError
         Where it is no TOML, or says something that is not known here; with the line, where there is one.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; check the name of the TOML.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text, as TOML has to be. Save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(at[1]), int(at[2])) if at else (max(text.count("\n") + 1, 1), 1)
-        said = re.sub(r" *\(at .*\)", "", str(error))
-        raise InputError(f"this is not TOML: {said}.", source=text, line=line, column=column, where=str(path)) from None
-    return make_layout(table, text=text, where=str(path), folder=path.parent)
+    if not path.exists():
+        raise InputError(f"there is no file {path}; check the name of the TOML.")
+    text = small_text(path, "TOML")
+    return make_layout(parsed_toml(text, str(path)), text=text, where=str(path), folder=path.parent)
 
 
 def make_layout(
@@ -198,7 +186,7 @@ class _Reader:
             raise self.error('symbols has to be a table: symbols = { x = "suppressed" }.', "symbols")
         return {
             symbol.strip(): means
-            if isinstance(means, int) and not isinstance(means, bool) and means >= 0
+            if isinstance(means, int) and not isinstance(means, bool) and 0 <= means <= LARGEST
             else self.meaning(means, symbol)
             for symbol, means in given.items()
         }

@@ -116,7 +116,10 @@ def _field(text: Bytes, at: int, delimiter: int) -> tuple[int, int, int]:
         if at == last or text[at + 1] != _QUOTE:
             break
         at += 2  # a doubled quote stands for one
-    return begin, at, _until(text, at, delimiter)
+    after = _until(text, at, delimiter)
+    if after > at + 1 and not (after == at + 2 and text[at + 1] == _RETURN):
+        return begin - 1, after, after  # something follows the closing quote: no number, whatever stands within
+    return begin, at, after
 
 
 @_inner

@@ -212,6 +212,8 @@ def _rows(chunk: bytes, start: int, taken: Taken, source: Source) -> _Rows | Non
     ids, counts = found.ids[:lines], found.counts[:lines]
     if ids.min() < 0:
         raise _no_line(body, int(np.argmax(ids < 0)), source)
+    if lines < most:
+        _refuse_broken(body, lines, source)
     if odd:
         _read_closely(body, found.odd[:odd], counts, source)
     firsts = [_first_line(body, int(begin), taken, source) for begin in found.starts[:areas]]
@@ -225,6 +227,15 @@ def _no_line(body: memoryview, number: int, source: Source) -> InputError:
         f"{source.path} has a line without its counts or its characteristic's number; the file may have been cut short or "
         f"changed, so download it again. The line begins\n    {shown}"
     )
+
+
+def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
+    """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
+    if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
+        raise InputError(
+            f"{source.path} has a quotation that runs over the end of its line: a quote does not close, so that nobody can "
+            "tell where lines end. Download the file again."
+        )
 
 
 def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, source: Source) -> None:
@@ -241,7 +252,10 @@ def _first_line(body: memoryview, start: int, taken: Taken, source: Source) -> d
     while b"\n" not in (line := bytes(body[start : start + length])) and start + length < len(body):
         length *= 2
     text = source.as_text(line.partition(b"\n")[0].rstrip(b"\r"))
-    fields = next(csv.reader([text], delimiter=taken.delimiter))
+    try:
+        fields = next(csv.reader([text], delimiter=taken.delimiter))
+    except csv.Error:  # a field of over 131,072 signs, or a carriage return within one
+        fields = []
     if len(fields) <= max(taken.described.values()):
         raise InputError(f"{source.path} has a line that breaks within a name; download it again:\n    {text[:SHOWN]}")
     return {name: fields[at].strip() for name, at in taken.described.items()}
