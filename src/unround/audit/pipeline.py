@@ -174,9 +174,7 @@ def block_size(model: Model) -> int:
     return max(16, min(4096, CELLS_AT_A_TIME // len(model.columns)))
 
 
-def _prior(
-    options: Options, spool: Spool, model: Model, progress: Stage
-) -> tuple[Prior, Callable[[Dependence], Prior]]:
+def _prior(options: Options, spool: Spool, model: Model, progress: Stage) -> tuple[Prior, Callable[[Dependence], Prior]]:
     """Return the prior, and what fits it again when it is known how random numbers are shared."""
     from unround.prior import Prior, PriorFit
 

@@ -94,7 +94,11 @@ def find_dependence(
     given = _given(groups, overrides)
     wanted = []
     if rounding != "independent":
-        wanted = [k for k in range(len(groups)) if k not in given and (rounding == "dependent" or _departs(model, groups[k], checked))]
+        wanted = [
+            k
+            for k in range(len(groups))
+            if k not in given and (rounding == "dependent" or _departs(model, groups[k], checked))
+        ]
     found = dict(given)
     if wanted:
         fitted = fit(model, prior, _sampled(model, spool), [groups[k] for k in wanted], progress)
@@ -107,7 +111,9 @@ def doubts_left(checked: Check, dependence: Dependence, model: Model) -> dict[in
     """Return the doubts about columns of the release; where probabilities heed a dependence, that is said instead."""
     heeded = {int(model.positions[cell]) for cell in dependence.columns(model)}
     return {
-        column: said.replace(NOT_INDEPENDENT, "rounding is not independent; the probability heeds that") if column in heeded else said
+        column: said.replace(NOT_INDEPENDENT, "rounding is not independent; the probability heeds that")
+        if column in heeded
+        else said
         for column, said in checked.doubts.items()
     }
 

@@ -189,7 +189,11 @@ class Score:
             "proved_wrong": self.examples,
             "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
             "by_part": {name: _part(table) for name, table in self.parts.items()},
-            **({"by_part_without": {n: _part(table) for n, table in self.parts_without.items()}} if self.parts_without else {}),
+            **(
+                {"by_part_without": {n: _part(table) for n, table in self.parts_without.items()}}
+                if self.parts_without
+                else {}
+            ),
             "mean_error": total / number if number else None,
             "root_mean_square_error": (squares / number) ** 0.5 if number else None,
             "cells": int(number),

@@ -11,9 +11,7 @@ from unround.infer.bounds import Equations
 from unround.infer.plan import Crossing, Draft, Drawing, crossings_of, draw, rooted
 
 
-def compile_layout(
-    columns: int, equations: Equations, fixed: frozenset[int], splits: tuple[Crossing, ...] = ()
-) -> Layout:
+def compile_layout(columns: int, equations: Equations, fixed: frozenset[int], splits: tuple[Crossing, ...] = ()) -> Layout:
     """Compile the structure that all areas share.
 
     Parameters

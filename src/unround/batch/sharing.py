@@ -79,7 +79,16 @@ def times(
 
 @inner
 def weigh_sharing(
-    draws: Draws, lows: Ints, starts: Table, weights: FloatArray, area: int, n: int, cells: Table, arena: FloatArray, at: int, box: Box
+    draws: Draws,
+    lows: Ints,
+    starts: Table,
+    weights: FloatArray,
+    area: int,
+    n: int,
+    cells: Table,
+    arena: FloatArray,
+    at: int,
+    box: Box,
 ) -> None:
     """Multiply the weights of the pairs of a node by what sharing makes of them."""
     shares = draws.shares[draws.row[n]]

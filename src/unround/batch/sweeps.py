@@ -103,9 +103,7 @@ def set_local(forest: Forest, room: Room, arena: FloatArray, evidence: Evidence,
                         arena[at + r * columns + step - r] *= factor
         if mode == PAIRED and evidence.draws.row[n] >= 0 and not forest.nodes[n, COPY]:
             cells = forest.nodes[n, CELL : CELL + 3]
-            weigh_sharing(
-                evidence.draws, evidence.low, evidence.start, evidence.weights, area, n, cells, arena, at, box
-            )
+            weigh_sharing(evidence.draws, evidence.low, evidence.start, evidence.weights, area, n, cells, arena, at, box)
         if scale(arena, at, rows * columns) == 0.0:
             return False
     return True

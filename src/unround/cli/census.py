@@ -69,7 +69,8 @@ def simulate(
     dependence: Annotated[
         str,
         typer.Option(
-            metavar="SHARES", help="How often total, men and women share random numbers, such as total-men:0.3,men-women:0.2."
+            metavar="SHARES",
+            help="How often total, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
         ),
     ] = "",
 ) -> None:

@@ -137,7 +137,9 @@ def audit(
     ] = "exact",
     rounding: Annotated[
         str,
-        typer.Option(help="auto, dependent or independent: whether total and parts share random numbers; auto asks the data."),
+        typer.Option(
+            help="auto, dependent or independent: whether total and parts share random numbers; auto asks the data."
+        ),
     ] = "auto",
     estimates: Annotated[bool, typer.Option("--estimates", help="Also write an estimate of every count.")] = False,
     truth: Annotated[

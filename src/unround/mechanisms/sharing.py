@@ -58,7 +58,9 @@ class SharedDraws:
             try:
                 found[pattern] = float(share)
             except ValueError:
-                raise InputError(f"the share of {pattern} is a number from 0 to 1, such as {pattern}:0.3; not {share!r}.") from None
+                raise InputError(
+                    f"the share of {pattern} is a number from 0 to 1, such as {pattern}:0.3; not {share!r}."
+                ) from None
         return cls((found.get(PATTERNS[0], 0.0), found.get(PATTERNS[1], 0.0), found.get(PATTERNS[2], 0.0)))
 
     @property

@@ -169,7 +169,9 @@ def simulate(
         finally:
             release.drop()
         told = folder / NOTE
-        told.write_text(note(layout, RELEASES[layout], TRUTH, areas, seed, rows, dependence.name if dependence else ""), encoding="utf-8")
+        told.write_text(
+            note(layout, RELEASES[layout], TRUTH, areas, seed, rows, dependence.name if dependence else ""), encoding="utf-8"
+        )
         size = sum(path.stat().st_size for path in (*written, true))
         about, files, true = move_out(out, told, written, true)
     return Simulated(files, true, about, areas, truth.cells, size)

@@ -253,9 +253,7 @@ def publish(block: CountBlock, table: Schema, seed: int, shared: SharedDraws | N
     return published
 
 
-def published_counts(
-    areas: int, seed: int, rows: str = "age", shared: SharedDraws | None = None
-) -> Iterator[CountBlock]:
+def published_counts(areas: int, seed: int, rows: str = "age", shared: SharedDraws | None = None) -> Iterator[CountBlock]:
     """Draw the same census as `true_counts`, with what is published of it beside what is true.
 
     Each count has a random number of its own, unless `shared` says how total, men and women share theirs.
