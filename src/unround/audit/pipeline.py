@@ -60,8 +60,8 @@ class Options:
     estimates : bool
         Whether to write an estimate for every cell.
     rounding : str
-        "independent" takes every count to have its own random number; "dependent" fits how total and parts share theirs, table
-        by table; "auto" does so where the check finds a departure, and uses what is no chance.
+        "independent" takes every count to have its own random number; "dependent" fits how total and parts share theirs,
+        table by table; "auto" does so where the check finds a departure, and uses what is no chance.
     """
 
     threshold: float = 0.66

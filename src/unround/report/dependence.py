@@ -35,8 +35,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         if claims["another_value"]:
             moved += f", {claims['another_value']:,} with another value"
         said.append(
-            f"Likely counts: {claims['likely']:,} with shared random numbers, {claims['likely_without']:,} if every count had "
-            f"its own; {moved}."
+            f"Likely counts: {claims['likely']:,} with shared random numbers, {claims['likely_without']:,} if every count "
+            f"had its own; {moved}."
         )
     if not all(one["told_apart"] for one in used):
         said.append(
@@ -48,10 +48,11 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
 
 def rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the fitted shares, a row a table and pattern, with what each is called."""
-    found = told.get("dependence")
+    tables = (told.get("dependence") or {"tables": ()})["tables"]
+    several = len({one["mechanism"] for one in tables}) > 1
     return [
         {
-            "table": (one["table"] or ALL) + ("" if len(_mechanisms(found)) == 1 else f" ({one['mechanism']})"),
+            "table": (one["table"] or ALL) + (f" ({one['mechanism']})" if several else ""),
             "shares": "; ".join(
                 f"{pattern} {share:.0%}" + (f" ± {one['standard_errors'][pattern]:.0%}" if one["standard_errors"] else "")
                 for pattern, share in one["shares"].items()
@@ -60,7 +61,7 @@ def rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
             "used": ("yes" if one["used"] else "no") + ("" if one["told_apart"] else ", split evenly"),
             "why": one["why"],
         }
-        for one in (found["tables"] if found else ())
+        for one in tables
     ]
 
 
@@ -125,10 +126,6 @@ def show_parts(score: Mapping[str, Any], console: Console) -> None:
         names = ("part", "cells", "stated", "right", "off", "likely", *(("without", "likely_without") if both else ()))
         table.add_row(*(row[name] for name in names))
     console.print(table)
-
-
-def _mechanisms(found: Mapping[str, Any]) -> set[str]:
-    return {one["mechanism"] for one in found["tables"]}
 
 
 def _tables(number: int) -> str:

@@ -243,8 +243,10 @@ def publish(block: CountBlock, table: Schema, seed: int, shared: SharedDraws | N
         rng = stream(seed, _PUBLISH, block.number, step.number)
         exact = block.true[:, rows]
         how, counts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
-        sharing = shared is not None and step.block.sex and isinstance(how, TwoWay)
-        drawn = shared.publish(how, counts, rng) if sharing else how.publish(counts, rng)
+        if shared is not None and step.block.sex and isinstance(how, TwoWay):
+            drawn = shared.publish(how, counts, rng)
+        else:
+            drawn = how.publish(counts, rng)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])
