@@ -17,8 +17,8 @@ ALL = "columns of no table"
 def sentences(told: Mapping[str, Any]) -> list[str]:
     """Say what was found about shared random numbers, and what it changes; nothing where nobody looked."""
     found = told.get("dependence")
-    if not found or not found["tables"]:
-        return []
+    if not found or all(one["p_value"] is None and not one["used"] for one in found["tables"]):
+        return []  # nothing to fit, or a plan that says so
     used = [one for one in found["tables"] if one["used"]]
     if not used:
         return [
@@ -96,7 +96,8 @@ def points(one: Mapping[str, Any]) -> str:
     """
     if not one["cells"]:
         return "–"
-    return f"{100 * (one['right'] - one['stated']):+.1f}".replace("-", "−")
+    off = round(100 * (one["right"] - one["stated"]), 1) + 0.0  # no negative zero
+    return f"{off:+.1f}".replace("-", "−") if off else "0.0"
 
 
 def show_dependence(told: Mapping[str, Any], console: Console) -> None:
