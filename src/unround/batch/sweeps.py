@@ -53,7 +53,7 @@ from unround.mechanisms.base import FloatArray
 
 
 class Evidence(NamedTuple):
-    """What is known of every cell by itself: windows (see `Windows`), a prior (see `PriorTable`), and shared random numbers."""
+    """What is known of cells by themselves: windows (see `Windows`), a prior (see `PriorTable`), shared random numbers."""
 
     low: Ints
     start: Table
