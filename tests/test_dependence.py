@@ -5,10 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from unround.audit import AuditFolder, Auditor, Options, Rules, audit
 from unround.audit.dependence import Dependence, Table, groups_of, paired, sharing_of
 from unround.audit.model import Model
 from unround.audit.sharing_fit import fit
@@ -17,6 +19,8 @@ from unround.batch.posterior import posteriors, pulls
 from unround.batch.tighten import tighten
 from unround.batch.types import PriorTable
 from unround.batch.windows import windows_of
+from unround.errors import InputError
+from unround.explain import explain_at
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.mechanisms.sharing import SharedDraws
 from unround.prior import Prior
