@@ -214,6 +214,20 @@ def test_what_is_published_alike_counts_once() -> None:
     np.testing.assert_allclose(once.probability[3], alone.probability[2])
 
 
+def test_only_children_that_no_count_fits_are_taken_apart() -> None:
+    """Windows with holes: bounds overlap, possible counts do not."""
+    layout = compile_layout(1, (), frozenset())
+    weights = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+    low = np.array([[10], [9]], dtype=np.int32)
+    windows = Windows(low, low + 4, np.zeros((2, 1), dtype=np.int64), weights, np.ones(1, dtype=np.bool_))
+    found = link(layout, windows, tighten(layout, windows), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
+    assert found.method.tolist() == [OWN] * 2
+    assert found.posterior.possible.all()
+    np.testing.assert_allclose(found.posterior.mean[:, 0], [12, 11])
+    assert [one.parent for one in found.unlinked] == [0]
+    assert "only child" in found.unlinked[0].why
+
+
 # --- bounds and proofs ------------------------------------------------------------------------------------------
 
 
