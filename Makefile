@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough bench scale docs paper-seeds clean
+.PHONY: help install demo test lint browser thorough bench scale docs linked paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,7 +49,7 @@ test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
 	$(BIN)/python -m pytest -n auto
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
-	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py
+	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py tests/test_linked.py
 
 bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run; fails where one misses its aim
 	$(BIN)/python -m bench
@@ -59,6 +59,9 @@ scale: $(VENV)/.installed-dev ## time and memory of audits of up to 61,029 areas
 
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate
+
+linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are, for docs/linked.md (some minutes)
+	$(BIN)/python -m bench.linked --write
 
 paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 areas (a quarter of an hour)
 	$(BIN)/python -m docs.generate --fresh

@@ -10,28 +10,33 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter, process_time
+from pathlib import Path
+from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench.row import Time
 from unround.batch.compile import compile_layout
-from unround.batch.posterior import posteriors
+from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Distributions, Layout, PriorTable, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.kin import MOST_SAMPLED, kinship
+from unround.linked.kin import GIBBS, LOOPY, MOST_SAMPLED, kinship
 from unround.linked.loopy import exchange
+from unround.linked.methods import METHODS
 from unround.linked.sampled import EFFORT, sampled
 from unround.linked.weights import Listed
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.simulate import schema, true_counts
 
-CHILDREN = (1, 2, 3, 4, 5, 10)
+CHILDREN = (1, 2, 3, 5, 7, 10)
+BEGIN, END = "<!-- measured -->", "<!-- end -->"
+"""What stands around the tables in the page."""
+
 BASES = (5, 3)
 THRESHOLD = 0.66
 FITTED = 400
@@ -148,7 +153,7 @@ def accuracy(
     tight = bounds.tight
     listed = Listed(one.windows, tight.low, tight.high, rows)
     reference = sampled(one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE._replace(sweeps=longer))
-    started = perf_counter()
+    started = process_time()
     if loopy if loopy is not None else children > MOST_SAMPLED:
         fresh = Listed(one.windows, tight.low, tight.high, rows)
         if one.prior is not None:
@@ -159,10 +164,8 @@ def accuracy(
         found = _rows(told, reference.rows)
     else:
         found = sampled(one.layout, listed, one.prior, None, kin.families, one.linked).chances
-    seconds = (perf_counter() - started) / families
+    seconds = (process_time() - started) / families
     apart = distances(found, reference.chances)
-    from unround.batch.posterior import marginals
-
     _, alone = marginals(one.layout, one.windows, tight, one.prior)
     without = distances(_rows(alone, reference.rows), reference.chances)
     wide = reference.chances.high > reference.chances.low
@@ -200,9 +203,9 @@ def calibration(children: int, base: int, families: int, seed: int = 9) -> Calib
     """Compare claims with the truth."""
     one = cube(children, families, base, seed)
     own = posteriors(one.layout, one.windows, one.tight, one.prior)
-    started = perf_counter()
+    started = process_time()
     found = linked_cube(one)
-    seconds = (perf_counter() - started) / families
+    seconds = (process_time() - started) / families
     pinned = found.tight.low == found.tight.high
     open_yet = ~pinned
     claimed = open_yet & (found.posterior.probability >= THRESHOLD)
@@ -242,26 +245,38 @@ def rows() -> Iterator[Time]:
 
 
 def lines() -> Iterator[str]:
-    """Print both tables as Markdown."""
-    yield "| children | base | mean distance | worst cell | not linked | seconds a family |"
-    yield "|---:|---:|---:|---:|---:|---:|"
+    """Return both tables as Markdown, a line at a time."""
+    yield "| children | base | method | mean distance | worst cell | if not linked | seconds a family |"
+    yield "|---:|---:|---|---:|---:|---:|---:|"
     for base in BASES:
         for children in CHILDREN[1:]:
             a = accuracy(children, base, 6 if children < 5 else 3)
-            yield f"| {children} | {base} | {a.mean:.4f} | {a.worst:.3f} | {a.unlinked:.3f} | {a.seconds:.2f} |"
+            how = METHODS[GIBBS if children <= MOST_SAMPLED else LOOPY].name
+            yield f"| {children} | {base} | {how} | {a.mean:.4f} | {a.worst:.3f} | {a.unlinked:.3f} | {a.seconds:.2f} |"
     yield ""
-    yield "| children | base | likely, alone | likely, linked | said | right | claims | proved | wrong bounds |"
+    yield "| children | base | likely, alone | likely, linked | claims | say | right | proved | wrong bounds |"
     yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for base in BASES:
         for children in CHILDREN:
-            c = calibration(children, base, {1: 1500, 2: 160, 3: 120, 4: 100}.get(children, 300 // children * 4))
+            c = calibration(children, base, 1000 if children == 1 else 140 if children <= MOST_SAMPLED else 70)
             yield (
-                f"| {children} | {base} | {c.alone:.2%} | {c.linked:.2%} | {c.said:.1%} | {c.right:.1%} | {c.claims:,} "
+                f"| {children} | {base} | {c.alone:.2%} | {c.linked:.2%} | {c.claims:,} | {c.said:.1%} | {c.right:.1%} "
                 f"| {c.proved:.2%} | {c.wrong} |"
             )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the tables; with --write, put them into the page."""
+    shown = []
     for line in lines():
-        print(line)
-        sys.stdout.flush()
+        print(line, flush=True)
+        shown.append(line)
+    if "--write" in sys.argv[1:]:
+        page = Path(__file__).parents[1] / "docs" / "linked.md"
+        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        page.write_text(before + BEGIN + "\n\n" + "\n".join(shown) + "\n\n" + END + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

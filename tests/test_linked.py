@@ -151,12 +151,12 @@ def test_an_only_child_is_its_parent(base: int, seed: int) -> None:
 def test_small_families_agree_with_brute_force(
     base: int, names: tuple[str, ...], equations: Equations, children: int
 ) -> None:
-    for seed in range(2):
+    for seed in range(shapes.examples(1)):
         parent = [-1, *[0] * children]
         if children == 3 and len(names) > 3:
             return  # too many solutions to list
         _, counts = tiny(10 * children + seed, names, equations, parent, base, 4)
-        effort = EFFORT._replace(sweeps=800)
+        effort = EFFORT._replace(sweeps=600, swaps=50)
         _, _, found = linked(equations, counts, parent, base, effort=effort)
         assert found.method.tolist() == [GIBBS] * (children + 1)
         assert (found.rhat < 1.05).all()
@@ -166,14 +166,14 @@ def test_small_families_agree_with_brute_force(
 
 def test_messages_are_exact_where_nothing_closes_a_loop() -> None:
     """One cell an area: the family is a tree, and messages say exactly what brute force does."""
-    parent = [-1, *[0] * 5]
+    parent = [-1, *[0] * 7]
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        true = rng.integers(0, 6, (6, 1))
+        true = rng.integers(0, 6, (8, 1))
         true[0] = true[1:].sum()
         counts = Rounding(3).publish(true, rng).astype(np.int32)
         _, _, found = linked((), counts, parent, 3)
-        assert found.method.tolist() == [LOOPY] * 6
+        assert found.method.tolist() == [LOOPY] * 8
         reference = brute(family_system(("t",), (), counts, parent, Rounding(3)))
         agrees(found.posterior, reference, 0.02, 0.01)
 
@@ -214,6 +214,20 @@ def test_what_is_published_alike_counts_once() -> None:
     np.testing.assert_allclose(once.probability[3], alone.probability[2])
 
 
+def test_only_children_that_no_count_fits_are_taken_apart() -> None:
+    """Windows with holes: bounds overlap, possible counts do not."""
+    layout = compile_layout(1, (), frozenset())
+    weights = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+    low = np.array([[10], [9]], dtype=np.int32)
+    windows = Windows(low, low + 4, np.zeros((2, 1), dtype=np.int64), weights, np.ones(1, dtype=np.bool_))
+    found = link(layout, windows, tighten(layout, windows), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
+    assert found.method.tolist() == [OWN] * 2
+    assert found.posterior.possible.all()
+    np.testing.assert_allclose(found.posterior.mean[:, 0], [12, 11])
+    assert [one.parent for one in found.unlinked] == [0]
+    assert "only child" in found.unlinked[0].why
+
+
 # --- bounds and proofs ------------------------------------------------------------------------------------------
 
 
@@ -243,8 +257,7 @@ def test_bounds_are_nearly_those_of_all_sums_together(base: int, parent: list[in
         looser += int((found.tight.low < low).sum() + (found.tight.high > high).sum())
         cells += low.size
         np.testing.assert_array_equal(found.tight.low == found.tight.high, low == high)
-    assert looser <= 0.02 * cells
-    assert looser == 0 or parent.count(0) > 1
+    assert looser <= 0.01 * cells
 
 
 def one_cell(counts: Counts, area: int, column: int) -> Cell:
@@ -327,7 +340,7 @@ def test_batches_keep_families_together() -> None:
 
 
 def test_results_do_not_depend_on_where_areas_stand() -> None:
-    parent = np.array([-1, 0, 0, -1, 3, 3, 3, 3, 3, -1, 9, 10])
+    parent = np.array([-1, 0, 0, -1, *[3] * 7, -1, 11, 12])
     true, counts = tiny(8, NAMES, PLAIN, parent.tolist(), 3, 20)
     order = np.random.default_rng(1).permutation(len(parent))
     back = np.argsort(order)
@@ -371,18 +384,23 @@ def test_one_person_adds_up_in_every_sum() -> None:
 # --- whole profiles of ages -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("children", "base", "families"), [(2, 3, 2), (3, 3, 2), (5, 3, 2), (2, 5, 1)])
+LONG = shapes.examples(1) > 1
+SOME = [(2, 3, 2), (4, 3, 1), (7, 3, 1), (2, 5, 1)]
+ALL = [(children, base, 4) for children in (2, 3, 4, 5, 7, 10) for base in (3, 5)]
+
+
+@pytest.mark.parametrize(("children", "base", "families"), ALL if LONG else SOME)
 def test_ages_by_sex_are_near_long_chains(children: int, base: int, families: int) -> None:
     """The short version; see `docs/linked.md` for all sizes of families, and `make thorough`."""
     from bench.linked import accuracy
 
-    found = accuracy(children, base, shapes.examples(families), longer=150 if shapes.examples(1) == 1 else 700)
-    assert found.mean < 0.025
+    found = accuracy(children, base, families, longer=700 if LONG else 120)
+    assert found.mean < (0.02 if LONG else 0.025)  # the short chains err too
     assert found.worst < 0.15
     assert found.unlinked > 1.5 * found.mean
 
 
-@pytest.mark.parametrize(("children", "base", "families"), [(1, 5, 300), (1, 3, 150), (2, 3, 20), (5, 3, 40)])
+@pytest.mark.parametrize(("children", "base", "families"), [(1, 5, 300), (1, 3, 100), (2, 3, 20), (7, 3, 12)])
 def test_claims_about_linked_areas_are_as_often_right_as_they_say(children: int, base: int, families: int) -> None:
     from bench.linked import calibration
 

@@ -32,6 +32,7 @@ LONGER = 6
 
 LARGE = "it has more than {most} children: what they add up to says nothing about any of them"
 WIDE = "some count of the family has more than {widest} possible values"
+MISFIT = "no combination of possible counts fits all that was published of it and its only child"
 APART = "chains of random draws did not agree, or found no state that fits"
 """Why a family is not linked."""
 
@@ -127,7 +128,7 @@ def link(
         raise InputError("every area needs the row of its parent, or -1, and every column a word whether it is linked.")
     bounds = linked_bounds(layout, windows, tight, parent, linked, active)
     kin = kinship(bounds.parent, most)
-    work = _Work(layout, windows, bounds, linked, prior, active, alike, effort)
+    work = _Work(layout, windows, tight, bounds, linked, prior, active, alike, effort)
     batches = components(kin, BATCH)
     apart = np.ones(areas, dtype=np.bool_)
     for rows in batches:
@@ -158,6 +159,7 @@ class _Work:
         self,
         layout: Layout,
         windows: Windows,
+        tight: Tight,
         bounds: LinkedBounds,
         linked: BoolArray,
         prior: PriorTable | None,
@@ -165,7 +167,7 @@ class _Work:
         alike: BoolArray | None,
         effort: Effort,
     ) -> None:
-        self.layout, self.windows, self.bounds = layout, windows, bounds
+        self.layout, self.windows, self.tight, self.bounds = layout, windows, tight, bounds
         self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
         areas, columns = bounds.tight.low.shape
         self.posterior = nothing_known(areas, columns)
@@ -194,9 +196,13 @@ class _Work:
         found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
+        # Bounds do not see every contradiction where windows have holes: such units are taken apart again.
+        broken = np.zeros(len(rows), dtype=np.bool_)
+        broken[unit[~found.possible]] = True
+        broken = broken[unit]
         here = set(rows.tolist())
         families = {int(place[at]): place[kin.families[at]] for at in sorted(here & kin.families.keys())}
-        families = {at: members for at, members in families.items() if self._narrow(listed, at, members, rows)}
+        families = {at: members for at, members in families.items() if self._narrow(listed, broken, at, members, rows)}
         large = {at: members for at, members in families.items() if len(members) > MOST_SAMPLED}
         small = {at: members for at, members in families.items() if len(members) <= MOST_SAMPLED}
         if large:
@@ -205,6 +211,16 @@ class _Work:
             self._sample(listed, small, found, rows, active)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
+        self._take_apart(rows[broken], rows[broken & (kin.height[rows] > 0)])
+
+    def _take_apart(self, rows: Rows, heads: Rows) -> None:
+        """Work out areas by themselves after all."""
+        if rows.size:
+            alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
+            alone.feasible[rows] = self.tight.feasible[rows]
+            self.put(rows, posteriors(self.layout, self.windows, alone, self.prior, self.active), rows)
+            self.method[rows], self.children[rows] = OWN, 0
+            self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
     def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
         """Give areas that are the same the same bounds, should propagation have stopped early."""
@@ -232,8 +248,11 @@ class _Work:
             some = np.flatnonzero(height == step)
             listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
 
-    def _narrow(self, listed: Listed, at: int, members: Rows, rows: Rows) -> bool:
-        """Say whether the cells of a family are narrow enough to be linked."""
+    def _narrow(self, listed: Listed, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
+        """Say whether the cells of a family are narrow enough to be linked, and all its areas possible."""
+        if broken[at] or broken[members].any():
+            self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
+            return False
         width = listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))]
         if width.size and (width.min() < 1 or width.max() > WIDEST):
             self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))

@@ -62,7 +62,8 @@ class Swaps(NamedTuple):
 class Effort(NamedTuple):
     """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep.
 
-    Families of fewer than four children are sampled for fewer sweeps: their distributions vary less from draw to draw.
+    Families of fewer than four children are sampled for fewer sweeps: their distributions vary less from draw to draw;
+    those in which few counts are possible for more, as these cost less.
     """
 
     chains: int

@@ -13,7 +13,7 @@ from unround.linked.bounds import Rows
 OWN, MERGED, GIBBS, LOOPY = 0, 1, 2, 3
 """By which method an area's probabilities were obtained: see `methods.METHODS`."""
 
-MOST_SAMPLED = 5
+MOST_SAMPLED = 6
 """Children up to which a family is sampled; larger ones are left to messages between areas."""
 
 MOST_LINKED = 10

@@ -23,7 +23,7 @@ from unround.linked.kin import in_own_order
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
 
-ROUNDS = 25
+ROUNDS = 30
 """Rounds of messages. Leaves settle within a few; that totals of all levels agree takes longer."""
 
 LEAST = 1e-9

@@ -24,6 +24,10 @@ EFFORT = Effort(chains=4, settle=5, sweeps=38, swaps=1000)
 """What is spent on a family: see `docs/linked.md` for what it buys."""
 
 
+USUAL_WIDTH = 8.0
+"""Possible counts of a cell, on average, in families that are sampled for as long as `Effort` says: so it is at base 5."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
     """What sampling found.
@@ -97,7 +101,7 @@ def sampled(
         np.zeros((effort.chains, 2, len(rows), columns)),
         np.zeros((len(families), effort.chains), dtype=np.int64),
     )
-    sweeps = np.maximum(effort.sweeps * np.minimum(np.diff(first), 5) // 5, 1)
+    sweeps = _sweeps(effort, np.diff(first), np.add.reduceat(listed.width[members][:, chosen].mean(axis=1), first[:-1]))
     kin = Kin(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
     forest = forest_of(layout)
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
@@ -121,6 +125,15 @@ def sampled(
     spread = _spread(found, averages, family)
     found = Distributions(found.low, found.high, start, found.chances)
     return Sampled(members, family, found, rhat, spread, averages.kept.sum(axis=1) == 0)
+
+
+def _sweeps(effort: Effort, members: Rows, widths: FloatArray) -> Rows:
+    """Return how many sweeps to average in each family.
+
+    Where few counts are possible a sweep costs little, and chains stick more easily: up to twice as many.
+    """
+    more = np.clip(USUAL_WIDTH * members / widths, 1, 2)
+    return np.maximum(effort.sweeps * np.minimum(members, 5) / 5 * more, 1).astype(np.int64)
 
 
 def _normalised(found: Distributions, chances: FloatArray) -> FloatArray:
