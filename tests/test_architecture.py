@@ -33,6 +33,7 @@ ORDER = [
     "check",
     "audit",
     "inspection",
+    "kindred",
     "explain",
     "diff",
     "simulate",

@@ -18,6 +18,7 @@ from unround.batch.room import MOST_VALUES
 from unround.batch.types import OPEN
 from unround.findings import proof_in_words
 from unround.infer import infer
+from unround.kindred import Others, names_in, others_of
 from unround.release import ABSENT, WHY_ABSENT, Counts
 from unround.spool import adjustable
 
@@ -56,6 +57,10 @@ class Explanation:
         Where it is: its area, and its place on the other axes, with labels.
     published : int or None
         What was published; `why_absent` says why nothing was.
+    again : tuple of int
+        What other files show of the same count.
+    same_as : str or None
+        The key of the column that shows the same count first, where this one shows it again: claims are made there.
     low, high : int
         The possible range, under the audit's assumptions.
     kind : str
@@ -72,6 +77,10 @@ class Explanation:
     alone : float or None
         The probability of the likeliest count from the published value and what the column is like elsewhere, without any
         sum; None under a flat prior.
+    others : Others or None
+        The areas that take part in what is said, where any do: those that it is made of, or that it makes up with others.
+    own : float or None
+        The probability of the likeliest count if nothing were known of these areas.
     proof : dict or None
         The certificate.
     argument : str or None
@@ -90,6 +99,8 @@ class Explanation:
     mechanism: str
     published: int | None
     why_absent: str | None
+    again: tuple[int, ...]
+    same_as: str | None
     low: int
     high: int | None
     kind: str
@@ -101,6 +112,8 @@ class Explanation:
     sums: tuple[SumShown, ...]
     growth: tuple[float, ...]
     alone: float | None
+    others: Others | None
+    own: float | None
     proof: dict[str, Any] | None
     argument: str | None
     because: tuple[str, ...]
@@ -116,6 +129,8 @@ class Explanation:
             "mechanism": self.mechanism,
             "published": self.published,
             "why_absent": self.why_absent,
+            "published_again": list(self.again),
+            "same_as": self.same_as,
             "low": self.low,
             "high": self.high,
             "kind": self.kind,
@@ -127,6 +142,7 @@ class Explanation:
             "sums": [one.to_json() for one in self.sums],
             "growth": list(self.growth),
             "alone": self.alone,
+            "other_areas": None if self.others is None else self.others.to_json() | {"without_them": self.own},
             "proof": self.proof,
             "argument": self.argument,
             "because": list(self.because),
@@ -166,11 +182,15 @@ def explain_at(folder: AuditFolder, row: int, cell: int) -> Explanation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaSeen:
-    """One area, inferred anew from what the audit kept: where it is, what follows, and the certificates."""
+    """One area, inferred anew from what the audit kept: where it is, what follows, and the certificates.
+
+    Where it is linked with other areas these are there as well, after it; `rows` are their places in the audit.
+    """
 
     here: dict[str, Any]
     inferred: Inferred
     written: list[Proved]
+    rows: tuple[int, ...]
 
 
 def look_at(folder: AuditFolder, row: int) -> AreaSeen:
@@ -183,17 +203,15 @@ def look_at(folder: AuditFolder, row: int) -> AreaSeen:
     row : int
         The area's place in it; `find_area` tells.
     """
-    kin, rows = folder.kin, [row]
-    if kin is not None and len(kin.family(row)) > 1:
-        rows = kin.family(row).tolist()  # what areas say about each other depends on all of them
-        kin = kin.reordered(np.array(rows))
-    else:
-        kin = None
+    kin, rows = folder.kin, np.array([row])
+    if kin is not None:
+        rows = kin.family(row)  # what areas say about each other depends on all of them
+        kin = kin.reordered(rows)
     here = folder.areas[rows]
-    inferred = folder.auditor.infer(np.array([folder.counts(one) for one in rows]), adjustable(here), kin)
+    inferred = folder.auditor.infer(folder.counts_of(rows), adjustable(here), kin if kin and kin.any else None, keep=0)
     # Certificates come before anything is shown: what they rest on may turn "proved" into "conditional".
-    written = proofs(folder.model, inferred, here[here.columns[0]].to_list())
-    return AreaSeen(here.row(0, named=True), inferred, [one for one in written if one.area == 0])
+    written = proofs(folder.model, inferred, here[folder.told["areas"][0]].to_list(), only=0)
+    return AreaSeen(here.row(0, named=True), inferred, written, tuple(rows.tolist()))
 
 
 # -- one cell ---------------------------------------------------------------------------------------------------------
@@ -208,8 +226,8 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
     proof = next((one for one in written if one.cell == cell), None)
     kind, given = kind_of(model, inferred, cell), _is_given(model, inferred, cell)
     low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
-    everything = _within(model, inferred, cell, len(model.equations))
-    distribution = _distribution(folder, inferred, cell, everything, fitted=True)
+    others = others_of(folder, inferred, seen.rows, cell)
+    distribution, own = _known(folder, inferred, cell, others)
     names = (*folder.told["areas"], "region_name", "level")
     return Explanation(
         area={name: here[name] for name in names if here.get(name) not in (None, "")},
@@ -218,6 +236,12 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         mechanism=model.mechanisms[cell].sentence,
         published=published if published > ABSENT else None,
         why_absent=WHY_ABSENT.get(published) if published <= ABSENT else None,
+        again=tuple(
+            int(counts[c])
+            for c, (first, e) in model.repeated.items()
+            if first == cell and inferred.active[0, e] and counts[c] > ABSENT
+        ),
+        same_as=_same_as(model, inferred, cell),
         low=low,
         high=None if high >= OPEN else high,
         kind=kind,
@@ -229,12 +253,51 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         sums=tuple(shown),
         growth=_growth(folder, inferred, cell) if distribution and not proof and not given else (),
         alone=_alone(folder, inferred, cell) if distribution and not given else None,
+        others=others,
+        own=own,
         proof=proof.proof.to_json() if proof else None,
-        argument=proof_in_words(proof.system, proof.proof, model.display) if proof else None,
+        argument=proof_in_words(proof.system, proof.proof, names_in(folder, proof, seen.rows)) if proof else None,
         because=tuple(text for bit, text in enumerate(REASONS) if proof and proof.because >> bit & 1),
-        contradictions=tuple(one.text for one in inferred.contradictions if _concerns(model, one, cell)),
-        assumptions=_assumptions(folder, inferred, cell, kind),
+        contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
+        assumptions=_assumptions(folder, inferred, cell, kind, others),
     )
+
+
+def _known(
+    folder: AuditFolder, inferred: Inferred, cell: int, others: Others | None
+) -> tuple[tuple[tuple[int, float], ...], float | None]:
+    """Return how likely each count is; and how likely the claimed one would be without other areas, where these count."""
+    everything = _within(folder.model, inferred, cell, len(folder.model.equations))
+    if inferred.singly[0, cell]:
+        return _within_bounds(folder, inferred, cell), None
+    alone = _distribution(folder, inferred, cell, everything, fitted=True)
+    if inferred.linked is None:
+        return alone, None
+    own = dict(alone).get(int(inferred.value[0, cell]), 0.0) if others is not None and alone else None
+    if cell not in inferred.linked.kept:
+        return (), own
+    low, chances = inferred.linked.kept[cell]
+    return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0), own
+
+
+def _within_bounds(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[tuple[int, float], ...]:
+    """Return the distribution of a cell that was judged by itself: what was published, and what the column is like."""
+    own, windows = folder.prior.own, inferred.windows
+    low, high, start = (int(array[0, cell]) for array in (inferred.reach.low, inferred.reach.high, windows.start))
+    if own is None or high >= OPEN or high - low >= MOST_VALUES:
+        return ()
+    counts = np.arange(low, high + 1)
+    weights = own.weights[own.offset[cell] + np.minimum(counts, own.size[cell] - 1)]
+    if start >= 0:
+        weights = weights * windows.weights[start + counts - int(windows.low[0, cell])]
+    whole = float(weights.sum())
+    return tuple((int(n), float(w) / whole) for n, w in zip(counts, weights, strict=True) if w > 0) if whole > 0 else ()
+
+
+def _same_as(model: Model, inferred: Inferred, cell: int) -> str | None:
+    """Return the key of the column that shows the same count first, in another file."""
+    first, e = model.repeated.get(cell, (cell, 0))
+    return model.columns[first].key if first != cell and inferred.active[0, e] else None
 
 
 def _concerns(model: Model, one: Contradiction, cell: int) -> bool:
@@ -331,10 +394,12 @@ def _distribution(
     return tuple((marginal[0] + i, float(p)) for i, p in enumerate(marginal[1]) if p > 0)
 
 
-def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str) -> tuple[str, ...]:
+def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str, others: Others | None) -> tuple[str, ...]:
     """Say what the claim rests on, a sentence each."""
     model = folder.model
     said = ["The sums hold: the parts of each total make up all of it."]
+    if others is not None:
+        said.append("So do those of areas: the areas that lie in another are together all of it.")
     if kind != "proved" and model.on_adjusted[cell] and not inferred.slack[0].any() and inferred.documented_slack[0].any():
         said.append("The population was published as it is, although the agency may have adjusted it by up to 5 here.")
     if kind not in ("proved", "conditional"):

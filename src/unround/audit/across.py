@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.contradictions import Active, Contradiction
+from unround.audit.contradictions import AREAS, ASSUMPTION, Active, Contradiction
 from unround.audit.kin import Kin
 from unround.audit.model import Model
 from unround.batch.types import Posterior, PriorTable, Tight, Windows
-from unround.linked.bounds import LinkedBounds, linked_bounds
+from unround.linked.bounds import Clash, LinkedBounds, linked_bounds
 from unround.linked.engine import Linked, link
-
-AREAS = "areas"
-"""The kind of a contradiction between an area and those that it is made of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,26 +56,41 @@ def bounds_across(
     second = first
     if assumed[1] is not documented[1]:
         second = linked_bounds(model.layout, *assumed, first.parent, kin.cells, active, proofs_only=True)
-    found = [
-        Contradiction(
-            one.parent,
-            AREAS,
-            (),
-            (one.column,),
-            f"{model.columns[one.column].key} cannot be the sum of the same counts of the areas that lie in this one: "
-            "they are not linked.",
-        )
-        for one in first.clashes
-    ]
+    found = [_clash(model, one) for one in first.clashes]
+    if second is not first:
+        found += [
+            Contradiction(
+                one.parent,
+                ASSUMPTION,
+                (),
+                () if one.column < 0 else (one.column,),
+                "Taken as exact, the counts that may have been adjusted in this area and in those that lie in it leave no "
+                "solution: some were adjusted. They are linked for proofs, not for probabilities.",
+            )
+            for one in second.clashes
+        ]
     return Across(kin, first, second, found)
 
 
+def _clash(model: Model, one: Clash) -> Contradiction:
+    """Put into words that an area is not the sum of those in it; where no single count shows it, all its sums do."""
+    what = f"{model.columns[one.column].key} cannot be the sum" if one.column >= 0 else "Its counts cannot be the sums"
+    text = f"{what} of the same counts of the areas that lie in this one. They are not linked."
+    return Contradiction(one.parent, AREAS, (), (one.column,) if one.column >= 0 else (), text)
+
+
 def likely_across(
-    model: Model, across: Across, windows: Windows, reach: Tight, prior: PriorTable | None, active: Active
+    model: Model,
+    across: Across,
+    windows: Windows,
+    reach: Tight,
+    prior: PriorTable | None,
+    active: Active,
+    keep: int | None = None,
 ) -> Linked:
-    """Work out what is likely, given all areas that are linked."""
+    """Work out what is likely, given all areas that are linked; `keep` is the area whose whole distributions are wanted."""
     kin = across.kin
-    return link(model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike)
+    return link(model.layout, windows, reach, across.assumed.parent, kin.cells, prior, active, alike=kin.alike, keep=keep)
 
 
 def needs_others(own: Posterior, joint: Posterior, threshold: float) -> NDArray[np.bool_]:

@@ -79,7 +79,9 @@ class Auditor:
         self._windows = WindowTable(model.mechanisms)
         self._no_sums = compile_layout(len(model.columns), (), frozenset())
 
-    def infer(self, counts: Counts, adjustable: NDArray[np.bool_], kin: Kin | None = None) -> Inferred:
+    def infer(
+        self, counts: Counts, adjustable: NDArray[np.bool_], kin: Kin | None = None, keep: int | None = None
+    ) -> Inferred:
         """Infer what can be inferred about some areas.
 
         Parameters
@@ -90,6 +92,8 @@ class Auditor:
             In which areas the agency may have adjusted exact counts.
         kin : Kin, optional
             How the areas lie within each other, where they do.
+        keep : int, optional
+            The area whose whole distributions are wanted, where it is linked: see `Linked.kept`.
         """
         model = self.model
         windows, documented_slack, active, found = self.documented(counts, adjustable)
@@ -110,6 +114,8 @@ class Auditor:
         reach = assumed if windows.certain.all() else tighten(model.layout, windows, active)
         across = None
         if kin is not None:
+            found += kin.contradictions()
+        if kin is not None and kin.linked:
             across = bounds_across(model, kin, (documented_windows, documented), (windows, assumed), active)
             documented, assumed = across.documented.tight, across.assumed.tight
             found += across.contradictions
@@ -118,12 +124,16 @@ class Auditor:
             if one.kind != ASSUMPTION:
                 clashing[one.area, list(one.cells)] = True
 
+        # Linked areas know nothing of shared random numbers: where there are any, other areas give bounds alone.
+        bounds_alone = across is not None and self.sharing is not None
+        if bounds_alone and windows.certain.all():
+            reach = assumed
+
         def conclude(prior: Prior, drawn: Drawn | None) -> Concluded:
             own = posterior = posteriors(model.layout, windows, reach, prior.table, active, drawn=drawn)
             linked = None
-            # Linked areas know nothing of shared random numbers: where there are any, other areas give bounds alone.
-            if across is not None and drawn is None:
-                linked = likely_across(model, across, windows, reach, prior.table, active)
+            if across is not None and not bounds_alone:
+                linked = likely_across(model, across, windows, reach, prior.table, active, keep)
                 posterior = linked.posterior
             noisy = np.asarray(posterior.cut > 0) & (not windows.certain.all())
             loose = self._loose(counts, reach, posterior, active) | noisy[:, None]
@@ -287,6 +297,8 @@ class Auditor:
         for cell, (twin, e) in self.model.exact_twin.items():
             # The table itself shows this count as it is, only under another name.
             kinds[active[:, e] & (counts[:, twin] > ABSENT), cell] = OPEN
+        for cell, (_, e) in self.model.repeated.items():
+            kinds[active[:, e], cell] = OPEN  # the same count is claimed where it is shown first
         kinds[~self._inhabited(np.maximum(counts, documented.low))] = OPEN
         return kinds, value
 

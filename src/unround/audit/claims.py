@@ -65,7 +65,7 @@ class Proved:
         return CONDITIONAL if self.because else PROVED
 
 
-def proofs(model: Model, inferred: Inferred, names: Sequence[str] = ()) -> list[Proved]:
+def proofs(model: Model, inferred: Inferred, names: Sequence[str] = (), only: int | None = None) -> list[Proved]:
     """Write out and check the certificate of everything in a block that is proved, or would be under an assumption.
 
     Claims that rest on a cell of a contradiction, on a sum that only the data suggest, or on one that cannot hold somewhere
@@ -79,6 +79,8 @@ def proofs(model: Model, inferred: Inferred, names: Sequence[str] = ()) -> list[
         What was inferred about the block.
     names : sequence of str
         What to call the areas, where some lie within others.
+    only : int, optional
+        The only area whose claims are wanted.
 
     Raises
     ------
@@ -93,6 +95,8 @@ def proofs(model: Model, inferred: Inferred, names: Sequence[str] = ()) -> list[
         (CONDITIONAL, inferred.windows, inferred.assumed, inferred.slack),
     ):
         within_areas = kinds == kind
+        if only is not None:
+            within_areas[np.arange(len(kinds)) != only] = False
         if inferred.across is not None:
             bounds = inferred.across.documented if kind == PROVED else inferred.across.assumed
             written += proofs_across(model, inferred, bounds, within_areas & bounds.moved, kind, slack, names)
@@ -229,8 +233,18 @@ def findings_frame(
                 _assumptions(model, inferred, rows, cells, written, fitted), cells, kinds == PROVED
             ),
             "method": methods_of(inferred, rows),
+            **({"observations": observations(model, inferred)[rows, cells]} if model.repeated else {}),
         }
     )
+
+
+def observations(model: Model, inferred: Inferred) -> NDArray[np.int32]:
+    """Return how often each count was published: once, or again in other files."""
+    there = inferred.counts > ABSENT
+    number = there.astype(np.int32)
+    for cell, (first, e) in model.repeated.items():
+        number[:, first] += there[:, cell] & inferred.active[:, e]
+    return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)

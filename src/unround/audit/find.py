@@ -62,11 +62,11 @@ def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
     chosen = [i for i, column in enumerate(columns) if not by_sex or column.codes[at] == (sex or "total")]
     if not chosen:
         raise InputError(f"there is no sex {sex!r} in this table: choose one of {', '.join(_sexes(columns, at))}.")
-    low = wanted.strip().lower()
+    low, again = wanted.strip().lower(), folder.model.repeated
     ways = (
         [i for i in chosen if columns[i].codes[0].lower() == low or columns[i].key.lower() == low],
-        [i for i in chosen if columns[i].label.lower() == low],
-        [i for i in chosen if low and low in columns[i].label.lower()],
+        [i for i in chosen if i not in again and columns[i].label.lower() == low],
+        [i for i in chosen if i not in again and low and low in columns[i].label.lower()],
     )
     for found in ways:
         if len(found) == 1:

@@ -240,12 +240,18 @@ class AuditFolder:
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""
+        counts: Counts = self.counts_of(np.array([row]))[0]
+        return counts
+
+    def counts_of(self, rows: NDArray[np.int64]) -> Counts:
+        """Return what was published of some areas; those of a family lie next to each other."""
         import polars as pl
 
         with self._undamaged(f"{MODEL}/published.parquet"):
-            found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(row, 1).collect()
-            counts = np.array(found["counts"][0], dtype=np.int32)
-            if counts.shape != (len(self.told["columns"]),):
+            first, last = int(rows.min()), int(rows.max())
+            found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(first, last + 1 - first).collect()
+            counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
+            if counts.shape != (len(rows), len(self.told["columns"])):
                 raise ValueError("another number of counts than the model has")
             return counts
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audit.contradictions import AREAS, Contradiction
 from unround.audit.model import Model
 from unround.linked.kin import MOST_LINKED
 from unround.structure import Nest
@@ -34,12 +36,18 @@ class Kin:
         For every area whether its children are known to be all of it, to the last person.
     cells : array
         For every cell of the model whether it adds up across areas.
+    odd, odd_cell, odd_said : array
+        Areas that cannot be the sum of those in them, and are not linked for that; the cell that shows it, or -1 where the
+        model does not have it; and how.
     """
 
     parent: Rows
     alike: Bools
     sure: Bools
     cells: Bools
+    odd: Rows
+    odd_cell: Rows
+    odd_said: NDArray[np.str_]
 
     @classmethod
     def of(cls, nest: Nest, model: Model) -> Kin:
@@ -55,7 +63,10 @@ class Kin:
             if level.alike:
                 heads = parent[inside[nest.level[inside] == number]]
                 alike[heads[children[heads] == 1]] = True
-        return cls(parent, alike, nest.sure, cells)
+        place = {int(column): cell for cell, column in enumerate(model.positions)}
+        odd = np.array([one.parent for one in nest.odd], dtype=np.int64)
+        shown = np.array([place.get(one.column, -1) for one in nest.odd], dtype=np.int64)
+        return cls(parent, alike, nest.sure, cells, odd, shown, np.array([one.text for one in nest.odd], dtype=np.str_))
 
     @cached_property
     def top(self) -> Rows:
@@ -66,9 +77,21 @@ class Kin:
         return top
 
     @property
-    def any(self) -> bool:
+    def linked(self) -> bool:
         """Whether any area lies within another."""
         return bool((self.parent >= 0).any() and self.cells.any())
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to know: areas that are linked, or that should have been."""
+        return self.linked or self.odd.size > 0
+
+    def contradictions(self) -> list[Contradiction]:
+        """Return what was found to contradict before anything was linked."""
+        return [
+            Contradiction(row, AREAS, (), (cell,) if cell >= 0 else (), text)
+            for row, cell, text in zip(self.odd.tolist(), self.odd_cell.tolist(), self.odd_said.tolist(), strict=True)
+        ]
 
     def arranged(self, block: int) -> tuple[Rows, Rows]:
         """Return areas in an order in which families are together, and where blocks of about so many begin and end."""
@@ -94,7 +117,17 @@ class Kin:
         place = np.full(len(self.parent), -1, dtype=np.int64)
         place[order] = np.arange(len(order))
         parent = self.parent[order]
-        return Kin(np.where(parent >= 0, place[parent], -1), self.alike[order], self.sure[order], self.cells)
+        here = np.flatnonzero(place[self.odd] >= 0)
+        here = here[np.argsort(place[self.odd[here]], kind="stable")]
+        return Kin(
+            np.where(parent >= 0, place[parent], -1),
+            self.alike[order],
+            self.sure[order],
+            self.cells,
+            place[self.odd[here]],
+            self.odd_cell[here],
+            self.odd_said[here],
+        )
 
     def family(self, row: int) -> Rows:
         """Return the areas that an area is linked with, itself first."""
@@ -103,7 +136,7 @@ class Kin:
 
     def save(self, folder: Path) -> None:
         """Write what `load` reads."""
-        np.savez(folder / FILE, parent=self.parent, alike=self.alike, sure=self.sure, cells=self.cells)
+        np.savez(folder / FILE, allow_pickle=False, **{one.name: getattr(self, one.name) for one in fields(self)})
 
     @classmethod
     def load(cls, folder: Path) -> Kin | None:
@@ -111,4 +144,14 @@ class Kin:
         if not (folder / FILE).exists():
             return None
         with np.load(folder / FILE) as told:
-            return cls(*(told[name] for name in ("parent", "alike", "sure", "cells")))
+            return cls(**{one.name: told[one.name] for one in fields(cls)})
+
+
+def families_told(nest: Nest) -> list[dict[str, Any]]:
+    """Return the pairs of levels as plain data, with how many families are small enough to be linked."""
+    children = np.bincount(nest.parent[nest.parent >= 0], minlength=len(nest.parent))
+    small = (nest.parent >= 0) & (children[nest.parent] <= MOST_LINKED)
+    return [
+        level.to_json() | {"linked": len(np.unique(nest.parent[small & (nest.level == number)]))}
+        for number, level in enumerate(nest.levels)
+    ]

@@ -172,6 +172,15 @@ class Model:
         return found
 
     @cached_property
+    def repeated(self) -> dict[int, tuple[int, int]]:
+        """Cells that show a count once more, as a second file does: the cell that shows it first, and the sum that says so."""
+        return {
+            total: (parts[0], e)
+            for e, (total, parts) in enumerate(self.equations)
+            if self.origins[e] == "files" and len(parts) == 1
+        }
+
+    @cached_property
     def touching(self) -> tuple[tuple[int, ...], ...]:
         """For every cell the sums that it stands in."""
         found: list[list[int]] = [[] for _ in self.columns]

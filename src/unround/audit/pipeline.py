@@ -20,7 +20,7 @@ from unround.audit.chance import Chance
 from unround.audit.cluster import try_cluster, work_here, work_on_cluster
 from unround.audit.dependence import Dependence
 from unround.audit.job import DONE, PREPARED, job_folder, job_key, move_out, write_json
-from unround.audit.kin import Kin
+from unround.audit.kin import Kin, families_told
 from unround.audit.merge import merge
 from unround.audit.model import Model
 from unround.audit.options import Options as Options
@@ -32,6 +32,7 @@ from unround.audit.truth import Score, Truth
 from unround.audit.work import PARTS, Fitted, Job, prepare
 from unround.check import Check, check_spool
 from unround.errors import InternalError
+from unround.linked.kin import MOST_LINKED
 from unround.linked.methods import METHODS
 from unround.release import ABSENT, Release
 from unround.spool import Spool, Stage
@@ -152,7 +153,7 @@ def _prepare(
     nested = nest(spool.areas, spool.pick, structure, release.areas) if options.link else Nest.none(spool.rows)
     kin = Kin.of(nested, model)
     told = _static_summary(release, structure, model, prior, options, checked)
-    told["nesting"] = [level.to_json() for level in nested.levels]
+    told["nesting"] = families_told(nested)
     block = options.block or block_size(len(model.columns))
     prepare(
         folder,
@@ -269,7 +270,13 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     told |= {name: job.static[name] for name in first} | Tally.of(counted["tally"]).to_json()
     told |= {"chance": chance.to_json(counted["chance"]), "chance_by_block": chance.by_block(counted["chance"])}
     told |= {name: value for name, value in job.static.items() if name not in (*first, "nesting")}
-    told["linked"] |= {"levels": job.static["nesting"], "methods": [asdict(method) for method in METHODS]}
+    told["linked"] |= {
+        "levels": job.static["nesting"],
+        "methods": [asdict(method) for method in METHODS],
+        "most_areas_of_a_family": MOST_LINKED,
+        # Where random numbers are shared, other areas give bounds alone.
+        "probabilities": not job.fitted.dependence.used,
+    }
     told["dependence"] = job.fitted.dependence.to_json() | {"claims": dict(counted["tally"]["both_ways"]) or None}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()

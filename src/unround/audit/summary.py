@@ -56,7 +56,9 @@ class Tally:
     singly: int = 0
     contradictions: Counter[str] = field(default_factory=Counter)
     methods: Counter[str] = field(default_factory=Counter)
-    """Areas by how their probabilities were obtained, where some lie within others."""
+    """Areas by how their probabilities were obtained."""
+    likely_by_method: Counter[str] = field(default_factory=Counter)
+    """Likely claims in these areas."""
     unlinked: Counter[str] = field(default_factory=Counter)
     """Families that were not linked for probabilities, by reason."""
     by_others: dict[str, int] = field(default_factory=_zero)
@@ -97,10 +99,20 @@ class Tally:
         self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
         self.whole_totals += _whole_totals(model, inferred)
         self._area_sizes(inferred, there)
+        self._methods(inferred)
         if inferred.across is not None:
             self._others(inferred, written)
         if inferred.without is not None:
             self._compare(inferred, inferred.without)
+
+    def _methods(self, inferred: Inferred) -> None:
+        """Count areas, and what is likely in them, by how probabilities were obtained."""
+        linked = inferred.linked
+        codes = np.zeros(len(inferred.counts), dtype=np.int8) if linked is None else linked.method
+        likely = (inferred.kinds == LIKELY).sum(axis=1)
+        for code in np.unique(codes).tolist():
+            self.methods[METHODS[code].name] += int((codes == code).sum())
+            self.likely_by_method[METHODS[code].name] += int(likely[codes == code].sum())
 
     def _others(self, inferred: Inferred, written: Iterable[Proved]) -> None:
         """Count what areas say about each other."""
@@ -109,8 +121,6 @@ class Tally:
         if inferred.linked is None:
             return
         self.by_others["likely"] += int(((inferred.depth == OTHERS_NEEDED) & (inferred.kinds == LIKELY)).sum())
-        for code, number in zip(*np.unique(inferred.linked.method, return_counts=True), strict=True):
-            self.methods[METHODS[code].name] += int(number)
         self.unlinked.update(one.why for one in inferred.linked.unlinked)
 
     def _compare(self, inferred: Inferred, without: Concluded) -> None:
@@ -171,6 +181,7 @@ class Tally:
             "cells_judged_singly": self.singly,
             "linked": {
                 "areas_by_method": dict(self.methods),
+                "likely_by_method": dict(self.likely_by_method),
                 "families_not_linked": dict(self.unlinked),
                 "claims_that_need_other_areas": self.by_others,
             },

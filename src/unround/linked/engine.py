@@ -11,6 +11,7 @@ from unround.batch.types import Layout, Posterior, PriorTable, Tight, Windows
 from unround.errors import InputError
 from unround.linked.bounds import Clash, LinkedBounds, Rows, linked_bounds
 from unround.linked.gibbs import Effort
+from unround.linked.kept import Keeper, Kept
 from unround.linked.kin import GIBBS, LOOPY, MERGED, MOST_LINKED, MOST_SAMPLED, OWN, Kinship, components, kinship
 from unround.linked.loopy import exchange
 from unround.linked.sampled import EFFORT, Sampled, sampled
@@ -70,6 +71,8 @@ class Linked:
         Families that are not linked for probabilities.
     clashes : tuple of Clash
         Parents that cannot be the sum of their children.
+    kept : Kept
+        The whole distributions of the area that was asked for, those that its probabilities were taken from.
     """
 
     tight: Tight
@@ -82,6 +85,7 @@ class Linked:
     error: FloatArray
     unlinked: tuple[Unlinked, ...]
     clashes: tuple[Clash, ...]
+    kept: Kept
 
 
 def link(
@@ -96,6 +100,7 @@ def link(
     alike: BoolArray | None = None,
     effort: Effort = EFFORT,
     most: int = MOST_LINKED,
+    keep: int | None = None,
 ) -> Linked:
     """Work out bounds and probabilities of areas that lie within each other.
 
@@ -114,6 +119,8 @@ def link(
         How long families are sampled.
     most : int
         Children above which a family is not linked.
+    keep : int, optional
+        The area whose whole distributions are wanted.
 
     Notes
     -----
@@ -128,13 +135,16 @@ def link(
         raise InputError("every area needs the row of its parent, or -1, and every column a word whether it is linked.")
     bounds = linked_bounds(layout, windows, tight, parent, linked, active)
     kin = kinship(bounds.parent, most)
-    work = _Work(layout, windows, tight, bounds, linked, prior, active, alike, effort)
+    work = _Work(layout, windows, tight, bounds, linked, prior, active, alike, effort, keep)
     batches = components(kin, BATCH)
     apart = np.ones(areas, dtype=np.bool_)
     for rows in batches:
         apart[rows] = False
     rest = replace(bounds.tight, feasible=bounds.tight.feasible & apart)
     work.put(np.flatnonzero(apart), posteriors(layout, windows, rest, prior, active), np.flatnonzero(apart))
+    everyone = np.arange(areas)
+    work.keeper.enter(np.where(apart, everyone, -1), everyone)
+    work.keeper.alone(layout, windows, rest, prior, active)
     for rows in batches:
         work.batch(kin, rows)
     work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in kin.large]
@@ -149,6 +159,7 @@ def link(
         work.error,
         tuple(sorted(work.unlinked, key=lambda one: one.parent)),
         bounds.clashes,
+        work.keeper.cells,
     )
 
 
@@ -166,6 +177,7 @@ class _Work:
         active: BoolArray | None,
         alike: BoolArray | None,
         effort: Effort,
+        keep: int | None,
     ) -> None:
         self.layout, self.windows, self.tight, self.bounds = layout, windows, tight, bounds
         self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
@@ -175,6 +187,7 @@ class _Work:
         self.children = np.zeros(areas, dtype=np.int32)
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
         self.unlinked: list[Unlinked] = []
+        self.keeper = Keeper(keep, linked)
         totals = {total for total, _ in layout.equations}
         self.leaves = np.array([c for c in np.flatnonzero(linked).tolist() if c not in totals], dtype=np.int64)
 
@@ -193,7 +206,10 @@ class _Work:
         self._equal_bounds(tight, unit)
         listed = Listed(self.windows, tight.low, tight.high, rows)
         self._merge(listed, unit, kin.height[rows], rows)
+        listed.weights = listed.scale(listed.weights)  # always, lest draws depend on whether messages did
         found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
+        self.keeper.enter(place, unit)
+        self.keeper.alone(self.layout, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
         # Bounds do not see every contradiction where windows have holes: such units are taken apart again.
@@ -220,6 +236,9 @@ class _Work:
             alone.feasible[rows] = self.tight.feasible[rows]
             self.put(rows, posteriors(self.layout, self.windows, alone, self.prior, self.active), rows)
             self.method[rows], self.children[rows] = OWN, 0
+            everyone = np.arange(len(self.method))
+            self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
+            self.keeper.alone(self.layout, self.windows, alone, self.prior, self.active)
             self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
     def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
@@ -274,12 +293,13 @@ class _Work:
             heads = np.zeros(len(rows), dtype=np.bool_)
             heads[list(families)] = True
             listed.without_prior(self.prior, heads)
-        told, _, factor = exchange(self.layout, listed, tight, self.prior, active, families, self.leaves)
+        told, whole, factor = exchange(self.layout, listed, tight, self.prior, active, families, self.leaves)
         listed.weights = listed.scale(listed.weights * factor)
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
         for name in ("mode", "probability", "mean", "deviation"):
             getattr(found, name)[some] = getattr(told, name)[some]
+        self.keeper.take(whole, some, some)
         self.method[rows[some]], self.children[rows[some]] = LOOPY, number[some]
 
     def _sample(
@@ -306,6 +326,7 @@ class _Work:
         for n in np.unique(number):  # an area that is twice among the rows ends up with the smaller family
             some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
             put_summaries(found, drawn.chances, drawn.rows[some], some)
+            self.keeper.take(drawn.chances, drawn.rows[some], some)
             self.method[areas[some]], self.children[areas[some]] = GIBBS, n
             self.rhat[areas[some]], self.error[areas[some]] = (
                 drawn.rhat[drawn.family[some]],

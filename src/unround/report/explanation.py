@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from unround.explain import Explanation
+from unround.kindred import Others
 from unround.report.terminal import COLOURS, items, percent
-from unround.report.words import arithmetic, conclusion, growth
+from unround.report.words import again, arithmetic, conclusion, growth, span
 
 BAR = 40
 """The longest bar of a histogram."""
@@ -19,11 +21,13 @@ def show_explanation(one: Explanation, console: Console) -> None:
     if one.cell["block"] and one.cell["block"] != one.cell["label"]:
         console.print(Text(f"in {one.cell['block']}"), style="dim")
     published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
-    console.print(Text(f"\nPublished: {published}. {one.mechanism}"))
+    console.print(Text(f"\nPublished: {published}{again(one)}. {one.mechanism}"))
     console.print(Text(conclusion(one), style=COLOURS.get(one.kind, "")))
     if one.sums:
         console.print("\n[bold]The sums it stands in[/]")
         items([(f"{shown.sum}{'' if shown.used else ' (not used here)'}", arithmetic(shown)) for shown in one.sums], console)
+    if one.others:
+        _others(one.others, console)
     if one.argument:
         console.print("\n[bold]The argument[/]")
         items([(one.argument, "")], console)
@@ -46,6 +50,25 @@ def _title(one: Explanation) -> str:
     codes = [str(code) for axis, code in one.cell.items() if axis not in ("label", "block") and code != one.cell["label"]]
     listed = f" ({', '.join(codes)})" if codes else ""
     return f"{where} · {one.cell['label']}{listed}"
+
+
+def _others(others: Others, console: Console) -> None:
+    """Print which other areas take part, and what was published of the same count there."""
+    console.print("\n[bold]Other areas[/]")
+    items([(sentence, "") for sentence in others.said], console)
+    if not others.areas:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in ("  area", "", "published", "possible", "likeliest", "sure"):
+        table.add_column(heading, justify="left" if heading in ("  area", "") else "right")
+    for area in others.areas:
+        published = "–" if area.published is None else f"{area.published:,}"
+        value = "–" if area.value is None else f"{area.value:,}"
+        sure = "" if area.probability is None else percent(area.probability)
+        table.add_row(Text(f"  {area.name}"), area.role, published, span(area.low, area.high), value, sure)
+    console.print(table)
+    if others.more:
+        console.print(f"  … and {others.more:,} more areas.")
 
 
 def _growth(one: Explanation, console: Console) -> None:

@@ -20,7 +20,7 @@ from unround.audit.folder import PUBLIC_REPORT, REPORT
 from unround.audit.summary import CLAIMS
 from unround.errors import InputError
 from unround.expect import interval, surprise
-from unround.report import dependence, figures
+from unround.report import dependence, figures, kinship
 from unround.report.diff_page import diff_section
 from unround.report.release import notice
 from unround.report.strongest import MOST, Strong, first_contradictions, strongest
@@ -164,6 +164,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "by_value": None if few else _by_value(told),
         "by_size": _by_size(told),
         "routes": _routes(told),
+        "kin": kinship.section(told),
         "findings": {} if public else {kind: found for kind in CLAIMS if (found := _findings(folder, kind))},
         "clashes": _clashes(folder, public=public),
         "truth": _truth(told, public=public),

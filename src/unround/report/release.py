@@ -14,6 +14,7 @@ from unround.audit.summary import CLAIMS
 from unround.read import SIMULATED
 from unround.report.check import sentence as fit_in_words
 from unround.report.dependence import show_dependence, show_parts
+from unround.report.kinship import show_kinship
 from unround.report.terminal import counted, percent
 
 EXAMPLES = 8
@@ -58,6 +59,7 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     if "check" in told:  # audits of earlier versions have none
         console.print(Text(f"\nDoes it fit the declared mechanism? {fit_in_words(told['check'])}"))
     show_dependence(told, console)
+    show_kinship(told, console)
     if told["contradictions"]:
         console.print(f"\n{contradictions_in_words(told)}")
     for said in _not_used(told):
@@ -117,6 +119,7 @@ def contradictions_in_words(told: dict[str, Any]) -> str:
         "cell": ("count that cannot come from its mechanism", "counts that cannot come from their mechanism"),
         "assumption": ("area whose population was adjusted", "areas whose population was adjusted"),
         "unresolved": ("area without any solution", "areas without any solution"),
+        "areas": ("area that cannot be the sum of those in it", "areas that cannot be the sum of those in them"),
     }
     said = ", ".join(counted(number, *words[kind]) for kind, number in kinds.items())
     return f"{counted(told['contradictions'], 'contradiction', 'contradictions')} ({said}); everything else was audited."

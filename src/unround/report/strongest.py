@@ -70,6 +70,8 @@ class Strong:
         Of a likely count, how sure it becomes: a step in words, and the probability after it.
     distribution : tuple
         Of a likely count, its distribution.
+    others : tuple of str
+        Of a likely count, what other areas have to do with it.
     """
 
     finding: dict[str, Any]
@@ -84,6 +86,7 @@ class Strong:
     more_cells: int
     growth: tuple[tuple[str, float], ...] = ()
     distribution: tuple[tuple[int, float], ...] = ()
+    others: tuple[str, ...] = ()
 
 
 def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
@@ -271,6 +274,7 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
         more_cells=len(members) - len(cells),
         growth=tuple(growth(one)),
         distribution=one.distribution,
+        others=one.others.said if one.others else (),
     )
 
 

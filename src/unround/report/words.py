@@ -14,6 +14,7 @@ CLASHES = {
     "cell": "counts that cannot come from their mechanism",
     "assumption": "areas whose population was adjusted",
     "unresolved": "areas without any solution",
+    "areas": "areas that cannot be the sum of those in them",
 }
 """The kinds of contradictions, as more than one of them is called."""
 
@@ -29,12 +30,14 @@ def growth(one: Explanation) -> Iterator[tuple[str, float]]:
         )
     if one.growth and one.alone is not None and one.probability is not None:
         yield "from its published value alone, with the prior that was fitted to the release", one.alone
-        yield "with all sums and that prior", one.probability
+        yield "with all sums and that prior", one.probability if one.others is None else one.own or 0.0
+    if one.growth and one.others is not None and one.probability is not None:
+        yield "with what other areas say", one.probability
 
 
 def conclusion(one: Explanation) -> str:
     """Say in one sentence what is known of a cell."""
-    span = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
+    where = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
     if one.kind == "given":
         return f"It was published as it is: {one.published:,}."
     if one.kind in ("proved", "conditional"):
@@ -42,11 +45,33 @@ def conclusion(one: Explanation) -> str:
         proviso = f", given {' and '.join(one.because)}" if one.because else ""
         return f"It is {one.value:,}: {one.kind}{proviso}{deep}."
     if one.probability is None:
-        return f"It is {span}; nothing says how likely each count is."
-    if one.low == one.high:
-        return f"It is {one.low:,}, as it stands; no sum is needed for that."
+        return f"It is {where}; nothing says how likely each count is."
+    there = "published once more; what is claimed of it is claimed there"
     claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
-    return f"It is {span}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+    if one.same_as is not None:
+        claim = f" It is the same count as {one.same_as}, {there}."
+    if one.low == one.high:
+        return (
+            f"It is {one.low:,}.{claim}" if one.same_as else f"It is {one.low:,}, as it stands; no sum is needed for that."
+        )
+    return f"It is {where}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+
+
+def again(one: Explanation) -> str:
+    """Say what other files show of the same count: ", and again as 230 and 235"; nothing where none does."""
+    numbers = [f"{number:,}" for number in one.again]
+    return f", and again as {' and '.join(numbers)}" if numbers else ""
+
+
+def span(low: int, high: int | None) -> str:
+    """Return a possible range in short.
+
+    Examples
+    --------
+    >>> span(3, 7), span(4, 4), span(0, None)
+    ('3–7', '4', '0 or more')
+    """
+    return f"{low:,} or more" if high is None else f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
 def arithmetic(shown: SumShown) -> str:

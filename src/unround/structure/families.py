@@ -54,6 +54,9 @@ class Families:
         Of the rounded counts above 0 of areas with a single child: how many are the same there, out of how many.
     cells : tuple of int
         Of the counts that could be compared: how many can be the sum of the children's, out of how many.
+    odd : array
+        By family: a column of which the parent's count cannot be the sum of the children's, though nearly all others of the
+        family can; -1 where there is none.
     """
 
     holds: Bools
@@ -63,6 +66,7 @@ class Families:
     equal: int
     compared: int
     cells: tuple[int, int]
+    odd: Places
 
 
 def judge_families(
@@ -239,6 +243,7 @@ class _Comparison:
         }
         both, same = (self._unpacked([one[at] for one in self._single]) & holds[:, None] & columns for at in (0, 1))
         tried = compared & close[:, None] & columns
+        wrong = impossible & tried
         return Families(
             holds,
             holds & told["sure"],
@@ -247,6 +252,7 @@ class _Comparison:
             int(same.sum()),
             int(both.sum()),
             (int((tried & ~impossible).sum()), int(tried.sum())),
+            np.where(wrong.any(axis=1), wrong.argmax(axis=1), -1),
         )
 
     def _adding_up(self, broken: Bools, compared: Bools, residual: NDArray[np.float32]) -> Bools:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.release import AREA, Counts
+from unround.release import ABSENT, AREA, Counts
 from unround.structure.families import Families, judge_families
 from unround.structure.repeats import ALIKE
 from unround.structure.routes import Link, links
@@ -25,6 +25,9 @@ SIZES: Mapping[str, tuple[int, int]] = {"1": (1, 1), "2": (2, 2), "3-4": (3, 4),
 """How many children a parent has, in words."""
 FEW_COMPARED = 12
 """With fewer counts than this to compare, equal numbers are taken as alike: wrongly believed evidence proves too much."""
+
+MOST_SHOWN = 12
+"""Parts of a sum that are written out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +86,25 @@ class Level:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """A count that cannot be the sum of the same counts of the areas that make up its area, though its others can.
+
+    Parameters
+    ----------
+    parent : int
+        The position of the area.
+    column : int
+        The column.
+    text : str
+        The arithmetic, for people.
+    """
+
+    parent: int
+    column: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
     """Which areas make up which.
@@ -99,12 +121,15 @@ class Nest:
         person. Where not, an area without many people may be missing among the children, and nothing shows it.
     levels : tuple of Level
         The pairs of levels, the smallest parents first; those without a single family that fits too.
+    odd : tuple of Odd
+        Counts that contradict those of smaller areas; their families are not linked.
     """
 
     parent: Places = field(repr=False)
     level: NDArray[np.int16] = field(repr=False)
     sure: Bools = field(repr=False)
     levels: tuple[Level, ...]
+    odd: tuple[Odd, ...] = ()
 
     @classmethod
     def none(cls, areas: int) -> Nest:
@@ -159,7 +184,7 @@ def nest(
     made = Nest.none(areas.height)
     adjustable = _adjustable(areas)
     heads = np.zeros(areas.height, dtype=np.bool_)
-    levels = list[Level]()
+    levels, odd = list[Level](), list[Odd]()
     for link in links(areas, axes[0]):
         parents, family, children = _open(link, made.parent, heads)
         if not len(parents):
@@ -180,7 +205,22 @@ def nest(
         made.sure[parents] |= found.sure
         heads[parents[found.holds]] = True
         levels.append(_told(link, found, np.bincount(family, minlength=len(parents))))
-    return Nest(made.parent, made.level, made.sure, tuple(levels))
+        odd += [
+            _odd(int(parents[f]), children[family == f], int(found.odd[f]), pick, structure.columns[found.odd[f]].key)
+            for f in np.flatnonzero(found.odd >= 0).tolist()
+        ]
+    return Nest(made.parent, made.level, made.sure, tuple(levels), tuple(odd))
+
+
+def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Counts], key: str) -> Odd:
+    """Put into words how a count fails to be a sum."""
+    shown = pick(np.array([parent, *children]))[:, column].tolist()
+    total, parts = shown[0], [number for number in shown[1:] if number > ABSENT]
+    listed = " + ".join(f"{number:,}" for number in parts[:MOST_SHOWN])
+    whole = f"{listed}{' + …' if len(parts) > MOST_SHOWN else ''} = {sum(parts):,}" if len(parts) > 1 else f"{sum(parts):,}"
+    lie = "the area that lies in it" if len(children) == 1 else f"the {len(children):,} areas that lie in it"
+    text = f"{key} was published as {total:,}, and of {lie} as {whole}: no counts were published so. They are not linked."
+    return Odd(parent, column, text)
 
 
 def _adjustable(areas: pl.DataFrame) -> Bools:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from unround.audit.claims import proof_lines
 from unround.audit.summary import CLAIMS
 from unround.errors import InputError
 from unround.explain import Explanation
+from unround.kindred import in_short
 from unround.report.release import contradictions_in_words, notice, verdict
-from unround.report.words import arithmetic, conclusion, growth
+from unround.report.words import again, arithmetic, conclusion, growth
 from unround.web.addresses import area_address, cell_address, key_meant, meant
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
 from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
@@ -76,7 +78,8 @@ def area(asked: Asked) -> Page:
         "claims": claims,
         "everything": outline.size <= MOST_LINES,
         "outline": outline,
-        "contradictions": [one.text for one in seen.inferred.contradictions],
+        "contradictions": [one.text for one in seen.inferred.contradictions if one.area == 0],
+        "linked": in_short(explorer.folder, seen.inferred, seen.rows),
         "above": _above(explorer, row),
     }
     if sort == "risk":
@@ -124,10 +127,13 @@ def cell(asked: Asked) -> Page:
         "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
+        "again": again(found),
+        "same_as": cell_address(explorer.codes[row], found.same_as) if found.same_as else "",
         "sums": sums,
         "sentences": found.argument.replace(". ", ".\n").split("\n") if found.argument else [],
         "growth": list(growth(found)),
         "named": _named(explorer, row, found),
+        "others": _others(explorer, column.key, found),
         "shown_part": shown_part(found.distribution),
         "twins": twins if len(twins) > 1 else [],
         "drawing": histogram(found.distribution, name=name, kind=found.kind, published=found.published) if drawn else "",
@@ -313,10 +319,16 @@ def _above(explorer: Explorer, row: int) -> dict[str, Any] | None:
 
 
 def _named(explorer: Explorer, row: int, found: Explanation) -> list[dict[str, Any]]:
-    """Return the cells that an argument speaks of by their keys."""
+    """Return the cells that an argument speaks of by their keys; where it needs other areas, they have names in it."""
     model, seen = explorer.folder.model, explorer.look(row)
     keys = dict.fromkeys(step["cell"] for step in found.proof["steps"]) if found.proof else {}
-    return [cell_told(explorer, row, seen, model.index[key]) for key in keys]
+    return [cell_told(explorer, row, seen, model.index[key]) for key in keys if key in model.index]
+
+
+def _others(explorer: Explorer, key: str, found: Explanation) -> list[dict[str, Any]]:
+    """Return the other areas that take part in what is said of a cell, with the addresses of the same count there."""
+    areas = found.others.areas if found.others else ()
+    return [{**asdict(one), "address": cell_address(explorer.codes[one.row], key)} for one in areas]
 
 
 def _variant(explorer: Explorer, at: int) -> str:
