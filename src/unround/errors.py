@@ -6,7 +6,6 @@ fit what was published. `InternalError` is a fault of unround itself.
 
 from __future__ import annotations
 
-
 WIDEST = 200
 """Signs of a line that are shown with an error."""
 

@@ -41,6 +41,9 @@ OURS = (SUMMARY, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPO
 VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 
+HELD = 10_000_000
+"""Counts that are kept in memory by who looks at single areas; of larger releases each area is read when it is asked for."""
+
 ROW_GROUP = 128
 """Areas that are read together when one of them is asked for."""
 
@@ -239,12 +242,24 @@ class AuditFolder:
         """Return what was published of one area, a cell each."""
         import polars as pl
 
+        file = self.path / MODEL / "published.parquet"
         with self._undamaged(f"{MODEL}/published.parquet"):
-            found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(row, 1).collect()
+            found = self._published[row : row + 1] if self._held else pl.scan_parquet(file).slice(row, 1).collect()
             counts = np.array(found["counts"][0], dtype=np.int32)
             if counts.shape != (len(self.told["columns"]),):
                 raise ValueError("another number of counts than the model has")
             return counts
+
+    @cached_property
+    def _held(self) -> bool:
+        """Whether what was published is small enough to be kept in memory: looking it up costs more than it."""
+        return self.areas.height * len(self.told["columns"]) <= HELD
+
+    @cached_property
+    def _published(self) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(self.path / MODEL / "published.parquet")
 
     @contextmanager
     def _undamaged(self, name: str) -> Iterator[None]:

@@ -181,7 +181,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
     def whole(parts: list[str], name: str, line: int) -> int:
         value = parts[place[name]].strip()
         if not re.fullmatch(r"[+-]?\d{1,15}", value):
-            fail(f"{name} must be a whole number, not {value!r}.", line, place[name])
+            fail(f"{name} must be a whole number, not {value[:40]!r}.", line, place[name])
         return int(value)
 
     header = [name.strip().lower() for name in next(csv.reader(lines[:1], delimiter=mark), [])]

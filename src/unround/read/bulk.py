@@ -181,11 +181,13 @@ def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[Line], bool]:
 def _line(number: str | None, label: str | None, source: Source) -> Line:
     if number is None or not number.isascii() or not number.isdigit() or len(number) > 9 or int(number) > LAST_ID:
         shown = number if number is None or len(number) < 40 else f"{number[:39]}…"
-        raise InputError(f"{source.path} has a line whose {_ID} is {shown!r}, not a number up to {LAST_ID:,}; download it again.")
+        raise InputError(
+            f"{source.path} has a line whose {_ID} is {shown!r}, not a number up to {LAST_ID:,}; download it again."
+        )
     if label is not None and len(label) > LONGEST_NAME:
         raise InputError(
-            f"{source.path}: the name of characteristic {number} has {len(label):,} signs. Look there for a quote that does not "
-            "close, or download the file again."
+            f"{source.path}: the name of characteristic {number} has {len(label):,} signs. Look there for a quote that "
+            "does not close, or download the file again."
         )
     return Line.of(int(number), label or "")
 

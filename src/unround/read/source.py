@@ -194,8 +194,8 @@ class Source:
             held += len(chunk)
             if held > WHOLE:
                 raise InputError(
-                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, or "
-                    "make a tidy Parquet file of it."
+                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, "
+                    "or make a tidy Parquet file of it."
                 )
             pieces.append(chunk)
         return b"".join(pieces)

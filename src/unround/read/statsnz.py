@@ -123,7 +123,9 @@ def _table(source: Source) -> pl.DataFrame:
         raise InputError(f"{source.path} has a header but no rows; download it again.")
     longest = table.select(pl.max_horizontal(pl.col("variable", "variable_group").str.len_chars().max())).item()
     if (longest or 0) > LONGEST_NAME:
-        raise InputError(f"{source.path} has a variable whose name has {longest:,} signs; look for a quote that does not close.")
+        raise InputError(
+            f"{source.path} has a variable whose name has {longest:,} signs; look for a quote that does not close."
+        )
     bare = table.filter(pl.col("code").is_null() | pl.col("variable").is_null())
     if bare.height:
         raise InputError(f"{source.path} has {bare.height:,} lines without an area or a variable; download it again.")
