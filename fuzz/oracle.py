@@ -29,6 +29,9 @@ _GROUPED = re.compile("[+-]?[0-9]{1,3}((,[0-9]{3})+|([ \u00a0\u202f][0-9]{3})+)(
 _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffd]|\r(?!\n)")
+
+
 class Fault(Exception):  # noqa: N818 - what it is called in reports
     """Something that must not happen."""
 
@@ -88,6 +91,8 @@ def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
             return None
         text = data.decode("cp1252", errors="replace")
     text = text.rstrip("\x1a")
+    if _CONTROL.search(text):
+        return None  # what counts as a blank, or as a line end, is anybody's guess
     try:
         return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except csv.Error:

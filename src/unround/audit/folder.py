@@ -104,7 +104,11 @@ class _Told(dict[str, Any]):
         self._path = path
 
     def __missing__(self, key: str) -> Any:
-        raise InputError(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
+        raise _Lacking(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
+
+
+class _Lacking(InputError, KeyError):  # noqa: N818 - a KeyError still, for those who ask whether a key is there
+    """Something that a file of an audit should say, and does not."""
 
 
 def save_model(

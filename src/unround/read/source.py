@@ -7,7 +7,9 @@ whole lines, so that the size of a file does not matter, nor what it would unpac
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +40,18 @@ _BOM = b"\xef\xbb\xbf"
 _TABLES = (".csv", ".tab", ".tsv", ".txt")
 _COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
-_BROKEN = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile)
+_BROKEN = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    struct.error,
+    IndexError,
+    ValueError,
+    RuntimeError,
+)
+"""What the packers' own modules raise at damage, expected by them or not."""
 
 
 @dataclass(slots=True)
@@ -106,7 +119,7 @@ class Source:
     def _choose(self) -> None:
         """Pick the table in a zip, and its other parts."""
         with self._guard(), zipfile.ZipFile(self.path) as packed:
-            files = [member for member in packed.infolist() if not member.is_dir()]
+            files = [member for member in packed.infolist() if not member.filename.endswith("/")]
             if any(member.filename == "[Content_Types].xml" for member in files):
                 raise InputError(f"{self.path} is an Office document; save the sheet as CSV and give that.")
             tables = [
@@ -287,10 +300,10 @@ def _damage_reported(path: Path) -> Iterator[None]:
     """Turn what packers say about damaged files into something a user can act upon."""
     try:
         yield
-    except _BROKEN as error:
-        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except NotImplementedError as error:
         raise InputError(f"{path} is packed in a way that cannot be read here ({error}); unpack it first.") from None
+    except _BROKEN as error:
+        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error}); check the file and its permissions.") from None
 
