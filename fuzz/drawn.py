@@ -1,4 +1,4 @@
-"""Inputs drawn by Hypothesis: seeds with pieces cut out, doubled, changed and put elsewhere, and words that mean something."""
+"""Inputs drawn by Hypothesis: seeds with pieces cut out, doubled, changed and moved, and words that mean something."""
 
 from __future__ import annotations
 

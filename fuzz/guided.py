@@ -1,6 +1,6 @@
 """Inputs bred by atheris: those that reach new code are kept and changed further. A process a target, for it never returns.
 
-    python -m fuzz.guided equations 100000 60     a target, so many inputs at most, so many seconds at most
+python -m fuzz.guided equations 100000 60     a target, so many inputs at most, so many seconds at most
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +28,16 @@ from urllib.parse import quote
 AREAS, RATE, SECONDS = 2_000, 200, 60
 PATIENCE = 30.0
 """Seconds after which a request counts as lost."""
-WRONG = ("/nothing", "/area/there-is-none", "/areas?page=-1", "/area/%ff%fe~ZZ", "/structure/999999", "/static/../../etc/passwd",
-         "/findings?kind=nonsense", "/try?system=(((", "/area/x/" + "y" * 4_000)  # fmt: skip
+WRONG = (
+    "/nothing",
+    "/area/there-is-none",
+    "/areas?page=-1",
+    "/area/%ff%fe~ZZ",
+    "/structure/999999",
+    "/static/../../etc/passwd",
+    "/findings?kind=nonsense",
+    "/area/x/" + "y" * 4_000,
+)
 RAW = (
     b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n",
@@ -66,13 +74,14 @@ class Told:
     def __str__(self) -> str:
         answered = sum(self.statuses.values())
         statuses = ", ".join(f"{times:,} × {status}" for status, times in sorted(self.statuses.items()))
+        longest = max(self.times, default=0) * 1_000
         p50, p95, p99 = (self.percentile(share) * 1_000 for share in (0.5, 0.95, 0.99))
         lines = [
             f"sent      {self.sent:,}",
             f"answered  {answered:,} ({statuses})",
             f"lost      {len(self.lost):,}",
             f"errors    {self.failed:,} answered by a fault of the server",
-            f"time      p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, longest {max(self.times, default=0) * 1_000:.0f} ms",
+            f"time      p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms",
         ]
         return "\n".join(lines + [f"  lost: {one}" for one in self.lost[:10]])
 
@@ -84,7 +93,7 @@ def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
 
     explorer: Explorer = Shelf(folder).explorer()
     codes, keys = explorer.codes, [column.key for column in explorer.folder.model.columns]
-    claimed = explorer.claims.frame.head(2_000)["row"].to_list()
+    claimed = explorer.claims.frame.head(2_000).select("row", "cell").rows()
     tables = len(explorer.outline.tables)
 
     def area() -> str:
@@ -92,19 +101,31 @@ def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
         return area_address(codes[min(rng.randrange(len(codes)), rng.randrange(len(codes)))])
 
     def cell() -> str:
-        return cell_address(codes[rng.choice(claimed)] if claimed else rng.choice(codes), rng.choice(keys))
+        row, at = rng.choice(claimed) if claimed else (0, 0)
+        return cell_address(codes[row], keys[at])
 
-    ways = {
-        lambda: "/": 4, lambda: area(): 20, lambda: f"{area()}.json": 10, lambda: f"{area()}?sort=risk": 5,
-        lambda: f"{area()}?table={rng.randrange(tables)}": 10, lambda: f"{area()}.csv": 3, lambda: cell(): 8,
-        lambda: f"{cell()}.json": 4, lambda: f"/areas?q={quote(rng.choice(codes)[-4:])}": 8,
-        lambda: f"/areas.json?few=1&q={quote(rng.choice('abcdeimorst') + rng.choice('aeiou'))}": 10, lambda: "/structure": 3,
-        lambda: f"/structure/{rng.randrange(tables)}": 4, lambda: f"/findings?page={rng.randrange(1, 4)}": 4,
-        lambda: "/findings.json": 2, lambda: "/contradictions": 1, lambda: "/static/unround.css": 4, lambda: rng.choice(WRONG): 8,
+    ways: dict[Callable[[], str], int] = {
+        lambda: "/": 4,
+        area: 20,
+        lambda: f"{area()}.json": 10,
+        lambda: f"{area()}?sort=risk": 5,
+        lambda: f"{area()}?table={rng.randrange(tables)}": 10,
+        lambda: f"{area()}.csv": 3,
+        cell: 4,
+        lambda: f"{cell()}.json": 2,
+        lambda: f"/areas?q={quote(rng.choice(codes)[-4:])}": 8,
+        lambda: f"/areas.json?few=1&q={rng.choice('abcdeimorst')}{rng.choice('aeiou')}": 10,
+        lambda: "/structure": 3,
+        lambda: f"/structure/{rng.randrange(tables)}": 4,
+        lambda: f"/findings?page={rng.randrange(1, 4)}": 4,
+        lambda: "/findings.json": 2,
+        lambda: "/contradictions": 1,
+        lambda: "/static/unround.css": 4,
+        lambda: rng.choice(WRONG): 8,
         lambda: "": 2,
-    }  # fmt: skip
-    for way in iter(lambda: rng.choices(list(ways), list(ways.values()))[0], None):
-        address = way()
+    }
+    while True:
+        address = rng.choices(list(ways), list(ways.values()))[0]()
         yield f"GET {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() if address else rng.choice(RAW)
 
 
@@ -115,10 +136,14 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
     if found is None:
         raise ConnectionError("no answer in HTTP")
     length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
-    if length is None:
-        raise ConnectionError("an answer without its length")
-    await reader.readexactly(int(length[1]))
-    return int(found[1]), b"connection: close" not in head.lower()
+    closes = b"connection: close" in head.lower()
+    if length is not None:
+        await reader.readexactly(int(length[1]))
+    elif closes:
+        await reader.read()
+    else:
+        raise ConnectionError("an answer whose end nobody knows")
+    return int(found[1]), not closes
 
 
 async def _send(host: str, port: int, asked: Iterator[bytes], rate: float, seconds: float) -> Told:

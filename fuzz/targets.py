@@ -28,10 +28,13 @@ _LINES = (
     "13,  15 years and over,80,,40,,,x",
 )  # fmt: skip
 BULK = BULK_HEAD + "".join(
-    f"2021,2021S05123599{n},3599{n},Dissemination area,Aé {n},{line.format(n=n)}\r\n" for n in (100, 105, 110) for line in _LINES
+    f"2021,2021S05123599{n},3599{n},Dissemination area,Aé {n},{line.format(n=n)}\r\n"
+    for n in (100, 105, 110)
+    for line in _LINES
 )
 WIDE = (
-    'GeoUID,Type,Region Name,Population,"v_CA21_8: Total - Age, - Total","v_CA21_9: Total - Age, - Men+",v_CA21_10: 0 to 14 years\n'
+    'GeoUID,Type,Region Name,Population,"v_CA21_8: Total - Age, - Total","v_CA21_9: Total - Age, - Men+",'
+    "v_CA21_10: 0 to 14 years\n"
     "35,PR,A,100,100,50,20\n48,PR,B,90,90,45,x\n"
 )
 TIDY = "region,characteristic_id,sex,published\n1,10,total,15\n1,10,men,10\n2,10,total,20\n2,10,men,x\n"
@@ -69,7 +72,12 @@ SPECS = (
     "rounding:5", "sample:5", "graduated:0=3,19=2,20=5", "residues:0,1/3,2/3", "nearest-even:10", "digits:4", "within:5",
     "suppressed:1..7,nearest:5", "laplace:1.45,clamped", "gaussian:2", "transition:0=1|-1=1/4,0=1/2,1=1/4", "unpublished",
 )  # fmt: skip
-QUERIES = ("/area/35~2F1?sort=risk&page=2", "/areas?q=Montr%C3%A9al&few=1", "/findings.json?kind=proved&page=-1", "/try?system=6=6%2B6")
+QUERIES = (
+    "/area/35~2F1?sort=risk&page=2",
+    "/areas?q=Montr%C3%A9al&few=1",
+    "/findings.json?kind=proved&page=-1",
+    "/try?system=6=6%2B6",
+)
 
 
 @dataclass(frozen=True)
@@ -362,8 +370,8 @@ def _site() -> Callable[[str], int]:
         raw = quote(path, safe="/%~")
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
-            "path": unquote(raw), "raw_path": raw.encode(), "query_string": query.encode("utf-8", "replace"), "root_path": "",
-            "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
+            "path": unquote(raw), "raw_path": raw.encode(), "query_string": query.encode("utf-8", "replace"),
+            "root_path": "", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
         }  # fmt: skip
         loop.run_until_complete(app(scope, receive, send))  # type: ignore[arg-type]
         return status
@@ -402,7 +410,9 @@ _KEYS = ("[[", "]]", "=", '"', "[structure]", "total", "parts", "columns", "axes
 TARGETS: tuple[Target, ...] = (
     Target("bulk", (BULK.encode(), BULK.encode("cp1252"), BULK.replace(",", "\t").encode()), _bulk, (*_CSV, "SYMBOL"), 3),
     Target("packed", (TIDY.encode(), BULK.encode()), _packed, _CSV, 1),
-    Target("zip", (_zip(a=TIDY), _zip(a=TIDY, b=TIDY, readme="x")), _table("a.zip"), ("PK\3\4", "PK\1\2", "PK\5\6", ".csv"), 2),
+    Target(
+        "zip", (_zip(a=TIDY), _zip(a=TIDY, b=TIDY, readme="x")), _table("a.zip"), ("PK\3\4", "PK\1\2", "PK\5\6", ".csv"), 2
+    ),
     Target("gzip", (gzip.compress(TIDY.encode(), mtime=0),), _table("a.csv.gz"), ("\x1f",), 2),
     Target("profile-page", (PAGE.encode(),), _table(), (*_CSV, "Topic", "Counts", "[", "]"), 3),
     Target("censusmapper", (WIDE.encode(),), _table(), (*_CSV, "v_CA21_", ": ", "- Men+"), 3),
@@ -414,16 +424,30 @@ TARGETS: tuple[Target, ...] = (
     Target("tidy-toml", (TOML.encode(),), _tidy_toml, _KEYS, 4),
     Target("tidy-described", (TIDY_OF_TOML.encode(),), _described, _CSV, 2),
     Target("parquet", (_parquet(),), _table("a.parquet"), ("PAR1",), 2),
-    Target("any-format", tuple(text.encode() for text in (BULK, WIDE, PAGE, NAMES, STATSNZ, TOML)), _table("b.txt"), _CSV, 2),
+    Target(
+        "any-format", tuple(text.encode() for text in (BULK, WIDE, PAGE, NAMES, STATSNZ, TOML)), _table("b.txt"), _CSV, 2
+    ),
     Target("frames", (FRAME.encode(),), _frame, ('"', "[", "]", "{", "}", "null", "1e400"), 4),
     Target("hrc", (HRC.encode(),), _hierarchy("a.hrc"), ("@", "\n"), 30),
     Target("pairs", (PAIRS.encode(),), _hierarchy("a.csv"), _CSV, 20),
     Target("numbers", (NUMBERS.encode(),), _numbers, ("e", ".", "-", ",", "\u00a0", "\u202f", "0", "x"), 10),
     Target("plan", (PLAN.encode(),), _plan, _KEYS, 40),
-    Target("equations", tuple(text.encode() for text in EQUATIONS), _equations, ("=", "+", "@", "?", "..", "~", "!", ":", "\n"), 100),
+    Target(
+        "equations",
+        tuple(text.encode() for text in EQUATIONS),
+        _equations,
+        ("=", "+", "@", "?", "..", "~", "!", ":", "\n"),
+        100,
+    ),
     Target("mechanisms", tuple(text.encode() for text in SPECS), _spec, (":", ",", "..", "|", "=", "/", "1e9"), 100),
     Target("addresses", tuple(text.encode() for text in QUERIES), _addresses, ("~", "%", "/"), 60),
-    Target("web", tuple(text.encode() for text in QUERIES), _web, ("/area/", "/structure/", ".json", ".csv", "?page=", "&", "%"), 1),
+    Target(
+        "web",
+        tuple(text.encode() for text in QUERIES),
+        _web,
+        ("/area/", "/structure/", ".json", ".csv", "?page=", "&", "%"),
+        1,
+    ),
     Target("audit-summary", (), _audit("summary.json"), ('"', "{", "}", "null"), 1),
     Target("audit-model", (), _audit("model/model.json"), ('"', "{", "}", "null"), 1),
     Target("audit-proofs", (), _audit("proofs.jsonl"), ('"', "{", "}", "null"), 1),
@@ -438,5 +462,7 @@ BY_NAME = {target.name: target for target in TARGETS}
 def seeds(target: Target) -> tuple[bytes, ...]:
     """Return the inputs to start from; those of an audit are its own files, and what broke once is kept in tests/corpus."""
     kept = sorted((CORPUS / target.name).glob("*")) if (CORPUS / target.name).is_dir() else []
-    own = target.seeds or (((audit_folder() / AUDIT_FILES[target.name]).read_bytes()[:40_000],) if target.name in AUDIT_FILES else ())
+    own = target.seeds or (
+        ((audit_folder() / AUDIT_FILES[target.name]).read_bytes()[:40_000],) if target.name in AUDIT_FILES else ()
+    )
     return (*own, *(path.read_bytes() for path in kept))

@@ -264,14 +264,12 @@ def fault_in_proof(system: System, proof: Proof) -> str | None:
     """Return what is wrong with a certificate, or None if it proves what it claims."""
     try:
         known, problem = _checked(system, proof.steps, {})
+        missing = [side for side in ("low", "high") if (proof.cell, side, proof.value) not in known]
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as broken:
         return f"the certificate cannot be read: {broken!r}"
     if problem is not None:
         return problem
-    for side in ("low", "high"):
-        if (proof.cell, side, proof.value) not in known:
-            return f"the {side} bound {proof.value} of {proof.cell} is not among the steps"
-    return None
+    return f"the {missing[0]} bound {proof.value} of {proof.cell} is not among the steps" if missing else None
 
 
 def _checked(

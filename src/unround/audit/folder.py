@@ -46,6 +46,9 @@ OURS = (SUMMARY, RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS,
 VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 
+HELD = 10_000_000
+"""Counts that are kept in memory by who looks at single areas; of larger releases each area is read when it is asked for."""
+
 ROW_GROUP = 128
 """Areas that are read together when one of them is asked for."""
 
@@ -75,7 +78,11 @@ class _Told(dict[str, Any]):
         self._path = path
 
     def __missing__(self, key: str) -> Any:
-        raise InputError(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
+        raise _Lacking(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
+
+
+class _Lacking(InputError, KeyError):  # noqa: N818 - a KeyError still, for those who ask whether a key is there
+    """Something that a file of an audit should say, and does not."""
 
 
 def save_model(
@@ -247,13 +254,26 @@ class AuditFolder:
         """Return what was published of some areas; those of a family lie next to each other."""
         import polars as pl
 
+        file = self.path / MODEL / "published.parquet"
         with self._undamaged(f"{MODEL}/published.parquet"):
             first, last = int(rows.min()), int(rows.max())
-            found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(first, last + 1 - first).collect()
+            here = slice(first, last + 1)
+            found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
             counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
             if counts.shape != (len(rows), len(self.told["columns"])):
                 raise ValueError("another number of counts than the model has")
             return counts
+
+    @cached_property
+    def _held(self) -> bool:
+        """Whether what was published is small enough to be kept in memory: looking it up costs more than it."""
+        return self.areas.height * len(self.told["columns"]) <= HELD
+
+    @cached_property
+    def _published(self) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(self.path / MODEL / "published.parquet")
 
     @contextmanager
     def _undamaged(self, name: str) -> Iterator[None]:

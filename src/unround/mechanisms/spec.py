@@ -59,15 +59,16 @@ def mechanism(spec: str) -> Mechanism:
     try:
         return family.make(parameters)
     except ValueError:
-        raise InputError(f"{expected}; not {parameters!r}.") from None
+        shown = parameters if len(parameters) <= 80 else f"{parameters[:79]}…"
+        raise InputError(f"{expected}; not {shown!r}.") from None
 
 
 def _unknown(name: str) -> InputError:
     from difflib import get_close_matches  # only here: it takes a while to import
 
-    close = get_close_matches(name.lower(), _FAMILIES, n=1)
+    close = get_close_matches(name[:80].lower(), _FAMILIES, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return InputError(f"there is no mechanism {name!r}.{hint} Known are {', '.join(_FAMILIES)}.")
+    return InputError(f"there is no mechanism {name[:80]!r}.{hint} Known are {', '.join(_FAMILIES)}.")
 
 
 def _bands(text: str) -> Graduated:

@@ -142,6 +142,14 @@ class Transition:
         return np.asarray(true + change, dtype=np.int64)
 
 
+def _number(value: Fraction) -> str:
+    """Return a fraction as a decimal for people."""
+    try:
+        return f"{float(value):.10g}"
+    except OverflowError:
+        return "far more than 1"
+
+
 def _row(i: int, row: Row) -> Row:
     """Check one distribution; return it in order, exact, and without changes that never happen."""
     exact = sorted((int(v), fraction(p)) for v, p in row)
@@ -151,12 +159,12 @@ def _row(i: int, row: Row) -> Row:
         raise InputError(f"the true count {i} has the change {twice} twice: give every change once.")
     for v, p in exact:
         if p < 0:
-            raise InputError(f"the true count {i} has the change {v} with a negative probability, {float(p):g}.")
+            raise InputError(f"the true count {i} has the change {v} with a negative probability, {_number(p)}.")
         if p > 0 and i + v < 0:
             raise InputError(f"the change {v} would publish the true count {i} as {i + v}: below 0 nothing is published.")
     total = sum((p for _, p in exact), Fraction(0))
     if abs(total - 1) > _TOLERANCE:
-        raise InputError(f"the probabilities of the true count {i} sum to {float(total):.10g}, not to 1.")
+        raise InputError(f"the probabilities of the true count {i} sum to {_number(total)}, not to 1.")
     return tuple((v, p / total) for v, p in exact if p)
 
 
@@ -181,7 +189,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
     def whole(parts: list[str], name: str, line: int) -> int:
         value = parts[place[name]].strip()
         if not re.fullmatch(r"[+-]?\d{1,15}", value):
-            fail(f"{name} must be a whole number, not {value!r}.", line, place[name])
+            fail(f"{name} must be a whole number, not {value[:40]!r}.", line, place[name])
         return int(value)
 
     header = [name.strip().lower() for name in next(csv.reader(lines[:1], delimiter=mark), [])]

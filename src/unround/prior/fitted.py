@@ -121,7 +121,7 @@ class Prior:
             If the file is not there, or is something else.
         """
         try:
-            with np.load(path, allow_pickle=False) as found:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 name, sentence = str(found["name"]), str(found["sentence"])
                 if name == "flat":
                     return cls(name, sentence)

@@ -186,8 +186,8 @@ def _line(number: str | None, label: str | None, source: Source) -> Line:
         )
     if label is not None and len(label) > LONGEST_NAME:
         raise InputError(
-            f"{source.path}: the name of characteristic {number} has {len(label):,} signs. Look there for a quote that does not "
-            "close, or download the file again."
+            f"{source.path}: the name of characteristic {number} has {len(label):,} signs. Look there for a quote that "
+            "does not close, or download the file again."
         )
     return Line.of(int(number), label or "")
 

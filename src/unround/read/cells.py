@@ -196,8 +196,8 @@ def require_room(rows: int, columns: int, cells: int, source: str) -> None:
     """Refuse a table that is nearly empty: one in which hardly any two rows have a column in common."""
     if rows * columns > max(ROOM, EMPTY * cells):
         raise InputError(
-            f"{source} would be a table of {rows:,} rows and {columns:,} columns for {cells:,} cells: its rows have hardly any "
-            "column in common. Look at which axes are rows and which are columns."
+            f"{source} would be a table of {rows:,} rows and {columns:,} columns for {cells:,} cells: its rows have "
+            "hardly any column in common. Look at which axes are rows and which are columns."
         )
 
 

@@ -16,6 +16,9 @@ but half a file behind a quote that does not close, or is there to keep a patter
 SMALL = 1 << 23
 """Bytes of a TOML. A plan for every count of a census has a tenth of it."""
 
+# tomllib keeps every beginning of a dotted key: of one with a million parts it would fill the memory.
+_CHAIN = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+
 
 def require_file(path: Path) -> int:
     """Return the size of a file.
@@ -84,6 +87,8 @@ def parsed_toml(text: str, where: str) -> dict[str, Any]:
     """
     if len(text) > SMALL:
         raise InputError(f"{where} has {len(text):,} signs, too many for a TOML: {SMALL:,} are enough. Is it another file?")
+    if _CHAIN.search(text):
+        raise InputError(f"{where} has a key of over a hundred parts, which is more than any key has here.")
     try:
         return tomllib.loads(text)
     except RecursionError:

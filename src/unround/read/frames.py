@@ -141,6 +141,8 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
                 f"from_frame does not know {key!r}. A wide frame takes {known}; a long one needs value and axes."
             )
     texts = {key: given[key] for key in ("area", "name", "level", "parent") if given.get(key) is not None}
+    if wrong := next((key for key, name in texts.items() if not isinstance(name, str)), None):
+        raise InputError(f"{wrong} has to be the name of one column, not {texts[wrong]!r}.")
     counts = (
         _names(given["columns"], "columns") if given.get("columns") is not None else _numbers(table, set(texts.values()))
     )

@@ -111,7 +111,7 @@ def _tree(pairs: list[tuple[str, str, int]], path: Path, total: str | None) -> C
                 raise InputError(f"{path}: {at!r} stands above itself. Take out one of the lines that say so.")
             way[at] = None
             at = parent[at]
-        reaches_top |= way.keys()  # each code is gone through once, however deep the tree
+        reaches_top.update(way)  # each code is gone through once, however deep the tree
     children: Children = {}
     for code, above in parent.items():
         children.setdefault(above, []).append(code)

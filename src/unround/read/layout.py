@@ -73,6 +73,15 @@ def make_layout(
     return _Reader(text, where, folder or Path()).layout(table)
 
 
+def _shown(value: object) -> str:
+    """Return a value of a TOML for an error, which has room for a line."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} that is too large to show"
+    return shown if len(shown) <= 80 else f"{shown[:79]}…"
+
+
 class _Reader:
     """Turns tables of TOML into rules; every complaint says where."""
 
@@ -104,14 +113,17 @@ class _Reader:
         """Return a piece of text, or None where it is not given."""
         value = table.get(key)
         if value is not None and not isinstance(value, str):
-            raise self.error(f"{key} has to be text in quotes, not {value!r}.", key)
+            raise self.error(f"{key} has to be text in quotes, not {_shown(value)}.", key)
         return value
 
     def code(self, value: object, key: str) -> str:
         """Return a code, which may be written as a whole number."""
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise self.error(f"{key} has to hold codes, as text in quotes or whole numbers; not {value!r}.", key)
-        return str(value).strip()
+            raise self.error(f"{key} has to hold codes, as text in quotes or whole numbers; not {_shown(value)}.", key)
+        try:
+            return str(value).strip()
+        except ValueError:  # 0x… can write what has too many digits in decimals
+            raise self.error(f"{key} holds a number of thousands of digits, which is no code.", key) from None
 
     def codes(self, value: object, key: str) -> tuple[str, ...]:
         """Return a list of codes; a single one needs no brackets."""
@@ -146,7 +158,9 @@ class _Reader:
     def layout(self, table: Mapping[str, Any]) -> Layout:
         self.known(table, _TOP, "this file")
         if table.get("format", "tidy") != "tidy":
-            raise self.error(f'format = {table["format"]!r} is not described by a TOML; only "tidy" tables are.', "format")
+            raise self.error(
+                f'format = {_shown(table["format"])} is not described by a TOML; only "tidy" tables are.', "format"
+            )
         value = self.word(table, "value")
         if value is None:
             raise self.error('say which column holds the counts: value = "…".')
@@ -176,7 +190,7 @@ class _Reader:
 
     def meaning(self, value: object, key: str) -> int:
         if not isinstance(value, str) or value not in MISSING:
-            raise self.error(f"{key} = {value!r} means nothing here. Known are {', '.join(map(repr, MISSING))}.", key)
+            raise self.error(f"{key} = {_shown(value)} means nothing here. Known are {', '.join(map(repr, MISSING))}.", key)
         return MISSING[value]
 
     def symbols(self, table: Mapping[str, Any]) -> Mapping[str, int]:

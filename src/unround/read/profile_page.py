@@ -130,8 +130,8 @@ def _page(source: Source) -> _Page:
             raise InputError(f"{source.path}, line {end}: no characteristic is named; download the page again.")
         if len(row[1]) > LONGEST_NAME:
             raise InputError(
-                f"{source.path}, line {end}: the characteristic has a name of {len(row[1]):,} signs. Look for a quote before "
-                "that line that does not close."
+                f"{source.path}, line {end}: the characteristic has a name of {len(row[1]):,} signs. Look for a quote "
+                "before that line that does not close."
             )
         rows.append(row)
     if not rows:

@@ -7,7 +7,9 @@ whole lines, so that the size of a file does not matter, nor what it would unpac
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +41,18 @@ _QUOTE = ord('"')
 _TABLES = (".csv", ".tab", ".tsv", ".txt")
 _COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
-_BROKEN = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile)
+_BROKEN = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    struct.error,
+    IndexError,
+    ValueError,
+    RuntimeError,
+)
+"""What the packers' own modules raise at damage, expected by them or not."""
 
 
 @dataclass(slots=True)
@@ -107,7 +120,7 @@ class Source:
     def _choose(self) -> None:
         """Pick the table in a zip, and its other parts."""
         with self._guard(), zipfile.ZipFile(self.path) as packed:
-            files = [member for member in packed.infolist() if not member.is_dir()]
+            files = [member for member in packed.infolist() if not member.filename.endswith("/")]
             if any(member.filename == "[Content_Types].xml" for member in files):
                 raise InputError(f"{self.path} is an Office document; save the sheet as CSV and give that.")
             tables = [
@@ -195,8 +208,8 @@ class Source:
             held += len(chunk)
             if held > WHOLE:
                 raise InputError(
-                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, or "
-                    "make a tidy Parquet file of it."
+                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, "
+                    "or make a tidy Parquet file of it."
                 )
             pieces.append(chunk)
         return b"".join(pieces)
@@ -288,10 +301,10 @@ def _damage_reported(path: Path) -> Iterator[None]:
     """Turn what packers say about damaged files into something a user can act upon."""
     try:
         yield
-    except _BROKEN as error:
-        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except NotImplementedError as error:
         raise InputError(f"{path} is packed in a way that cannot be read here ({error}); unpack it first.") from None
+    except _BROKEN as error:
+        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error}); check the file and its permissions.") from None
 

@@ -55,12 +55,13 @@ def read_wide(source: Source) -> Wide:
     header = tuple(" ".join(name.split()) for name in next(rows_of(source, text), (1, list[str]()))[1])
     if len(header) > MOST_COLUMNS:
         raise InputError(
-            f"{source.path} has {len(header):,} columns; {MOST_COLUMNS:,} at most can be read. Areas go into lines, not columns."
+            f"{source.path} has {len(header):,} columns; {MOST_COLUMNS:,} at most can be read. Areas go into lines, not "
+            "into columns."
         )
     if longest := next((name for name in header if len(name) > LONGEST_NAME), ""):
         raise InputError(
-            f"{source.path} has a column whose name begins {longest[:60]!r} and has {len(longest):,} signs. Look for a quote in "
-            "the header that does not close."
+            f"{source.path} has a column whose name begins {longest[:60]!r} and has {len(longest):,} signs. Look for a "
+            "quote in the header that does not close."
         )
     twice = [name for name, times in Counter(header).items() if name and times > 1]
     if twice:
