@@ -341,18 +341,18 @@ class Auditor:
             depth[here] = np.maximum(tight.depth_low, tight.depth_high)[here]
         wanted = kinds == LIKELY
         if self.prior.own is not None:
-            wanted &= ~self._likely_alone(windows, value)
+            wanted &= ~self._likely_alone(windows, value, wanted)
             depth[wanted] = PRIOR_NEEDED
             here = replace(reach, feasible=reach.feasible & wanted.any(axis=1))
-            flat = posteriors(self.model.layout, windows, here, None, active)
+            flat = posteriors(self.model.layout, windows, here, None, active, wanted=wanted)
             wanted &= (flat.mode == value) & (flat.probability >= self.rules.threshold)
         if wanted.any():
             found = flood(self.model.layout, windows, reach, None, active, wanted, value, self.rules.threshold)
             depth[wanted] = found[wanted]
         return depth
 
-    def _likely_alone(self, windows: Windows, value: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _likely_alone(self, windows: Windows, value: NDArray[np.int32], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Say where the published value alone, with what the column is like elsewhere, makes the claimed count likely."""
         bounds = tighten(self._no_sums, windows)
-        own = posteriors(self._no_sums, windows, bounds, self.prior.own)
+        own = posteriors(self._no_sums, windows, bounds, self.prior.own, wanted=wanted)
         return np.asarray((own.mode == value) & (own.probability >= self.rules.threshold))

@@ -13,20 +13,24 @@ from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.forest import HOME, Forest, forest_of
 from unround.batch.room import BELIEF, MOST_VALUES, Room, arrange, room_for
 from unround.batch.summary import ALIKE, NONE, is_linked, marginal, own_share, own_summary, share_of, summary
-from unround.batch.sweeps import Evidence, set_local, up_and_down
+from unround.batch.sweeps import Evidence, listen_for, set_local, up_and_down
 from unround.batch.threads import in_threads
 from unround.batch.types import Ints, Layout, Posterior, PriorTable, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
 class _Given(NamedTuple):
-    """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts."""
+    """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts.
+
+    `wanted` says which cells to work out; it has no rows where all are.
+    """
 
     low: Ints
     high: Ints
     chosen: BoolArray
     holds: BoolArray
     value: Ints
+    wanted: BoolArray
 
 
 class _Found(NamedTuple):
@@ -49,6 +53,7 @@ def posteriors(
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
     value: Ints | None = None,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> Posterior:
     """Work out the distribution of every cell of every area, given all that was published of the area.
 
@@ -67,6 +72,9 @@ def posteriors(
     value : array, optional
         Areas × columns: counts whose probability is wanted besides that of the likeliest, such as the true ones where
         somebody knows them. See `Posterior.asked`.
+    wanted : array, optional
+        Areas × columns: the cells whose distributions somebody will look at. The others are left as in areas that are not
+        feasible, which saves most of the time if there are many of them. All are wanted unless told.
 
     Notes
     -----
@@ -82,7 +90,7 @@ def posteriors(
     result = nothing_yet(areas, columns, asked=value is not None)
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
     evidence = evidence_of(windows, prior, columns)
-    run(tables_of(layout), evidence, holds, tight.low, tight.high, tight.feasible, result, value)
+    run(tables_of(layout), evidence, holds, tight.low, tight.high, tight.feasible, result, value, wanted=wanted)
     return result
 
 
@@ -168,6 +176,7 @@ def run(
     value: Ints | None = None,
     threshold: float = 0.0,
     depth: Ints | None = None,
+    wanted: BoolArray | None = None,
 ) -> None:
     """Work out posteriors, or depths, of the areas that are chosen. Both take the same code, so that it is compiled once.
 
@@ -181,6 +190,7 @@ def run(
         _plain(chosen, np.bool_),
         _plain(holds, np.bool_),
         _plain(ints if value is None else value, np.int32),
+        _plain(np.empty((0, columns), dtype=np.bool_) if wanted is None else wanted, np.bool_),
     )
     if result is None:
         result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
@@ -233,7 +243,7 @@ def _areas(
     results: _Found,
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths alone."""
-    lows, highs, chosen, holds, value = given
+    lows, highs, chosen, holds, value, wanted = given
     mode, probability, mean, deviation, cut, possible, depth, asked = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     for a in range(first, last):
@@ -254,10 +264,14 @@ def _areas(
         if deep:
             find_depths(forest, room, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
             continue
+        if len(wanted):
+            listen_for(forest, room, wanted[a])
         if not up_and_down(forest, room, arena, scratch, low, high):
             continue
         possible[a] = True
         for c in range(len(forest.homes)):
+            if len(wanted) and not wanted[a, c]:
+                continue
             start, length = 0, 0
             if low[c] == high[c]:
                 found = (int(low[c]), 1.0, float(low[c]), 0.0)
