@@ -6,13 +6,13 @@ certificate looks like is described in `unround.infer.certify`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
 from math import ceil, floor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -300,10 +300,11 @@ def _holds(system: System, step: Step, used: Mapping[tuple[str, str], int], supp
     lower = side == "low"
     if step["by"] == "published":
         cell = system.cells[system.index[name]]
-        return _published_says(cell.mechanism, cell.published, lower, value, value)
+        return _published_says(cast(Hashable, cell.mechanism), cell.published, lower, value, value)
     if step["by"] == "gap":
         from_here, cell = used.get((name, side)), system.cells[system.index[name]]
-        return from_here is not None and _published_says(cell.mechanism, cell.published, lower, from_here, value)
+        how = cast(Hashable, cell.mechanism)
+        return from_here is not None and _published_says(how, cell.published, lower, from_here, value)
     if step["by"] == "supposed":
         here = supposed.get((name, side))
         return here is not None and (value <= here if lower else value >= here)
@@ -340,11 +341,12 @@ def _limit(
 
 
 @lru_cache(maxsize=1 << 16)
-def _published_says(mechanism: Mechanism, published: int | None, lower: bool, start: int, value: int) -> bool:
+def _published_says(mechanism: Hashable, published: int | None, lower: bool, start: int, value: int) -> bool:
     """Whether the published value rules out every count below (above) `value`, or from `start` up (down) to it.
 
     A census asks the same again and again, so that answers are kept.
     """
+    assert isinstance(mechanism, Mechanism)
     window = mechanism.window(published)
     if not window.certain:
         return lower and value <= 0

@@ -1,4 +1,4 @@
-"""Reading ahead: one step of the work in a thread of its own, never more than a few results before the next step takes them."""
+"""Reading ahead: one step of the work in a thread of its own, at most a few results before the next step."""
 
 from __future__ import annotations
 

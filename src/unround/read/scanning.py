@@ -7,7 +7,8 @@ one module only.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -31,8 +32,15 @@ _BYTES = 16
 """That are looked at together."""
 
 
-_inner = njit(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Compiles what only compiled code calls. Without counting references to the text: that would take longer than all the rest."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+_INNER: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _inner(function: Function) -> Function:
+    """Compile what only compiled code calls, without counting references to the text: that would take longer than the rest."""
+    return cast(Function, njit(**_INNER)(function))
 
 
 class Where(NamedTuple):

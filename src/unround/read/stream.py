@@ -1,7 +1,7 @@
 """Streaming: the lines of a bulk file become blocks of whole areas.
 
-All processors work on it. One thread unpacks the file, others scan its chunks, one puts blocks together; whoever asked for the
-blocks works on one meanwhile. What waits between them is bounded, and so is memory.
+All processors work on it. One thread unpacks the file, others scan its chunks, one puts blocks together; whoever asked
+for the blocks works on one meanwhile. What waits between them is bounded, and so is memory.
 """
 
 from __future__ import annotations
