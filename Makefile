@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough bench docs paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load bench scale docs linked paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,15 +48,34 @@ browser:
 test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
 	$(BIN)/python -m pytest -n auto
 
-thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many; a real audit across areas
-	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py \
-	  tests/test_linked_audit.py
+thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
+	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py tests/test_linked.py \
+	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py
 
-bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run
+# atheris is for this only: neither the package nor its tests need it.
+$(VENV)/.installed-fuzz: $(VENV)/.installed-dev
+	$(PIP) install --group fuzz
+	@touch $@
+
+FUZZ ?= --inputs 1000000
+fuzz: $(VENV)/.installed-fuzz ## a million inputs against every reader and parser; FUZZ="--seconds 60 --target equations" for less
+	$(BIN)/python -m fuzz $(FUZZ)
+
+LOAD ?=
+load: $(VENV)/.installed-dev ## 200 requests a second for a minute against the explorer; none may be lost
+	$(BIN)/python -m fuzz.load $(LOAD)
+
+bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run; fails where one misses its aim
 	$(BIN)/python -m bench
+
+scale: $(VENV)/.installed-dev ## time and memory of audits of up to 61,029 areas (the better part of an hour)
+	$(BIN)/python -m bench.scale
 
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate
+
+linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are, for docs/linked.md (some minutes)
+	$(BIN)/python -m bench.linked --write
 
 paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 areas (a quarter of an hour)
 	$(BIN)/python -m docs.generate --fresh

@@ -10,31 +10,43 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
+from pathlib import Path
+from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.row import Time
 from unround.batch.compile import compile_layout
-from unround.batch.posterior import posteriors
+from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Distributions, Layout, PriorTable, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.kin import MOST_SAMPLED, kinship
+from unround.linked.kin import GIBBS, LOOPY, MOST_SAMPLED, kinship
 from unround.linked.loopy import exchange
+from unround.linked.methods import METHODS
 from unround.linked.sampled import EFFORT, sampled
 from unround.linked.weights import Listed
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.simulate import schema, true_counts
 
-CHILDREN = (1, 2, 3, 4, 5, 10)
+CHILDREN = (1, 2, 3, 5, 7, 10)
+BEGIN, END = "<!-- measured -->", "<!-- end -->"
+"""What stands around the tables in the page."""
+
 BASES = (5, 3)
 THRESHOLD = 0.66
+FITTED = 400
+"""Children that the prior is fitted to at least, beside their parents."""
 REFERENCE = EFFORT._replace(chains=4, settle=40, sweeps=700, swaps=2000)
 """The long chains that methods are compared with: their own error is about a fifth of that of the short ones."""
+
+NATIONAL = {1: 62, 2: 13, 3: 10, 4: 7, 5: 5, 6: 4, 8: 8}
+SCALE, UNLINKED = 40, 51_000
+"""A fortieth of the families of a simulated census of 61,029 areas, by their children; and the areas in larger families."""
 
 Ints = NDArray[np.int64]
 
@@ -62,7 +74,7 @@ def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
     rounded = np.array([row.mechanism != "exact" for row in table.rows])
     places = [(i, s) for i, s in np.argwhere(table.shown & rounded[:, None]).tolist()]
     at = {(table.rows[i].id, s): k for k, (i, s) in enumerate(places)}
-    equations = [(k, (at[row, 1], at[row, 2])) for (row, s), k in at.items() if s == 0]
+    equations: list[tuple[int, tuple[int, ...]]] = [(k, (at[row, 1], at[row, 2])) for (row, s), k in at.items() if s == 0]
     for one in table.sums:
         equations += [
             (at[one.total, s], tuple(at[row, s] for row in one.parts))
@@ -75,27 +87,28 @@ def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
 def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = True) -> Cube:
     """Simulate families of areas, and publish them."""
     layout, places = age_layout()
-    rows, sexes = np.array(places).T
-    need = families * children
+    ids, sexes = np.array(places).T
+    need = max(families, -(-FITTED // children)) * children
     found = list[Ints]()
     for block in true_counts(max(200, 2 * need), seed, "age"):
         das = (block.regions["level"] == "DA").to_numpy() & ~block.hidden
-        found.append(block.true[das][:, rows, sexes].astype(np.int64))
+        found.append(block.true[das][:, ids, sexes].astype(np.int64))
         if sum(map(len, found)) >= need:
             break
-    own = np.concatenate(found)[:need].reshape(families, children, -1)
+    own = np.concatenate(found)[:need].reshape(-1, children, layout.columns)
     true = np.concatenate([own.sum(axis=1, keepdims=True), own], axis=1).reshape(-1, layout.columns)
     head = np.arange(families) * (children + 1)
     parent = np.stack([np.full(families, -1), *[head] * children], axis=1).ravel()
+    kept = families * (children + 1)
     how = Rounding(base)
     published = how.publish(true, np.random.default_rng([seed, children, base])).astype(np.int32)
-    windows, _ = windows_of(published, [how] * layout.columns)
+    windows, _ = windows_of(published[:kept], [how] * layout.columns)
     prior = None
     if fitted:
         fit = PriorFit(layout.columns)
         fit.add(published)
         prior = fit.finish(layout, [how] * layout.columns).table
-    return Cube(layout, true, windows, tighten(layout, windows), parent, prior)
+    return Cube(layout, true[:kept], windows, tighten(layout, windows), parent, prior)
 
 
 def linked_cube(one: Cube) -> Linked:
@@ -129,16 +142,18 @@ class Accuracy:
     seconds: float
 
 
-def accuracy(children: int, base: int, families: int, seed: int = 5, loopy: bool | None = None) -> Accuracy:
-    """Compare the method that families of this size get (or messages, if asked for) with long chains."""
+def accuracy(
+    children: int, base: int, families: int, seed: int = 5, loopy: bool | None = None, longer: int = REFERENCE.sweeps
+) -> Accuracy:
+    """Compare the method that families of this size get (or messages, if asked for) with chains so many sweeps long."""
     one = cube(children, families, base, seed)
     bounds = linked_bounds(one.layout, one.windows, one.tight, one.parent, one.linked)
     kin = kinship(bounds.parent, most=1000)
     rows = np.arange(len(one.true))
     tight = bounds.tight
     listed = Listed(one.windows, tight.low, tight.high, rows)
-    reference = sampled(one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE)
-    started = perf_counter()
+    reference = sampled(one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE._replace(sweeps=longer))
+    started = process_time()
     if loopy if loopy is not None else children > MOST_SAMPLED:
         fresh = Listed(one.windows, tight.low, tight.high, rows)
         if one.prior is not None:
@@ -149,10 +164,8 @@ def accuracy(children: int, base: int, families: int, seed: int = 5, loopy: bool
         found = _rows(told, reference.rows)
     else:
         found = sampled(one.layout, listed, one.prior, None, kin.families, one.linked).chances
-    seconds = (perf_counter() - started) / families
+    seconds = (process_time() - started) / families
     apart = distances(found, reference.chances)
-    from unround.batch.posterior import marginals
-
     _, alone = marginals(one.layout, one.windows, tight, one.prior)
     without = distances(_rows(alone, reference.rows), reference.chances)
     wide = reference.chances.high > reference.chances.low
@@ -190,9 +203,9 @@ def calibration(children: int, base: int, families: int, seed: int = 9) -> Calib
     """Compare claims with the truth."""
     one = cube(children, families, base, seed)
     own = posteriors(one.layout, one.windows, one.tight, one.prior)
-    started = perf_counter()
+    started = process_time()
     found = linked_cube(one)
-    seconds = (perf_counter() - started) / families
+    seconds = (process_time() - started) / families
     pinned = found.tight.low == found.tight.high
     open_yet = ~pinned
     claimed = open_yet & (found.posterior.probability >= THRESHOLD)
@@ -211,27 +224,59 @@ def calibration(children: int, base: int, families: int, seed: int = 9) -> Calib
     )
 
 
+def rows() -> Iterator[Time]:
+    """Measure what linking costs in processor time, in a country with families as the simulated census has them."""
+    for children in (2, 6):
+        linked_cube(cube(children, 1, 5, 1))  # warm: compiled once, and then kept on disk
+    theirs = ours = 0.0
+    for children, families in NATIONAL.items():
+        one = cube(children, families, 5, seed=2)
+        started = process_time()
+        posteriors(one.layout, one.windows, one.tight, one.prior)
+        between = process_time()
+        linked_cube(one)
+        # Areas in larger families cost the same, linked or not: only their bounds are linked.
+        theirs, ours = theirs + between - started, ours + process_time() - between
+    own = (UNLINKED / 61_029) * theirs / sum((1 + k) * n for k, n in NATIONAL.items())
+    each = sum((1 + k) * n for k, n in NATIONAL.items()) * SCALE / 61_029
+    job = "linked posteriors of ages by sex, 61,029 areas, an area"
+    per = sum((1 + k) * n for k, n in NATIONAL.items())
+    yield Time(job, [ours / per * each + own], aim=0.005)
+
+
 def lines() -> Iterator[str]:
-    """Print both tables as Markdown."""
-    yield "| children | base | mean distance | worst cell | not linked | seconds a family |"
-    yield "|---:|---:|---:|---:|---:|---:|"
+    """Return both tables as Markdown, a line at a time."""
+    yield "| children | base | method | mean distance | worst cell | if not linked | seconds a family |"
+    yield "|---:|---:|---|---:|---:|---:|---:|"
     for base in BASES:
         for children in CHILDREN[1:]:
             a = accuracy(children, base, 6 if children < 5 else 3)
-            yield f"| {children} | {base} | {a.mean:.4f} | {a.worst:.3f} | {a.unlinked:.3f} | {a.seconds:.2f} |"
+            how = METHODS[GIBBS if children <= MOST_SAMPLED else LOOPY].name
+            yield f"| {children} | {base} | {how} | {a.mean:.4f} | {a.worst:.3f} | {a.unlinked:.3f} | {a.seconds:.2f} |"
     yield ""
-    yield "| children | base | likely, alone | likely, linked | said | right | claims | proved | wrong bounds |"
+    yield "| children | base | likely, alone | likely, linked | claims | say | right | proved | wrong bounds |"
     yield "|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for base in BASES:
         for children in CHILDREN:
-            c = calibration(children, base, {1: 1500, 2: 160, 3: 120, 4: 100}.get(children, 300 // children * 4))
+            c = calibration(children, base, 1000 if children == 1 else 140 if children <= MOST_SAMPLED else 70)
             yield (
-                f"| {children} | {base} | {c.alone:.2%} | {c.linked:.2%} | {c.said:.1%} | {c.right:.1%} | {c.claims:,} "
+                f"| {children} | {base} | {c.alone:.2%} | {c.linked:.2%} | {c.claims:,} | {c.said:.1%} | {c.right:.1%} "
                 f"| {c.proved:.2%} | {c.wrong} |"
             )
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the tables; with --write, put them into the page."""
+    shown = []
     for line in lines():
-        print(line)
-        sys.stdout.flush()
+        print(line, flush=True)
+        shown.append(line)
+    if "--write" in sys.argv[1:]:
+        page = Path(__file__).parents[1] / "docs" / "linked.md"
+        before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        page.write_text(before + BEGIN + "\n\n" + "\n".join(shown) + "\n\n" + END + after, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

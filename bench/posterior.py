@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from bench.row import Row, timed
+from bench.row import Ratio, Row, Time, busy, interleaved
 from bench.single import age_by_sex
 from unround.batch.compile import compile_layout
 from unround.batch.posterior import posteriors
@@ -22,6 +21,9 @@ from unround.system import System
 
 FEW = 15
 """Areas that are too few to be shared by threads, so that a time is that of one processor."""
+
+MANY = 150
+"""Areas of which the fullest and the emptiest are measured."""
 
 Block = tuple[Layout, Windows, Tight]
 
@@ -41,10 +43,13 @@ def ages(systems: list[System]) -> Block:
     return compiled(counts, [cell.mechanism for cell in systems[0].cells], list(systems[0].equations))
 
 
-def profiles(areas: int) -> Block:
-    """Simulate whole profiles by sex: every count of all 2,631 rows, and all sums between them."""
+def profiles(areas: int) -> tuple[Block, Block]:
+    """Simulate whole profiles by sex: every count of all 2,631 rows, and all sums between them.
+
+    Returns the fullest and the emptiest of many areas: those with the fewest and with the most counts published as 0.
+    """
     table = schema("all")
-    published = np.concatenate([one.published for one in published_counts(4 * areas, 1, "all") if one.published is not None])
+    published = np.concatenate([one.published for one in published_counts(MANY, 1, "all") if one.published is not None])
     rounded = np.array([row.mechanism != "exact" for row in table.rows])
     places = np.argwhere(table.shown & rounded[:, np.newaxis])
     at = {(table.rows[i].id, int(s)): k for k, (i, s) in enumerate(places)}
@@ -56,9 +61,12 @@ def profiles(areas: int) -> Block:
     ]
     equations += [(k, (at[row, 1], at[row, 2])) for (row, s), k in at.items() if s == 0 and (row, 1) in at]
     counts = published[:, places[:, 0], places[:, 1]]
-    shown = counts[(counts >= 0).all(axis=1)][:areas]
-    assert len(shown) == areas
-    return compiled(shown.tolist(), [mechanism(table.rows[i].mechanism) for i, _ in places], equations)
+    counts = counts[(counts >= 0).all(axis=1)]
+    counts = counts[np.argsort((counts == 0).sum(axis=1), kind="stable")]
+    assert len(counts) >= 2 * areas
+    mechanisms = [mechanism(table.rows[i].mechanism) for i, _ in places]
+    fullest, emptiest = (compiled(some.tolist(), mechanisms, equations) for some in (counts[:areas], counts[-areas:]))
+    return fullest, emptiest
 
 
 def rows() -> Iterator[Row]:
@@ -67,14 +75,21 @@ def rows() -> Iterator[Row]:
     systems = [age_by_sex(rng) for _ in range(FEW)]
     block = ages(systems)
     posteriors(*block)  # warm: compiled once, and then kept on disk
-    theirs, ours = [], []
+    pairs = []
     for system in systems:
-        theirs.append(timed(partial(infer, system, engine="tree", top=0)))
-        ours.append(timed(partial(posteriors, *block)) / FEW)
-    job = "posterior of ages by sex, 78 cells, an area and processor"
-    yield Row(job, "the tree engine, an area at a time", statistics.median(theirs), statistics.median(ours), aim=10)
-    yield Row(job, "the aim of 1 ms", 0.001, statistics.median(ours), aim=1)
-    block = profiles(FEW)
-    ours = [timed(partial(posteriors, *block)) / FEW for _ in range(3)]
-    job = f"the same for whole profiles, {len(block[0].equations):,} sums"
-    yield Row(job, "the aim of 100 ms", 0.100, statistics.median(ours), aim=1)
+        theirs = busy(partial(infer, system, engine="tree", top=0))
+        pairs.append((theirs, busy(partial(posteriors, *block)) / FEW))
+    job = "posterior of ages by sex, 78 cells, an area and core"
+    yield Ratio(job, "plain numpy: the tree engine, an area at a time", pairs, aim=10)
+    yield Time(job, [ours for _, ours in pairs], aim=0.001)
+    fullest, emptiest = profiles(FEW)
+    runs = interleaved(partial(posteriors, *fullest), partial(posteriors, *emptiest), 5, busy)
+    job = f"posterior of a whole profile, {len(fullest[0].equations):,} sums, an area and core"
+    yield Time(f"{job}: the fullest of {MANY} areas", [full / FEW for full, _ in runs], aim=0.100)
+    each = [(full / FEW, empty / FEW) for full, empty in runs]
+    yield Ratio(f"{job}: the emptiest of {MANY} areas", "the fullest of them", each, aim=2)
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(row.to_json(), flush=True)

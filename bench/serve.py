@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bench.row import Row
+from bench.row import Row, Time
 from unround.audit import audit
 from unround.read import read
 from unround.simulate import simulate
@@ -49,12 +49,12 @@ def of_folder(folder: Path, which: str) -> Iterator[Row]:
             assert found is not None, "the explorer did not start"
             asked = http.client.HTTPConnection(found[1], int(found[2]), timeout=60)
             _get(asked, "/")
-            yield Row(f"open the explorer on {which}, first page", "the aim of 2 s", 2.0, time.perf_counter() - start, aim=1)
+            yield Time(f"open the explorer on {which}, first page", [time.perf_counter() - start], aim=2.0)
             _get(asked, "/try?system=48!+%3D+20+%2B+20+%2B+20")  # the worker is ready, as are the kernels
             for name, addresses in _views(folder).items():
                 times = [_timed(asked, address) for address in addresses]
                 job = f"{name}, 95th percentile of {len(times)} requests, {which}"
-                yield Row(job, "the aim of 200 ms", 0.2, float(np.percentile(times, 95)), aim=1)
+                yield Time(job, [float(np.percentile(times, 95))], aim=0.2)
         finally:
             server.terminate()
 
@@ -107,4 +107,4 @@ def _get(asked: http.client.HTTPConnection, address: str) -> bytes:
 if __name__ == "__main__":
     measured = of_folder(Path(sys.argv[1]), sys.argv[1]) if len(sys.argv) > 1 else rows()
     for row in measured:
-        print(f"{row.job}: {row.ours * 1000:.0f} ms ({row.baseline})", flush=True)
+        print(f"{row.job}: {row.ours * 1000:.0f} ms", flush=True)

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.row import Row, timed
+from bench.row import Pair, Ratio, Row, Time, timed
 from unround.equations import parse
 from unround.infer import infer
 from unround.infer.enumerate import z3_solutions
@@ -58,26 +58,26 @@ def age_by_sex(rng: np.random.Generator, mean: float = 40) -> System:
     return System(cells, sums)
 
 
-def against(engine: str, repeats: int, top: int, batch: int = 50) -> tuple[float, float]:
-    """Time an engine and the tree engine in turn, on new values each time; return both medians for one system."""
-    theirs, ours = [], []
+def against(engine: str, repeats: int, top: int, batch: int = 50) -> list[Pair]:
+    """Time an engine and the tree engine in turn, on new values each time, for one system each."""
     infer(six_cells(999), top=top)  # warm: plans are made once for a structure
+    pairs = []
     for k in range(repeats):
-        one = six_cells(1000 + k)
-        theirs.append(timed(partial(check, one, engine, top)))
+        theirs = timed(partial(check, six_cells(1000 + k), engine, top))
         systems = [six_cells(2000 + k * batch + i) for i in range(batch)]
-        ours += [timed(partial(infer, system, engine="tree", top=top)) for system in systems]
-    return statistics.median(theirs), statistics.median(ours)
+        pairs.append((theirs, statistics.median(timed(partial(infer, one, engine="tree", top=top)) for one in systems)))
+    return pairs
 
 
-def against_linear_z3(repeats: int, batch: int = 50) -> tuple[float, float]:
+def against_linear_z3(repeats: int, batch: int = 50) -> list[Pair]:
     """Time Z3 with its logic for linear sums, which the paper does not use, and the tree engine in turn."""
-    theirs, ours = [], []
+    pairs = []
     for k in range(repeats):
         one = six_cells(5000 + k)
-        theirs.append(timed(partial(z3_solutions, one.equations, one.windows, 10_000, "QF_LIA")))
-        ours += [timed(partial(infer, six_cells(6000 + k * batch + i), top=0)) for i in range(batch)]
-    return statistics.median(theirs), statistics.median(ours)
+        theirs = timed(partial(z3_solutions, one.equations, one.windows, 10_000, "QF_LIA"))
+        systems = [six_cells(6000 + k * batch + i) for i in range(batch)]
+        pairs.append((theirs, statistics.median(timed(partial(infer, system, top=0)) for system in systems)))
+    return pairs
 
 
 def check(system: System, engine: str, top: int) -> None:
@@ -90,10 +90,10 @@ def check(system: System, engine: str, top: int) -> None:
 def rows() -> Iterator[Row]:
     """Measure everything, one row at a time."""
     job = "six cells, 1,956 solutions: bounds, count, distributions"
-    yield Row(job, "Z3 with blocking clauses", *against("z3", 5, top=0), aim=10_000)
-    yield Row(job, "the same, told that sums are linear", *against_linear_z3(5), aim=5_000)
-    yield Row("the same and the 5 best", "Z3 with blocking clauses", *against("z3", 5, top=5), aim=1_000)
-    yield Row(job, "CP-SAT, all solutions", *against("cp-sat", 9, top=0), aim=100)
+    yield Ratio(job, "Z3 with blocking clauses", against("z3", 5, top=0), aim=10_000)
+    yield Ratio(job, "the same, told that sums are linear", against_linear_z3(5), aim=5_000)
+    yield Ratio(f"{job}, and the 5 best", "Z3 with blocking clauses", against("z3", 5, top=5), aim=1_000)
+    yield Ratio(job, "CP-SAT, all solutions", against("cp-sat", 9, top=0), aim=100)
     rng = np.random.default_rng(1)
     times = [timed(partial(infer, age_by_sex(rng))) for _ in range(40)]
-    yield Row("ages by sex, 78 cells, ~10^30 solutions, the 5 best", "the aim of 20 ms", 0.020, statistics.median(times), 1)
+    yield Time("ages by sex, 78 cells, ~10^30 solutions, the 5 best, one system at a time", times, aim=0.020)

@@ -1,6 +1,7 @@
 """Write the generated parts of the documentation again.
 
-They are the outputs in the README, the reference of the command line, and the account of the paper.
+They are the outputs in the README, the reference of the command line, the account of the paper, and the tables of what
+`make bench` and `make scale` measured.
 
 `make docs` runs this; `tests/test_docs.py` fails when a page lags behind the code.
 """
@@ -18,6 +19,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench import results
+
+from docs.speed_tables import with_tables
+
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
     "solve",
@@ -27,6 +32,8 @@ COMMANDS = (
     "report",
     "explain",
     "serve",
+    "diff",
+    "whatif",
     "expect",
     "simulate",
     "protect",
@@ -103,7 +110,12 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "protect.md",
         ROOT / "docs" / "compare.md",
     ]
-    return {page: filled(page.read_text(encoding="utf-8")) for page in shown} | {ROOT / "docs" / "cli.md": reference()}
+    speed = ROOT / "docs" / "speed.md"
+    return {
+        **{page: filled(page.read_text(encoding="utf-8")) for page in shown},
+        ROOT / "docs" / "cli.md": reference(),
+        speed: with_tables(speed.read_text(encoding="utf-8"), results.load()),
+    }
 
 
 def main() -> None:

@@ -184,6 +184,21 @@ def test_many_areas_at_once_are_the_same_as_one_at_a_time() -> None:
         np.testing.assert_array_equal(together.mode[a], alone.mode[0])
 
 
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 1.0])
+def test_what_is_wanted_is_the_same_bit_by_bit_as_if_all_were(share: float) -> None:
+    rng = np.random.default_rng(7)
+    sums = {"t": ("a", "b", "c"), "a": ("d", "e"), "c": ("f", "g", "h"), "h": ("i",), "u": ("j", "k")}
+    layout, windows, tight = block(drawn(rng, sums, 60, 25, (BASE5, SAMPLE), exact=("t",)))
+    everything = posteriors(layout, windows, tight)
+    wanted = rng.random(tight.low.shape) < share
+    found = posteriors(layout, windows, tight, wanted=wanted)
+    for name in ("mode", "probability", "mean", "deviation"):
+        np.testing.assert_array_equal(getattr(found, name)[wanted], getattr(everything, name)[wanted])
+    np.testing.assert_array_equal(found.possible, everything.possible)
+    assert (found.probability[~wanted] == 0).all()
+    assert np.isnan(found.mean[~wanted]).all()
+
+
 def test_a_subtracted_part_hangs_a_tree_by_sex_from_a_part() -> None:
     """One node is a part of two totals: seen from one of them, the other total's parts are subtracted."""
     certify(drawn(np.random.default_rng(5), {"s": ("a", "b"), "t": ("b", "c")}, 10, 20))

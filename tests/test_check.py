@@ -401,7 +401,7 @@ def test_there_is_nothing_to_draw_where_nothing_was_tested():
 
 
 def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
-    from unround.audit import audit
+    from unround.audit import Options, audit
 
     true, cells, table, _ = ages()
     counts, rng = published(), np.random.default_rng(6)
@@ -410,11 +410,13 @@ def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
         for s in (1, 2):
             x = true[:, cells.index((at, s))]
             counts[:, cells.index((at, s))] = x - x % 5 + 5 * (drawn < x % 5 / 5)
-    found = audit(release(counts), tmp_path / "sick")
-    assert found.summary["check"]["verdict"] == DEPARTS
-    claims = pl.read_parquet(tmp_path / "sick" / "findings.parquet")
-    marked = claims["assumptions"].str.contains("the check: rounding departs from independence", literal=True)
-    assert (marked == (claims["kind"] != "proved")).all()
+    said = {"independent": "rounding departs from independence", "auto": "not independent; the probability heeds that"}
+    for rounding, doubt in said.items():
+        found = audit(release(counts), tmp_path / rounding, Options(rounding=rounding))
+        assert found.summary["check"]["verdict"] == DEPARTS
+        claims = pl.read_parquet(tmp_path / rounding / "findings.parquet")
+        marked = claims["assumptions"].str.contains(doubt, literal=True)
+        assert (marked == (claims["kind"] != "proved")).all()
     well = audit(release(published()), tmp_path / "well")
     assert well.summary["check"]["verdict"] == FITS
     assert not pl.read_parquet(tmp_path / "well" / "findings.parquet")["assumptions"].str.contains("the check").any()

@@ -422,3 +422,20 @@ def test_plans_that_match_nothing(run: Run, twice: Path, tmp_path: Path, text: s
     ran = run("inspect", str(twice / "release.toml"), str(twice / "release_2.toml"), "--plan", str(plan))
     assert ran.code == 2
     assert words in ran.err
+
+
+def test_a_file_that_calls_its_counts_exact_does_not_speak_for_one_that_says_nothing(tmp_path: Path) -> None:
+    from unround.mechanisms import Exact
+
+    for name, how, areas in (("sure", 'default = "exact"', range(20)), ("silent", "", range(10, 60))):
+        rows = [f"{area},{code},{5 * (area + at)}" for area in areas for at, code in enumerate(("all", "a", "b"))]
+        (tmp_path / f"{name}.csv").write_text("region,what,value\n" + "\n".join(rows) + "\n", encoding="utf-8")
+        (tmp_path / f"{name}.toml").write_text(
+            f'data = "{name}.csv"\nvalue = "value"\n{how}\n[axes.region]\n[axes.what]\n'
+            'sums = [{ total = "all", parts = ["a", "b"] }]\n',
+            encoding="utf-8",
+        )
+    both = join([read(tmp_path / "sure.toml"), read(tmp_path / "silent.toml")])
+    exact = [column.key for column in both.columns if column.mechanism == Exact()]
+    assert sorted(exact) == ["a", "all", "b"]
+    assert len(both.columns) == 6, "the other file's counts keep a name of their own"

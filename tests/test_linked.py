@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,17 +12,24 @@ from hypothesis import strategies as st
 from tests import shapes
 from tests.test_batch_posterior import block
 from unround.batch.compile import compile_layout
-from unround.batch.posterior import samples
+from unround.batch.posterior import posteriors, samples
 from unround.batch.tighten import tighten
 from unround.batch.types import Layout, Posterior, Windows
 from unround.batch.windows import windows_of
+from unround.errors import InputError
+from unround.findings import check_proof
 from unround.infer.bounds import Equations
 from unround.infer.brute import Brute, brute
+from unround.infer.enumerate import cpsat_bounds
+from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.kin import GIBBS, MERGED
+from unround.linked.kin import GIBBS, LOOPY, MERGED, OWN, components, kinship
+from unround.linked.methods import METHODS
+from unround.linked.persons import kinds_of_persons
+from unround.linked.proofs import Prover, rows_moved
 from unround.linked.sampled import EFFORT
 from unround.mechanisms import Rounding
-from unround.release import Counts
+from unround.release import SUPPRESSED, Counts
 from unround.system import Cell, Sum, System
 
 NAMES = ("t", "a", "b")
@@ -142,14 +151,266 @@ def test_an_only_child_is_its_parent(base: int, seed: int) -> None:
 def test_small_families_agree_with_brute_force(
     base: int, names: tuple[str, ...], equations: Equations, children: int
 ) -> None:
-    for seed in range(2):
+    for seed in range(shapes.examples(1)):
         parent = [-1, *[0] * children]
         if children == 3 and len(names) > 3:
             return  # too many solutions to list
         _, counts = tiny(10 * children + seed, names, equations, parent, base, 4)
-        effort = EFFORT._replace(sweeps=800)
+        effort = EFFORT._replace(sweeps=600, swaps=50)
         _, _, found = linked(equations, counts, parent, base, effort=effort)
         assert found.method.tolist() == [GIBBS] * (children + 1)
         assert (found.rhat < 1.05).all()
         reference = brute(family_system(names, equations, counts, parent, Rounding(base)))
         agrees(found.posterior, reference, 0.05, 0.025)
+
+
+def test_messages_are_exact_where_nothing_closes_a_loop() -> None:
+    """One cell an area: the family is a tree, and messages say exactly what brute force does."""
+    parent = [-1, *[0] * 7]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        true = rng.integers(0, 6, (8, 1))
+        true[0] = true[1:].sum()
+        counts = Rounding(3).publish(true, rng).astype(np.int32)
+        _, _, found = linked((), counts, parent, 3)
+        assert found.method.tolist() == [LOOPY] * 8
+        reference = brute(family_system(("t",), (), counts, parent, Rounding(3)))
+        agrees(found.posterior, reference, 0.02, 0.01)
+
+
+def test_an_area_in_two_families_is_sampled_in_the_smaller() -> None:
+    parent = [-1, 0, 0, 0, 1, 1]
+    _, counts = tiny(3, NAMES, PLAIN, parent, 5, 12)
+    _, _, found = linked(PLAIN, counts, parent, 5)
+    assert found.method.tolist() == [GIBBS] * 6
+    assert found.children.tolist() == [3, 2, 3, 3, 2, 2]
+    assert found.posterior.possible.all()
+
+
+def test_columns_that_are_not_linked_stay_with_their_area() -> None:
+    parent = np.array([-1, 0])
+    counts = np.array([[30, 15, 15], [30, 10, 20]], dtype=np.int32)
+    layout = compile_layout(3, PLAIN, frozenset())
+    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    only_total = np.array([True, False, False])
+    found = link(layout, windows, tighten(layout, windows), parent, only_total)
+    assert found.posterior.mean[0, 0] == found.posterior.mean[1, 0]
+    assert found.posterior.mode[0, 1] != found.posterior.mode[1, 1]
+
+
+def test_what_is_published_alike_counts_once() -> None:
+    counts = np.array([[30, 15, 15], [30, 15, 15], [35, 15, 15], [35, -1, -1]], dtype=np.int32)
+    counts[3, 1:] = SUPPRESSED
+    parent = np.array([-1, 0, -1, 2])
+    layout = compile_layout(3, PLAIN, frozenset())
+    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    tight, every = tighten(layout, windows), np.ones(3, dtype=np.bool_)
+    once = link(layout, windows, tight, parent, every, alike=np.array([True, False, True, False])).posterior
+    twice = link(layout, windows, tight, parent, every).posterior
+    alone = posteriors(layout, windows, tight)
+    np.testing.assert_allclose(once.probability[:2], alone.probability[:2])
+    assert (twice.probability[:2] > alone.probability[:2] + 0.05).all()
+    # What is hidden of one and shown of the other is known of both.
+    np.testing.assert_allclose(once.probability[3], alone.probability[2])
+
+
+def test_only_children_that_no_count_fits_are_taken_apart() -> None:
+    """Windows with holes: bounds overlap, possible counts do not."""
+    layout = compile_layout(1, (), frozenset())
+    weights = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+    low = np.array([[10], [9]], dtype=np.int32)
+    windows = Windows(low, low + 4, np.zeros((2, 1), dtype=np.int64), weights, np.ones(1, dtype=np.bool_))
+    found = link(layout, windows, tighten(layout, windows), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
+    assert found.method.tolist() == [OWN] * 2
+    assert found.posterior.possible.all()
+    np.testing.assert_allclose(found.posterior.mean[:, 0], [12, 11])
+    assert [one.parent for one in found.unlinked] == [0]
+    assert "only child" in found.unlinked[0].why
+
+
+# --- bounds and proofs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", [3, 5])
+@pytest.mark.parametrize("parent", [[-1, 0], [-1, 0, 0], [-1, 0, 0, 0], [-1, 0, 0, 1, 1, 2]])
+def test_bounds_are_nearly_those_of_all_sums_together(base: int, parent: list[int]) -> None:
+    """Against CP-SAT on the whole family as one system: never tighter, hardly ever looser, and all that it proves is proved.
+
+    Area by row by sex is no longer totally unimodular: single sums do not always see what all of them together do.
+    """
+    looser = cells = 0
+    for seed in range(6):
+        true, counts = tiny(50 + seed, BY_SEX, CROSSED, parent, base, 9)
+        layout = compile_layout(9, CROSSED, frozenset())
+        windows, _ = windows_of(counts, [Rounding(base)] * 9)
+        every = np.ones(9, dtype=np.bool_)
+        found = linked_bounds(layout, windows, tighten(layout, windows), np.array(parent), every)
+        assert not found.clashes
+        system = family_system(BY_SEX, CROSSED, counts, parent, Rounding(base))
+        expected = cpsat_bounds(system.equations, system.windows)
+        assert expected is not None
+        assert (found.tight.low <= true).all()
+        assert (true <= found.tight.high).all()
+        low, high = (np.array(side).reshape(counts.shape) for side in expected)
+        assert (found.tight.low <= low).all()
+        assert (high <= found.tight.high).all()
+        looser += int((found.tight.low < low).sum() + (found.tight.high > high).sum())
+        cells += low.size
+        np.testing.assert_array_equal(found.tight.low == found.tight.high, low == high)
+    assert looser <= 0.01 * cells
+
+
+def one_cell(counts: Counts, area: int, column: int) -> Cell:
+    return Cell(NAMES[column], int(counts[area, column]), Rounding(3))
+
+
+def test_proofs_across_areas_are_checked() -> None:
+    """At base 3 two children's rounded counts can give each other away; every certificate names both areas."""
+    proved = 0
+    for parent in ([-1, 0], [-1, 0, 0], [-1, 0, 1, 1]):
+        for seed in range(30):
+            true, counts = tiny(seed, NAMES, PLAIN, parent, 3, 9)
+            layout = compile_layout(3, PLAIN, frozenset())
+            windows, _ = windows_of(counts, [Rounding(3)] * 3)
+            every = np.ones(3, dtype=np.bool_)
+            bounds = linked_bounds(layout, windows, tighten(layout, windows), np.array(parent), every, proofs_only=True)
+            names = [f"area {row}" for row in range(len(parent))]
+            prover = Prover(layout, bounds, every, None, partial(one_cell, counts), names)
+            for area, columns in rows_moved(bounds):
+                for column, system, proof in prover.prove(area, columns.tolist()):
+                    assert proof.cell == f"area {area} · {NAMES[column]}"
+                    assert proof.value == true[area, column]
+                    assert check_proof(system, proof)
+                    assert len({cell.name.split(" · ")[0] for cell in system.cells}) > 1
+                    proved += 1
+    assert proved > 10
+
+
+def test_a_link_that_contradicts_is_dropped_and_spoils_nothing() -> None:
+    parent = [-1, 0, 0, -1, 3, 3]
+    _, counts = tiny(4, NAMES, PLAIN, parent, 3, 30)
+    _, _, right = linked(PLAIN, counts, parent, 3)
+    counts[3] += np.array([60, 30, 30], dtype=np.int32)  # this parent was misprinted
+    _, _, found = linked(PLAIN, counts, parent, 3)
+    assert [clash.parent for clash in found.clashes] == [3]
+    assert found.parent.tolist() == [-1, 0, 0, -1, -1, -1]
+    assert found.method.tolist() == [GIBBS] * 3 + [OWN] * 3
+    np.testing.assert_array_equal(found.posterior.probability[:3], right.posterior.probability[:3])
+    assert found.posterior.possible.all()
+
+
+def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
+    """Each count of the parent can be its child's; all together they cannot."""
+    counts = np.array([[24, 15, 3], [21, 12, 9]], dtype=np.int32)
+    layout = compile_layout(3, PLAIN, frozenset())
+    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    windows.low[:] = [[22, 14, 4], [18, 12, 6]]
+    windows.high[:] = [[24, 19, 7], [22, 14, 9]]
+    tight = tighten(layout, windows)
+    assert tight.feasible.all()
+    found = linked_bounds(layout, windows, tight, np.array([-1, 0]), np.ones(3, dtype=np.bool_))
+    assert [clash.parent for clash in found.clashes] == [0]
+    np.testing.assert_array_equal(found.tight.low, tight.low)
+
+
+# --- who belongs to whom ----------------------------------------------------------------------------------------
+
+
+def test_chains_of_only_children_are_one_unit() -> None:
+    #        country  one CD  its CSD  two DAs; another CD that is its own DA
+    found = kinship(np.array([-1, 0, 1, 2, 2, 0, 5]))
+    assert found.unit.tolist() == [0, 2, 2, 3, 4, 6, 6]
+    assert {at: rows.tolist() for at, rows in found.families.items()} == {0: [2, 6], 2: [3, 4]}
+    assert found.height.tolist() == [0, 1, 0, 0, 0, 1, 0]
+
+
+def test_families_with_too_many_children_are_not_linked_and_named() -> None:
+    parent = np.array([-1, *[0] * 20, 1, 1])
+    found = kinship(parent, most=12)
+    assert found.large == (0,)
+    assert list(found.families) == [1]
+    (batch,) = components(found, 100)
+    assert batch.tolist() == [1, 21, 22]
+
+
+def test_batches_keep_families_together() -> None:
+    parent = np.array([-1, 0, 0, -1, 3, 3, -1, 6, 6, -1])
+    batches = components(kinship(parent), 4)
+    assert [batch.tolist() for batch in batches] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_results_do_not_depend_on_where_areas_stand() -> None:
+    parent = np.array([-1, 0, 0, -1, *[3] * 7, -1, 11, 12])
+    true, counts = tiny(8, NAMES, PLAIN, parent.tolist(), 3, 20)
+    order = np.random.default_rng(1).permutation(len(parent))
+    back = np.argsort(order)
+    moved = np.where(parent[order] >= 0, back[parent[order]], -1)
+    _, _, one = linked(PLAIN, counts, parent.tolist(), 3)
+    _, _, other = linked(PLAIN, counts[order], moved.tolist(), 3)
+    assert set(one.method.tolist()) == {MERGED, GIBBS, LOOPY}
+    for name in ("mode", "probability", "mean", "deviation"):
+        np.testing.assert_array_equal(getattr(one.posterior, name)[order], getattr(other.posterior, name))
+    _, _, few = linked(PLAIN, counts[:3], parent[:3].tolist(), 3)
+    np.testing.assert_array_equal(few.posterior.mean, one.posterior.mean[:3])
+    assert (one.tight.low <= true).all()
+
+
+def test_parents_must_be_rows() -> None:
+    counts = np.array([[10, 5, 5]], dtype=np.int32)
+    with pytest.raises(InputError, match="the row of its parent"):
+        linked(PLAIN, counts, [3], 5)
+
+
+def test_a_family_of_which_too_much_is_hidden_is_not_linked_for_probabilities() -> None:
+    counts = np.array([[300, 150, 150], [SUPPRESSED] * 3, [SUPPRESSED] * 3], dtype=np.int32)
+    _, _, found = linked(PLAIN, counts, [-1, 0, 0], 5)
+    assert found.method.tolist() == [OWN] * 3
+    assert [one.parent for one in found.unlinked] == [0]
+    assert "possible values" in found.unlinked[0].why
+    assert found.tight.high[1, 0] == 304  # bounds are linked all the same
+
+
+def test_one_person_adds_up_in_every_sum() -> None:
+    for columns, equations in ((9, CROSSED), (7, ((0, (1, 2)), (0, (3, 4)), (3, (5, 6))))):
+        found = kinds_of_persons(columns, equations)
+        assert len(found.first) > 3
+        for first, last in zip(found.first[:-1], found.first[1:], strict=True):
+            person = np.zeros(columns, dtype=np.int64)
+            person[found.cells[first:last]] = 1
+            for total, parts in equations:
+                assert person[total] == person[list(parts)].sum()
+
+
+# --- whole profiles of ages -------------------------------------------------------------------------------------
+
+
+LONG = shapes.examples(1) > 1
+SOME = [(2, 3, 2), (4, 3, 1), (7, 3, 1), (2, 5, 1)]
+ALL = [(children, base, 4) for children in (2, 3, 4, 5, 7, 10) for base in (3, 5)]
+
+
+@pytest.mark.parametrize(("children", "base", "families"), ALL if LONG else SOME)
+def test_ages_by_sex_are_near_long_chains(children: int, base: int, families: int) -> None:
+    """The short version; see `docs/linked.md` for all sizes of families, and `make thorough`."""
+    from bench.linked import accuracy
+
+    found = accuracy(children, base, families, longer=700 if LONG else 120)
+    assert found.mean < (0.02 if LONG else 0.025)  # the short chains err too
+    assert found.worst < 0.15
+    assert found.unlinked > 1.5 * found.mean
+
+
+@pytest.mark.parametrize(("children", "base", "families"), [(1, 5, 300), (1, 3, 100), (2, 3, 20), (7, 3, 12)])
+def test_claims_about_linked_areas_are_as_often_right_as_they_say(children: int, base: int, families: int) -> None:
+    from bench.linked import calibration
+
+    found = calibration(children, base, shapes.examples(families))
+    assert found.wrong == 0
+    assert found.linked > 1.1 * found.alone
+    assert abs(found.right - found.said) < 0.02 + 2 * (0.16 / found.claims) ** 0.5
+
+
+def test_methods_say_how_exact_they_are() -> None:
+    assert [method.code for method in METHODS] == [OWN, MERGED, GIBBS, LOOPY]
+    assert METHODS[MERGED].mean == METHODS[MERGED].worst == 0
+    assert all(method.mean < 0.02 and method.worst < 0.15 for method in METHODS)

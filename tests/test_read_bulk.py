@@ -468,6 +468,24 @@ def test_the_scanner_reads_as_the_csv_module_does(
                 assert found.counts[at, sex] == meant
 
 
+@given(st.lists(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["a", "b", '"a,\n"'])), max_size=4), max_size=8))
+def test_lines_are_taken_for_those_of_the_area_before_only_where_they_are(areas: list[list[tuple[int, str]]]) -> None:
+    """The ID and the label are not read again where both are as in the same line of the area before."""
+    lines = [(area, *line, 10 * at + area) for area, own in enumerate(areas) for at, line in enumerate(own)]
+    content = "".join(f"1,area{area},{number},{label},{count}\n" for area, number, label, count in lines).encode()
+    most = content.count(b"\n")
+    found = Found(
+        np.empty(most, np.int32), np.zeros((most, 1), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
+        np.empty((most, 6), np.int64),
+    )  # fmt: skip
+    where = Where(ord(","), 1, 2, np.array([4]), np.array([-1]), 4)
+    number, begun, odd = scan(np.frombuffer(content, np.uint8), where, np.ones(4, dtype=bool), found)
+    assert (number, odd) == (len(lines), 0)
+    assert begun == sum(bool(own) for own in areas)
+    assert found.ids[:number].tolist() == [line[1] for line in lines]
+    assert found.counts[:number, 0].tolist() == [line[3] for line in lines]
+
+
 @pytest.mark.parametrize(
     ("line", "number"), [(b"1,A,x,3\n", NO_ID), (b"1,A\n", SHORT), (b'1,"A,2,3\n', SHORT), (b"1,A,,\n", NO_ID)]
 )

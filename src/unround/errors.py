@@ -6,6 +6,9 @@ fit what was published. `InternalError` is a fault of unround itself.
 
 from __future__ import annotations
 
+WIDEST = 200
+"""Signs of a line that are shown with an error."""
+
 
 class UnroundError(Exception):
     """The root of every error that unround raises on purpose."""
@@ -60,6 +63,10 @@ class InputError(UnroundError):
         if not shown.strip():
             return head
         column = self.column or 1
+        if len(shown) > WIDEST:
+            # Of a line of a million signs, what stands around the spot.
+            cut = max(0, min(column - 1 - WIDEST // 2, len(shown) - WIDEST))
+            shown, column = shown[cut : cut + WIDEST], column - cut
         # Tabs stay tabs in the caret's line, so that the two lines keep their alignment.
         lead = "".join("\t" if c == "\t" else " " for c in shown[: column - 1]).ljust(column - 1)
         return f"{head}\n    {shown}\n    {lead}^"

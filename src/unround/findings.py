@@ -6,17 +6,18 @@ certificate looks like is described in `unround.infer.certify`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import groupby
 from math import ceil, floor
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from unround.errors import InternalError
-from unround.mechanisms import Rounding, Unpublished
+from unround.mechanisms import Mechanism, Rounding, Unpublished
 from unround.system import Cell, Sum, System
 
 Step = Mapping[str, Any]
@@ -263,14 +264,12 @@ def fault_in_proof(system: System, proof: Proof) -> str | None:
     """Return what is wrong with a certificate, or None if it proves what it claims."""
     try:
         known, problem = _checked(system, proof.steps, {})
+        missing = [side for side in ("low", "high") if (proof.cell, side, proof.value) not in known]
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as broken:
         return f"the certificate cannot be read: {broken!r}"
     if problem is not None:
         return problem
-    for side in ("low", "high"):
-        if (proof.cell, side, proof.value) not in known:
-            return f"the {side} bound {proof.value} of {proof.cell} is not among the steps"
-    return None
+    return f"the {missing[0]} bound {proof.value} of {proof.cell} is not among the steps" if missing else None
 
 
 def _checked(
@@ -300,10 +299,12 @@ def _holds(system: System, step: Step, used: Mapping[tuple[str, str], int], supp
         return False
     lower = side == "low"
     if step["by"] == "published":
-        return _published_says(system.cells[system.index[name]], lower, value, value)
+        cell = system.cells[system.index[name]]
+        return _published_says(cast(Hashable, cell.mechanism), cell.published, lower, value, value)
     if step["by"] == "gap":
-        from_here = used.get((name, side))
-        return from_here is not None and _published_says(system.cells[system.index[name]], lower, from_here, value)
+        from_here, cell = used.get((name, side)), system.cells[system.index[name]]
+        how = cast(Hashable, cell.mechanism)
+        return from_here is not None and _published_says(how, cell.published, lower, from_here, value)
     if step["by"] == "supposed":
         here = supposed.get((name, side))
         return here is not None and (value <= here if lower else value >= here)
@@ -339,9 +340,14 @@ def _limit(
     return limit
 
 
-def _published_says(cell: Cell, lower: bool, start: int, value: int) -> bool:
-    """Whether the published value rules out every count below (above) `value`, or from `start` up (down) to it."""
-    window = cell.mechanism.window(cell.published)
+@lru_cache(maxsize=1 << 16)
+def _published_says(mechanism: Hashable, published: int | None, lower: bool, start: int, value: int) -> bool:
+    """Whether the published value rules out every count below (above) `value`, or from `start` up (down) to it.
+
+    A census asks the same again and again, so that answers are kept.
+    """
+    assert isinstance(mechanism, Mechanism)
+    window = mechanism.window(published)
     if not window.certain:
         return lower and value <= 0
     if start != value:
@@ -351,7 +357,7 @@ def _published_says(cell: Cell, lower: bool, start: int, value: int) -> bool:
     else:
         outside = np.arange(value + 1, value + 1 + NEIGHBOURS)
     beyond = start != value or (value <= window.low if lower else window.high is not None and value >= window.high)
-    return beyond and not cell.mechanism.likelihood(cell.published, outside).any()
+    return beyond and not mechanism.likelihood(published, outside).any()
 
 
 def _refuted(system: System, refutation: Mapping[str, Any], supposed: Mapping[tuple[str, str], int]) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Window
+
+_SHOWN = 30
+"""Parts of a sum that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,7 @@ class System:
         if not self.cells:
             raise InputError('there is no cell to work on. Write for example "48! = 20 + 20 + 20".')
         if len(self.index) < len(self.cells):
-            names = [cell.name for cell in self.cells]
-            twice = next(name for name in names if names.count(name) > 1)
+            twice = next(name for name, times in Counter(cell.name for cell in self.cells).items() if times > 1)
             raise InputError(f"two cells are called {twice!r}; names must differ.")
         for one in self.sums:
             check_sum(one, self.index)
@@ -90,6 +93,12 @@ class System:
         return tuple([cell.mechanism.window(cell.published) for cell in self.cells])
 
 
+def _short(one: Sum) -> str:
+    """Return a sum as far as a line has room for it."""
+    few = Sum(one.total, one.parts[:_SHOWN])
+    return str(few) if len(one.parts) <= _SHOWN else f"{few} + … ({len(one.parts):,} parts)"
+
+
 def check_sum(one: Sum, known: Iterable[str]) -> None:
     """Raise InputError unless the sum has parts, knows all its cells, and uses each once."""
     if not one.parts:
@@ -97,7 +106,7 @@ def check_sum(one: Sum, known: Iterable[str]) -> None:
     names = (one.total, *one.parts)
     for name in names:
         if name not in known:
-            raise InputError(f"the sum {one} names {name!r}, but there is no such cell.")
+            raise InputError(f"the sum {_short(one)} names {name!r}, but there is no such cell.")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the sum {one} uses {twice!r} twice; the parts of a total must not overlap.")
+        twice = next(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(f"the sum {_short(one)} uses {twice!r} twice; the parts of a total must not overlap.")

@@ -333,10 +333,10 @@ class Auditor:
             depth[here] = np.maximum(tight.depth_low, tight.depth_high)[here]
         wanted = kinds == LIKELY
         if self.prior.own is not None:
-            wanted &= ~self._likely_alone(windows, value)
+            wanted &= ~self._likely_alone(windows, value, wanted)
             depth[wanted] = PRIOR_NEEDED
             here = replace(reach, feasible=reach.feasible & wanted.any(axis=1))
-            flat = posteriors(self.model.layout, windows, here, None, active, drawn=drawn)
+            flat = posteriors(self.model.layout, windows, here, None, active, drawn=drawn, wanted=wanted)
             wanted &= (flat.mode == value) & (flat.probability >= self.rules.threshold)
         if wanted.any():
             threshold = self.rules.threshold
@@ -344,8 +344,8 @@ class Auditor:
             depth[wanted] = found[wanted]
         return depth
 
-    def _likely_alone(self, windows: Windows, value: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _likely_alone(self, windows: Windows, value: NDArray[np.int32], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Say where the published value alone, with what the column is like elsewhere, makes the claimed count likely."""
         bounds = tighten(self._no_sums, windows)
-        own = posteriors(self._no_sums, windows, bounds, self.prior.own)
+        own = posteriors(self._no_sums, windows, bounds, self.prior.own, wanted=wanted)
         return np.asarray((own.mode == value) & (own.probability >= self.rules.threshold))

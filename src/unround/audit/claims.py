@@ -13,7 +13,7 @@ from unround.audit.contradictions import UNRESOLVED
 from unround.audit.inferred import CONDITIONAL, KINDS, LIKELY, OPEN, OTHERS_NEEDED, PROVED, Inferred
 from unround.audit.model import Model
 from unround.batch.tighten import chain
-from unround.errors import InternalError
+from unround.errors import InputError, InternalError
 from unround.findings import Proof, proofs_of
 from unround.infer.certify import certificates
 from unround.linked.bounds import LinkedBounds
@@ -376,8 +376,17 @@ def _apart(name: str, one: Proved) -> dict[str, str]:
 
 
 def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
-    """Return the system and the proof of a line that `proof_lines` wrote, for `check_proof`."""
-    cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]
-    sums = [Sum(s["total"], tuple(s["parts"])) for s in line["sums"]]
-    fields = ("cell", "value", "text", "depth", "rests_on", "steps")
-    return System(cells, sums), Proof(**{name: line[name] for name in fields})
+    """Return the system and the proof of a line that `proof_lines` wrote, for `check_proof`.
+
+    Raises
+    ------
+    InputError
+        Where the line is no certificate, or one that was damaged.
+    """
+    try:
+        cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]
+        sums = [Sum(s["total"], tuple(s["parts"])) for s in line["sums"]]
+        fields = ("cell", "value", "text", "depth", "rests_on", "steps")
+        return System(cells, sums), Proof(**{name: line[name] for name in fields})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"this is no certificate of an audit ({error!r}). Run the audit again.") from None

@@ -131,8 +131,8 @@ class Table:
         total, first, second = self.names
         one, two, three = self.shares
         return (
-            f"Not all are independent in this table: in {one:.0%} of its counts the {total} is taken to share the random number "
-            f"of the {first}, in {two:.0%} that of the {second}, and in {three:.0%} {first} and {second} to share one."
+            f"Not all are independent in this table: in {one:.0%} of its counts the {total} is taken to share the random "
+            f"number of the {first}, in {two:.0%} that of the {second}, and in {three:.0%} {first} and {second} one."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class Dependence:
 
     def with_totals(self, model: Model) -> dict[tuple[int, int], float]:
         """Return for totals and parts in which share of the areas the total uses the part's random number."""
-        found = {}
+        found: dict[tuple[int, int], float] = {}
         for group, (one, two, _) in self.groups(model):
             for total, first, second in group.splits:
                 found |= {(total, first): one, (total, second): two}

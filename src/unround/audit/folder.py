@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from unround.audit.dependence import Dependence
 from unround.audit.kin import Kin
 from unround.audit.model import Model, Twins
-from unround.errors import InputError
+from unround.errors import InputError, UnroundError
 from unround.mechanisms import mechanism
 from unround.release import Column, Counts, Release
 
@@ -45,6 +46,9 @@ OURS = (SUMMARY, RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS,
 VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 
+HELD = 10_000_000
+"""Counts that are kept in memory by who looks at single areas; of larger releases each area is read when it is asked for."""
+
 ROW_GROUP = 128
 """Areas that are read together when one of them is asked for."""
 
@@ -61,9 +65,24 @@ def check(out: Path) -> None:
 def _summary(out: Path) -> dict[str, Any] | None:
     try:
         found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and "unround" in found else None
+    return _Told(found, out / SUMMARY) if isinstance(found, dict) and "unround" in found else None
+
+
+class _Told(dict[str, Any]):
+    """What a file of an audit says; what it does not say, though it should, is damage."""
+
+    def __init__(self, found: dict[str, Any], path: Path) -> None:
+        super().__init__(found)
+        self._path = path
+
+    def __missing__(self, key: str) -> Any:
+        raise _Lacking(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
+
+
+class _Lacking(InputError, KeyError):  # noqa: N818 - a KeyError still, for those who ask whether a key is there
+    """Something that a file of an audit should say, and does not."""
 
 
 def save_model(
@@ -160,7 +179,7 @@ class AuditFolder:
         folder = cls(path, summary)
         try:
             version = folder.told["version"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise InputError(f"the audit in {path} is not complete: {MODEL}/ cannot be read. Run it again.") from None
         if version != VERSION:
             raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
@@ -169,13 +188,14 @@ class AuditFolder:
     @cached_property
     def told(self) -> dict[str, Any]:
         """What `save_model` wrote."""
-        found: dict[str, Any] = json.loads((self.path / MODEL / "model.json").read_text(encoding="utf-8"))
-        return found
+        found = json.loads((self.path / MODEL / "model.json").read_text(encoding="utf-8"))
+        return _Told(found, self.path / MODEL / "model.json")
 
     @cached_property
     def model(self) -> Model:
         """What all areas share."""
-        return model_of(self.told)
+        with self._undamaged(f"{MODEL}/model.json"):
+            return model_of(self.told)
 
     @cached_property
     def run(self) -> dict[str, Any]:
@@ -188,14 +208,16 @@ class AuditFolder:
         """Every claim, as `findings.parquet` holds them."""
         import polars as pl
 
-        return pl.read_parquet(self.path / FINDINGS)
+        with self._undamaged(FINDINGS):
+            return pl.read_parquet(self.path / FINDINGS)
 
     @cached_property
     def areas(self) -> pl.DataFrame:
         """The areas, in the order of the file."""
         import polars as pl
 
-        return pl.read_parquet(self.path / MODEL / "areas.parquet")
+        with self._undamaged(f"{MODEL}/areas.parquet"):
+            return pl.read_parquet(self.path / MODEL / "areas.parquet")
 
     @cached_property
     def prior(self) -> Prior:
@@ -225,13 +247,42 @@ class AuditFolder:
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""
-        found: Counts = self.counts_of(np.array([row]))[0]
-        return found
+        counts: Counts = self.counts_of(np.array([row]))[0]
+        return counts
 
     def counts_of(self, rows: NDArray[np.int64]) -> Counts:
         """Return what was published of some areas; those of a family lie next to each other."""
         import polars as pl
 
-        first, last = int(rows.min()), int(rows.max())
-        found = pl.scan_parquet(self.path / MODEL / "published.parquet").slice(first, last + 1 - first).collect()
-        return np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
+        file = self.path / MODEL / "published.parquet"
+        with self._undamaged(f"{MODEL}/published.parquet"):
+            first, last = int(rows.min()), int(rows.max())
+            here = slice(first, last + 1)
+            found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
+            counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
+            if counts.shape != (len(rows), len(self.told["columns"])):
+                raise ValueError("another number of counts than the model has")
+            return counts
+
+    @cached_property
+    def _held(self) -> bool:
+        """Whether what was published is small enough to be kept in memory: looking it up costs more than it."""
+        return self.areas.height * len(self.told["columns"]) <= HELD
+
+    @cached_property
+    def _published(self) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(self.path / MODEL / "published.parquet")
+
+    @contextmanager
+    def _undamaged(self, name: str) -> Iterator[None]:
+        """Say which file is damaged, whatever reading it comes to grief over: there is no end of ways."""
+        try:
+            yield
+        except UnroundError:
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of polars, at broken Parquet
+                raise
+            raise InputError(f"the audit in {self.path} is damaged: {name} cannot be read. Run it again.") from error

@@ -37,7 +37,7 @@ from unround.structure import Overrides
 SAMPLED_AREAS = 3000
 """Areas to fit to: enough for standard errors of about a hundredth in a table of some ten large counts …"""
 
-SAMPLED_CELLS = 800_000
+SAMPLED_CELLS = 1_600_000
 """… and fewer where an area has many counts, …"""
 
 FEWEST_AREAS = 300
@@ -58,8 +58,8 @@ FARTHEST = 0.25
 """The most that a share changes in a step."""
 
 EVEN = 0.25
-"""How different the two shares that the total has with its parts are before anything is known (standard deviation): where the
-counts do not tell them apart, this keeps them alike."""
+"""How different the two shares that the total has with its parts are before anything is known (standard deviation): where
+the counts do not tell them apart, this keeps them alike."""
 
 Floats = NDArray[np.float64]
 
@@ -216,6 +216,8 @@ def fit(
         covariance = np.linalg.inv(spread[k] + _EVEN_PULL + 1e-6 * np.eye(3))
         known = p_values[k] is not None
         told = known and _difference(np.linalg.pinv(spread[k] + 1e-9 * np.eye(3))) < EVEN / 2
+        if not told:
+            shares[k, :2] = shares[k, :2].mean()
         found.append(
             Table(
                 *group.key,
@@ -282,4 +284,4 @@ def _stepped(shares: Floats, slope: Floats, spread: Floats) -> Floats:
     limits = [(max(0.0, share - FARTHEST), min(1 - LEAST_OWN, share + FARTHEST)) for share in shares.tolist()]
     inside = {"type": "ineq", "fun": lambda new: 1 - LEAST_OWN - new.sum(), "jac": lambda _: -np.ones(3)}
     done = minimize(loss, shares, jac=True, bounds=limits, constraints=[inside], method="SLSQP", options={"ftol": 1e-12})
-    return np.clip(done.x, 0.0, 1.0)
+    return np.asarray(np.clip(done.x, 0.0, 1.0), dtype=np.float64)

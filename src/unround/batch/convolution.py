@@ -62,20 +62,21 @@ def crop(
 
 
 @adding
-def _spread(x: FloatArray, at: int, out: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float) -> None:
+def _spread(x: FloatArray, at: int, out: FloatArray, to: int, n: int, b0: float, b1: float, b2: float, b3: float) -> None:
     """Add b × x, shifted by four steps in turn."""
-    target, x0, x1, x2, x3 = out[:n], x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
+    target, at = out[to : to + n], at + to
+    x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     for k in range(n):
         target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k]
 
 
 @adding
 def _gather(
-    x: FloatArray, at: int, out: FloatArray, other: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float
+    x: FloatArray, at: int, out: FloatArray, to: int, other: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float
 ) -> tuple[float, float, float, float]:
     """Do the same, and return the sums of x × the other factor for the same shifts."""
-    target, x0, x1, x2, x3 = out[:n], x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
-    factor = other[:n]
+    target, factor, at = out[to : to + n], other[to : to + n], at + to
+    x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     d0 = d1 = d2 = d3 = 0.0
     for k in range(n):
         target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k]
@@ -110,6 +111,18 @@ def _range(arena: FloatArray, at: int, width: int) -> tuple[int, int]:
 
 
 @inner
+def _rows(box: Box, row: int, shift: int, rows: int, columns: int, stride: int) -> tuple[int, int]:
+    """Return where a result begins and how long it is, if only the rows count that meet a row of the packed factor.
+
+    `row` is the first packed row of that factor's box, and `shift` the row of the other factor; beyond, all is zero. For
+    narrow windows, such as those of counts published as 0, this is half of all rows.
+    """
+    first = max(0, max(0, -row) - shift)
+    last = min(rows, box[2] - row - shift)
+    return first * stride, (last - 1 - first) * stride + columns if first < last else 0
+
+
+@inner
 def convolve(
     arena: FloatArray, one: int, one_box: Box, two: int, two_box: Box, to: int, to_box: Box, scratch: FloatArray
 ) -> float:
@@ -126,12 +139,15 @@ def convolve(
     for r in range(height):
         start = two + (height - 1 - r) * width
         first, last = _range(arena, start, width)
+        begin, size = _rows(one_box, row, r, to_box[2], to_box[3], stride)
+        if size == 0:
+            continue
         # The smaller factor is read backwards.
         for c in range(last, first - 1, -4):
             b1 = arena[start + c - 1] if c - 1 >= first else 0.0
             b2 = arena[start + c - 2] if c - 2 >= first else 0.0
             b3 = arena[start + c - 3] if c - 3 >= first else 0.0
-            _spread(x, r * stride + width - 1 - c, out, n, arena[start + c], b1, b2, b3)
+            _spread(x, r * stride + width - 1 - c, out, begin, size, arena[start + c], b1, b2, b3)
     crop(out, ZERO, (ZERO, ZERO, to_box[2], stride), ZERO, ZERO, arena, to, to_box[3], to_box)
     return scale(arena, to, to_box[2] * to_box[3])
 
@@ -168,11 +184,14 @@ def correlate(
     for r in range(height):
         start, goal = two + r * width, to_two + r * width
         first, last = _range(arena, start, width)
+        begin, size = _rows(known_box, row, r, one_box[2], one_box[3], stride)
+        if size == 0:
+            continue
         for c in range(first, last + 1, 4):
             b1 = arena[start + c + 1] if c + 1 <= last else 0.0
             b2 = arena[start + c + 2] if c + 2 <= last else 0.0
             b3 = arena[start + c + 3] if c + 3 <= last else 0.0
-            found = _gather(x, r * stride + c, out, other, n, arena[start + c], b1, b2, b3)
+            found = _gather(x, r * stride + c, out, begin, other, size, arena[start + c], b1, b2, b3)
             for k in range(min(4, last + 1 - c)):
                 arena[goal + c + k] = found[k]
     crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), ZERO, ZERO, arena, to_one, one_box[3], one_box)

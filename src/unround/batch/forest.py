@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +39,9 @@ class Forest(NamedTuple):
     homes: Table
 
 
+@lru_cache(maxsize=8)
 def forest_of(layout: Layout) -> Forest:
-    """Write the plan of a layout as tables."""
+    """Write the plan of a layout as tables, once."""
     plan, equations = layout.plan, layout.equations
     splits = {(total, frozenset(parts)): e for e, (total, parts) in reversed(list(enumerate(equations)))}
     nodes, links, ends, sums = list[list[int]](), list[list[int]](), list[list[int]](), list[list[int]]()

@@ -26,20 +26,24 @@ from unround.batch.summary import (
     share_of,
     summary,
 )
-from unround.batch.sweeps import Evidence, down, set_local, up
+from unround.batch.sweeps import Evidence, down, listen_for, set_local, up
 from unround.batch.threads import in_threads
 from unround.batch.types import Distributions, Ints, Layout, Posterior, PriorTable, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
 class _Given(NamedTuple):
-    """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts."""
+    """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts.
+
+    `wanted` says which cells to work out; it has no rows where all are.
+    """
 
     low: Ints
     high: Ints
     chosen: BoolArray
     holds: BoolArray
     value: Ints
+    wanted: BoolArray
 
 
 class _Found(NamedTuple):
@@ -70,6 +74,7 @@ def posteriors(
     active: NDArray[np.bool_] | None = None,
     value: Ints | None = None,
     drawn: Drawn | None = None,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> Posterior:
     """Work out the distribution of every cell of every area, given all that was published of the area.
 
@@ -90,6 +95,9 @@ def posteriors(
         somebody knows them. See `Posterior.asked`.
     drawn : Drawn, optional
         How totals share random numbers with their parts; each count has its own unless given.
+    wanted : array, optional
+        Areas × columns: the cells whose distributions somebody will look at. The others are left as in areas that are not
+        feasible, which saves most of the time if there are many of them. All are wanted unless told.
 
     Notes
     -----
@@ -102,7 +110,7 @@ def posteriors(
     millisecond.
     """
     result = nothing_known(*tight.low.shape, asked=value is not None)
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn)
+    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn, wanted=wanted)
     return result
 
 
@@ -264,6 +272,7 @@ def _run(
     seed: int = 0,
     drawn: Drawn | None = None,
     pulled: FloatArray | None = None,
+    wanted: BoolArray | None = None,
 ) -> None:
     """Work out posteriors, or depths, or draw states, of the areas that are chosen: one kernel, compiled once."""
     areas, columns = low.shape
@@ -277,6 +286,7 @@ def _run(
         plain(chosen, np.bool_),
         plain(holds, np.bool_),
         plain(ints if value is None else value, np.int32),
+        plain(np.empty((0, columns), dtype=np.bool_) if wanted is None else wanted, np.bool_),
     )
     if result is None:
         result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
@@ -316,7 +326,7 @@ def _areas(
     results: _Found,
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths, or states, alone."""
-    lows, highs, chosen, holds, value = given
+    lows, highs, chosen, holds, value, wanted = given
     mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, states, pulled = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     luck, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
@@ -338,6 +348,8 @@ def _areas(
         if deep:
             find_depths(forest, room, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
             continue
+        if len(wanted):
+            listen_for(forest, room, wanted[a])
         if not up(forest, room, arena, scratch):
             continue
         luck[0] = seed[0]
@@ -364,6 +376,8 @@ def _areas(
                     )
             continue
         for c in range(len(forest.homes)):
+            if len(wanted) and not wanted[a, c]:
+                continue
             start, length = 0, 0
             if low[c] == high[c]:
                 found = (int(low[c]), 1.0, float(low[c]), 0.0)

@@ -56,10 +56,10 @@ MODE, LOCAL, BELIEF, ABOVE, NODE_DISTANCE = 4, 5, 6, 7, 8
 """Further columns of `Room.nodes`: what the node is; where its weights by itself lie, and all that is known of it; the slot
 through which the message from above comes (-1: none); and how far it is from a cell in question (see `depth`)."""
 
-USED, FREE, MESSAGE, DISTANCE, DONE = 4, 5, 6, 7, 8
+USED, FREE, MESSAGE, DISTANCE, DONE, SILENT = 4, 5, 6, 7, 8, 9
 """Further columns of `Room.links`, where the box is that of the message to the parent: whether the link is used, how many of
 its ends have more than one value, where the message lies; how far it is from a cell in question, and how many rounds of
-messages it has sent."""
+messages it has sent; and whether nobody wants to know what it says to its children."""
 
 ORDER, ARRAY, DOWN, PARTIAL, PARTIAL_BOX = 4, 5, 6, 7, 8
 """Further columns of `Room.slots`. The slots of a link are its ends, those with more than one value first, from narrow to
@@ -85,7 +85,7 @@ def room_for(forest: Forest) -> Room:
     def table(rows: int, columns: int) -> Table:
         return np.zeros((rows, columns), dtype=np.int64)
 
-    return Room(table(len(forest.nodes), 9), table(len(forest.links), 9), table(len(forest.ends), 12), table(1, 4))
+    return Room(table(len(forest.nodes), 9), table(len(forest.links), 10), table(len(forest.ends), 12), table(1, 4))
 
 
 @inner

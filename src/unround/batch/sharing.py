@@ -3,8 +3,8 @@
 A count goes up where its random number is below the share of its way that it has gone; so whether it went up, and how likely
 that was, says in which part of the unit interval its random number fell: in [0, p) if up, with likelihood p, in [p, 1) if
 down, with likelihood 1 − p. Two counts that share a random number have both been published with the length of what these two
-have in common, instead of the product of their lengths. That needs the likelihoods and the directions alone, and so holds for
-every rounding to one of two neighbours, whatever its base.
+have in common, instead of the product of their lengths. That needs the likelihoods and the directions alone, and so holds
+for every rounding to one of two neighbours, whatever its base.
 """
 
 from __future__ import annotations

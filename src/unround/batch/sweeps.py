@@ -16,6 +16,7 @@ from unround.batch.forest import (
     CHILD,
     COPY,
     END,
+    HOME,
     LAYER,
     PARENT,
     PARENT_LAYER,
@@ -35,10 +36,12 @@ from unround.batch.room import (
     LOOSE,
     MESSAGE,
     MODE,
+    NODE_DISTANCE,
     ORDER,
     PAIRED,
     PARTIAL,
     PARTIAL_BOX,
+    SILENT,
     SINGLE,
     USED,
     Room,
@@ -49,11 +52,11 @@ from unround.batch.room import (
 from unround.batch.sharing import Draws, weigh_sharing
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
-from unround.mechanisms.base import FloatArray
+from unround.mechanisms.base import BoolArray, FloatArray
 
 
 class Evidence(NamedTuple):
-    """What is known of every cell by itself: windows (see `Windows`), a prior (see `PriorTable`), and shared random numbers."""
+    """What is known of cells by themselves: windows (see `Windows`), a prior (see `PriorTable`), shared random numbers."""
 
     low: Ints
     start: Table
@@ -261,6 +264,35 @@ def backward(
 
 
 @inner
+def listen_for(forest: Forest, room: Room, wanted: BoolArray) -> None:
+    """Silence the links that no cell in question hears from, in an area that is laid out; `wanted` is by cell.
+
+    Messages to the root are all needed, but only those back to such cells: most of the work is on the way back.
+    """
+    nodes, links = room.nodes, room.links
+    for n in range(len(nodes)):
+        nodes[n, NODE_DISTANCE] = 0
+    for c in range(len(forest.homes)):
+        if wanted[c]:
+            nodes[forest.homes[c, HOME], NODE_DISTANCE] = 1
+    for i in range(len(forest.links) - 2, -1, -1):
+        heard = 0
+        for e in range(forest.links[i, END], forest.links[i + 1, END]):
+            heard |= nodes[forest.ends[e, CHILD], NODE_DISTANCE]
+        links[i, SILENT] = heard == 0
+        nodes[forest.links[i, PARENT], NODE_DISTANCE] |= heard
+    for i in range(len(forest.links) - 1):
+        # Every root knows by now whether anything is wanted in its piece; where nothing is, nothing is sent at all.
+        wanted_here = nodes[forest.links[i, PARENT], NODE_DISTANCE]
+        links[i, USED] &= wanted_here
+        for e in range(forest.links[i, END], forest.links[i + 1, END]):
+            n = forest.ends[e, CHILD]
+            nodes[n, NODE_DISTANCE] = wanted_here
+            if links[i, SILENT] or not wanted_here:
+                nodes[n, ABOVE] = -1
+
+
+@inner
 def up(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray) -> bool:
     """Send messages from the leaves to the roots; return False where no values add up."""
     for i in range(len(forest.links) - 2, -1, -1):
@@ -278,7 +310,7 @@ def up(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray) -> bo
 def down(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
     """Send messages back, after `up`: every belief then holds all there is to know. False where no values add up."""
     for i in range(len(forest.links) - 1):
-        if room.links[i, USED]:
+        if room.links[i, USED] and not room.links[i, SILENT]:
             backward(forest, room, arena, scratch, i, low, high, ZERO, ZERO)
     for n in range(len(forest.nodes)):
         if room.nodes[n, MODE] != ABSENT and hear_from_above(forest, room, arena, n, room.nodes[n, BELIEF], ZERO) == 0.0:

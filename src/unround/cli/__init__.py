@@ -12,6 +12,7 @@ import typer
 from unround._version import __version__
 from unround.cli.census import paper, simulate
 from unround.cli.compare import calibrate, compare
+from unround.cli.diff import diff, whatif
 from unround.cli.protect import protect
 from unround.cli.release import audit, check, explain, inspect
 from unround.cli.report import report
@@ -56,6 +57,8 @@ COMMANDS = (
     report,
     explain,
     serve,
+    diff,
+    whatif,
     expect,
     simulate,
     protect,

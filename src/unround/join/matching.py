@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unround.errors import InputError
+from unround.mechanisms import Exact
 from unround.release import Block, Column, Counts, Release
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _find(
     if column.key in said:
         return by_key.get(said[column.key]), "the plan"
     same = by_key.get(column.key)
-    if same is not None and _plain(same.column.label) == _plain(column.label):
+    if same is not None and (_plain(same.column.label) == _plain(column.label) or _is_bare(column) or _is_bare(same.column)):
         return same, "key"
     return labels.get((_plain(column.label), *column.codes[1:])), "label"
 
@@ -163,6 +164,11 @@ def _by_label(slots: Sequence[Slot], release: Release) -> dict[tuple[str, ...], 
     }
 
 
+def _is_bare(column: Column) -> bool:
+    """Whether a column has no label that says more than its key does."""
+    return column.label in ("", column.key, column.codes[0])
+
+
 def _plain(label: str) -> str:
     """Return a label without what layouts add to it."""
     text = re.sub(r"^total\s+-\s+|\s+-\s+(100% data|25% sample data)$", "", label.strip().lower())
@@ -170,8 +176,12 @@ def _plain(label: str) -> str:
 
 
 def _compatible(one: Column, other: Column) -> bool:
-    """Whether two columns can stand under one name: not if they are known to have been published in different ways."""
-    return one.mechanism is None or other.mechanism is None or one.mechanism == other.mechanism
+    """Whether two columns can stand under one name: not if they may have been published in different ways.
+
+    Where one file says that its counts are exact, and another says nothing, only the one's are.
+    """
+    known = [how for how in (one.mechanism, other.mechanism) if how is not None]
+    return one.mechanism == other.mechanism or (len(known) < 2 and Exact() not in known)
 
 
 def _joined(one: Column, other: Column) -> Column:

@@ -161,10 +161,10 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
         return moved, {int(above[i]): int(columns[np.argmax(empty[i])]) for i in bad}
     moved[children] |= ((new_low > own_low) | (new_high < own_high)).any(axis=1)
     here = np.ix_(children, columns)
-    # An area may be a parent and a child: what it learnt as a parent, above, stays.
-    low[here] = np.maximum(low[here], new_low)
-    high[here] = np.minimum(high[here], np.minimum(new_high, OPEN))
-    return moved, {}
+    # An area that is a parent too may have moved already, above.
+    low[here], high[here] = np.maximum(low[here], new_low), np.minimum(high[here], new_high)
+    empty = low[here] > high[here]
+    return moved, {int(above[i]): int(columns[np.argmax(empty[i])]) for i in np.flatnonzero(empty.any(axis=1))}
 
 
 def narrowed(windows: Windows, low: Ints, high: Ints, rows: Rows, *, proofs_only: bool = False) -> Windows:

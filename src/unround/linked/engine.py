@@ -25,7 +25,7 @@ BATCH = 1500
 WIDEST = 60
 """Possible values of a linked cell above which its family is not linked: it would take too long, and tell little."""
 
-MOST_RHAT = 1.15
+MOST_RHAT = 1.25
 """How far chains may differ; families where they differ more are sampled again, for longer, and then not linked."""
 
 LONGER = 6
@@ -33,6 +33,7 @@ LONGER = 6
 
 LARGE = "it has more than {most} children: what they add up to says nothing about any of them"
 WIDE = "some count of the family has more than {widest} possible values"
+MISFIT = "no combination of possible counts fits all that was published of it and its only child"
 APART = "chains of random draws did not agree, or found no state that fits"
 """Why a family is not linked."""
 
@@ -134,7 +135,7 @@ def link(
         raise InputError("every area needs the row of its parent, or -1, and every column a word whether it is linked.")
     bounds = linked_bounds(layout, windows, tight, parent, linked, active)
     kin = kinship(bounds.parent, most)
-    work = _Work(layout, windows, bounds, linked, prior, active, alike, effort, keep)
+    work = _Work(layout, windows, tight, bounds, linked, prior, active, alike, effort, keep)
     batches = components(kin, BATCH)
     apart = np.ones(areas, dtype=np.bool_)
     for rows in batches:
@@ -169,6 +170,7 @@ class _Work:
         self,
         layout: Layout,
         windows: Windows,
+        tight: Tight,
         bounds: LinkedBounds,
         linked: BoolArray,
         prior: PriorTable | None,
@@ -177,7 +179,7 @@ class _Work:
         effort: Effort,
         keep: int | None,
     ) -> None:
-        self.layout, self.windows, self.bounds = layout, windows, bounds
+        self.layout, self.windows, self.tight, self.bounds = layout, windows, tight, bounds
         self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
         areas, columns = bounds.tight.low.shape
         self.posterior = nothing_known(areas, columns)
@@ -203,16 +205,20 @@ class _Work:
         unit = place[kin.unit[rows]]
         self._equal_bounds(tight, unit)
         listed = Listed(self.windows, tight.low, tight.high, rows)
-        self._merge(listed, unit, rows)
+        self._merge(listed, unit, kin.height[rows], rows)
         listed.weights = listed.scale(listed.weights)  # always, lest draws depend on whether messages did
         found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
         self.keeper.enter(place, unit)
         self.keeper.alone(self.layout, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
+        # Bounds do not see every contradiction where windows have holes: such units are taken apart again.
+        broken = np.zeros(len(rows), dtype=np.bool_)
+        broken[unit[~found.possible]] = True
+        broken = broken[unit]
         here = set(rows.tolist())
         families = {int(place[at]): place[kin.families[at]] for at in sorted(here & kin.families.keys())}
-        families = {at: members for at, members in families.items() if self._narrow(listed, at, members, rows)}
+        families = {at: members for at, members in families.items() if self._narrow(listed, broken, at, members, rows)}
         large = {at: members for at, members in families.items() if len(members) > MOST_SAMPLED}
         small = {at: members for at, members in families.items() if len(members) <= MOST_SAMPLED}
         if large:
@@ -221,6 +227,19 @@ class _Work:
             self._sample(listed, small, found, rows, active)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
+        self._take_apart(rows[broken], rows[broken & (kin.height[rows] > 0)])
+
+    def _take_apart(self, rows: Rows, heads: Rows) -> None:
+        """Work out areas by themselves after all."""
+        if rows.size:
+            alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
+            alone.feasible[rows] = self.tight.feasible[rows]
+            self.put(rows, posteriors(self.layout, self.windows, alone, self.prior, self.active), rows)
+            self.method[rows], self.children[rows] = OWN, 0
+            everyone = np.arange(len(self.method))
+            self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
+            self.keeper.alone(self.layout, self.windows, alone, self.prior, self.active)
+            self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
     def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
         """Give areas that are the same the same bounds, should propagation have stopped early."""
@@ -231,28 +250,28 @@ class _Work:
             join.at(whole, unit, some)
             array[:, columns] = whole[unit]
 
-    def _merge(self, listed: Listed, unit: Rows, rows: Rows) -> None:
+    def _merge(self, listed: Listed, unit: Rows, height: Rows, rows: Rows) -> None:
         """Multiply what was published of areas that are the same; of what is published alike, it counts once."""
         columns = np.flatnonzero(self.linked)
-        order = np.flatnonzero(unit != np.arange(len(unit)))
-        if not order.size:
-            return
-        # The area that stands for a unit collects from all the others, and gives the product back.
-        for step in range(int(np.bincount(unit).max()) - 1):
-            some = order[_nth(unit[order], step)]
-            columns_of, factor = listed.stretches(some, columns), np.ones(0)
-            factor = listed.weights[columns_of].copy()
+        # The area that stands for a unit collects from all above it, and gives the product back.
+        steps = range(1, int(height.max(initial=0)) + 1)
+        for step in steps:
+            some = np.flatnonzero(height == step)
+            factor = listed.weights[listed.stretches(some, columns)].copy()
             if self.alike is not None and self.alike[rows[some]].any():
                 both = (self.windows.start[rows[some]] >= 0) & (self.windows.start[rows[unit[some]]] >= 0)
                 twice = (both & self.alike[rows[some], np.newaxis])[:, columns]
                 factor[np.repeat(twice.ravel(), listed.width[np.ix_(some, columns)].ravel())] = 1.0
             listed.weights[listed.stretches(unit[some], columns)] *= factor
-        for step in range(int(np.bincount(unit).max()) - 1):
-            some = order[_nth(unit[order], step)]
+        for step in steps:
+            some = np.flatnonzero(height == step)
             listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
 
-    def _narrow(self, listed: Listed, at: int, members: Rows, rows: Rows) -> bool:
-        """Say whether the cells of a family are narrow enough to be linked."""
+    def _narrow(self, listed: Listed, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
+        """Say whether the cells of a family are narrow enough to be linked, and all its areas possible."""
+        if broken[at] or broken[members].any():
+            self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
+            return False
         width = listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))]
         if width.size and (width.min() < 1 or width.max() > WIDEST):
             self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))
@@ -322,15 +341,6 @@ class _Work:
             getattr(self.posterior, name)[np.ix_(rows[some], columns)] = getattr(found, name)[np.ix_(unit[some], columns)]
         for array in (self.method, self.children, self.rhat, self.error):
             array[rows[some]] = array[rows[unit[some]]]
-
-
-def _nth(of: Rows, n: int) -> Rows:
-    """Return the places of the nth member of every group."""
-    order = np.argsort(of, kind="stable")
-    first = np.r_[True, of[order][1:] != of[order][:-1]]
-    starts = np.flatnonzero(first)
-    rank = np.arange(len(of)) - np.repeat(starts, np.diff(np.r_[starts, len(of)]))
-    return np.sort(order[rank == n])
 
 
 def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

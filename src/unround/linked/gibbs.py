@@ -44,11 +44,12 @@ class Block(NamedTuple):
 
 
 class Kin(NamedTuple):
-    """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; and a seed each."""
+    """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; seeds, sweeps to average."""
 
     first: Table
     rows: Table
     seeds: NDArray[np.uint64]
+    sweeps: Table
 
 
 class Swaps(NamedTuple):
@@ -59,7 +60,11 @@ class Swaps(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep."""
+    """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep.
+
+    Families of fewer than four children are sampled for fewer sweeps: their distributions vary less from draw to draw;
+    those in which few counts are possible for more, as these cost less.
+    """
 
     chains: int
     settle: int
@@ -264,7 +269,7 @@ def gibbs(
             luck[0] = kin.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
             fits, tries, sweep = False, 0, 0
-            while sweep < effort.settle + effort.sweeps and tries < MOST_TRIES:
+            while sweep < effort.settle + kin.sweeps[f] and tries < MOST_TRIES:
                 tries += not fits
                 for j in range(len(x)):
                     row = rows[1 + j]

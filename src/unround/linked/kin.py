@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.batch.types import Ints
 from unround.linked.bounds import Rows
 
 OWN, MERGED, GIBBS, LOOPY = 0, 1, 2, 3
 """By which method an area's probabilities were obtained: see `methods.METHODS`."""
 
-MOST_SAMPLED = 4
+MOST_SAMPLED = 6
 """Children up to which a family is sampled; larger ones are left to messages between areas."""
 
-MOST_LINKED = 12
+MOST_LINKED = 10
 """Children above which a parent's rounded counts say nothing about any of them, nor they about it."""
 
 
@@ -30,6 +31,8 @@ class Kinship:
     above : array
         For every row that stands for a unit the one that stands for its parent, -1 where it has none or is not linked to
         it; -1 for all other rows.
+    height : array
+        For every area, how many steps it is above the row that stands for it.
     families : dict
         The rows of the children of each unit that has at least two, by the row of the parent.
     large : tuple of int
@@ -38,6 +41,7 @@ class Kinship:
 
     unit: Rows
     above: Rows
+    height: Rows
     families: dict[int, Rows]
     large: tuple[int, ...]
 
@@ -57,10 +61,12 @@ def kinship(parent: Rows, most: int = MOST_LINKED) -> Kinship:
     unit = np.arange(areas, dtype=np.int64)
     below = np.arange(areas, dtype=np.int64)
     below[parent[single]] = np.flatnonzero(single)
+    height = np.zeros(areas, dtype=np.int64)
     while True:
         further = below[unit]
         if (further == unit).all():
             break
+        height += further != unit
         unit = further
     above = np.full(areas, -1, dtype=np.int64)
     linked = np.flatnonzero((parent >= 0) & ~single)
@@ -76,7 +82,7 @@ def kinship(parent: Rows, most: int = MOST_LINKED) -> Kinship:
             above[members] = -1
         else:
             families[head] = np.sort(members)
-    return Kinship(unit, above, families, tuple(large))
+    return Kinship(unit, above, height, families, tuple(large))
 
 
 def components(kin: Kinship, most: int) -> list[Rows]:
@@ -102,6 +108,11 @@ def components(kin: Kinship, most: int) -> list[Rows]:
             start = before
     batches.append(rows[start:])
     return batches
+
+
+def in_own_order(members: Rows, low: Ints, high: Ints) -> list[int]:
+    """Return children in an order that only depends on what is possible in them: where an area stands must not matter."""
+    return sorted(members.tolist(), key=lambda row: (low[row].tobytes(), high[row].tobytes()))
 
 
 def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:

@@ -7,25 +7,24 @@ how its children's counts add up, each child what the parent and the other child
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from unround.batch.compiled import inner, kernel
+from unround.batch.compiled import kernel
 from unround.batch.forest import Table
 from unround.batch.posterior import marginals
 from unround.batch.threads import in_threads
 from unround.batch.types import Distributions, Ints, Layout, Posterior, PriorTable, Tight
 from unround.linked.bounds import Rows
+from unround.linked.kin import in_own_order
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
 
-ROUNDS = 6
-"""Rounds of messages; the last changes hardly anything any more."""
-
-DAMPING = 0.3
-"""The share of the old message in the new one, as a power: without it, messages can swing to and fro."""
+ROUNDS = 30
+"""Rounds of messages. Leaves settle within a few; that totals of all levels agree takes longer."""
 
 LEAST = 1e-9
 """No message says that a count is less likely than this share of the likeliest: what is ruled out is in the bounds."""
@@ -76,39 +75,37 @@ def exchange(
     Posterior, Distributions, array
         What is known of every cell in the end; and by which factor the families changed the weights of counts.
     """
+    members = [[parent, *in_own_order(children, listed.low, listed.high)] for parent, children in families.items()]
     houses = Houses(
-        np.cumsum([0, *(1 + len(children) for children in families.values())]).astype(np.int64),
-        np.concatenate([[parent, *children] for parent, children in families.items()]).astype(np.int64),
+        np.cumsum([0, *map(len, members)]).astype(np.int64),
+        np.array([row for family in members for row in family], dtype=np.int64),
     )
     cells = _Cells(listed.low, listed.start, listed.width)
     # An area may be a child here and a parent there, so that there are two messages to it.
     messages = np.ones((2, listed.weights.size))
+    heads = np.zeros(len(listed.low), dtype=np.bool_)
+    heads[list(families)] = True
+    # What an area knows of its cells, apart from what its family told it as a child, and as a parent.
+    apart = np.ones_like(messages)
+    own = heads[listed.cell // listed.low.shape[1]]
     most = int(listed.width.max(initial=1)) * (1 + int(np.diff(houses.first).max()))
     for _ in range(rounds):
-        _, found = marginals(layout, listed.windows(messages[0] * messages[1]), tight, prior, active)
-        fresh = np.ones_like(messages)
-
-        given = cells, columns, found.chances, messages, fresh
-        in_threads(partial(_tell_some, houses, given, most), len(families))
-        fresh = np.stack([np.maximum(listed.scale(one), LEAST) for one in fresh])
-        messages = messages**DAMPING * fresh ** (1 - DAMPING)
+        # Children first, then parents, who hear at once what these have to say: half as many rounds do.
+        for some, here in ((~heads, ~own), (heads, own)):
+            chosen = replace(tight, feasible=tight.feasible & some)
+            _, found = marginals(layout, listed.windows(messages[0] * messages[1]), chosen, prior, active)
+            apart[:, here] = found.chances[here] / messages[:, here]
+            fresh = np.ones_like(messages)
+            in_threads(partial(_tell_some, houses, (cells, columns, apart, fresh), most), len(families))
+            messages = np.stack([np.maximum(listed.scale(one), LEAST) for one in fresh])
     factor = messages[0] * messages[1]
     posterior, found = marginals(layout, listed.windows(factor), tight, prior, active)
     return posterior, found, factor
 
 
-def _tell_some(
-    houses: Houses, given: tuple[_Cells, Rows, FloatArray, FloatArray, FloatArray], most: int, first: int, last: int
-) -> None:
+def _tell_some(houses: Houses, given: tuple[_Cells, Rows, FloatArray, FloatArray], most: int, first: int, last: int) -> None:
     """Work out the new messages of a range of families."""
     _tell(first, last, houses, *given, np.empty((2, most)))
-
-
-@inner
-def _cavity(cells: _Cells, chances: FloatArray, message: FloatArray, row: int, column: int, k: int) -> float:
-    """Return what an area knows of one count of a cell, apart from what the family told it."""
-    at = cells.start[row, column] + k
-    return float(chances[at] / message[at])
 
 
 @kernel
@@ -118,8 +115,7 @@ def _tell(
     houses: Houses,
     cells: _Cells,
     columns: Table,
-    chances: FloatArray,
-    messages: FloatArray,
+    apart: FloatArray,
     fresh: FloatArray,
     spare: FloatArray,
 ) -> None:
@@ -142,7 +138,7 @@ def _tell(
                 row = rows[1 + j]
                 width = cells.width[row, c]
                 for k in range(width):
-                    one = _cavity(cells, chances, messages[0], row, c, k)
+                    one = apart[0, cells.start[row, c] + k]
                     for s in range(length):
                         sums[j + 1, s + k] += one * sums[j, s]
                 length += width - 1
@@ -159,7 +155,7 @@ def _tell(
                 inside = 0 <= shift + k < length
                 fresh[1, at] = sums[number, shift + k] if inside else 0.0
                 if inside:
-                    known[shift + k] = _cavity(cells, chances, messages[1], parent, c, k)
+                    known[shift + k] = apart[1, at]
             # `known` is what is known of the sum of the first children, if that of all is known as the parent knows it.
             for j in range(number - 1, -1, -1):
                 row = rows[1 + j]
@@ -168,7 +164,7 @@ def _tell(
                 other[:before] = 0.0
                 for k in range(width):
                     told = 0.0
-                    one = _cavity(cells, chances, messages[0], row, c, k)
+                    one = apart[0, cells.start[row, c] + k]
                     for s in range(before):
                         told += sums[j, s] * known[s + k]
                         other[s] += one * known[s + k]

@@ -15,13 +15,17 @@ from unround.batch.tighten import lists_of
 from unround.batch.types import Distributions, Layout, PriorTable
 from unround.linked.bounds import Rows
 from unround.linked.gibbs import Averages, Block, Effort, Kin, gibbs
-from unround.linked.kin import seeds
+from unround.linked.kin import in_own_order, seeds
 from unround.linked.persons import kinds_of_persons
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort(chains=4, settle=6, sweeps=50, swaps=1000)
+EFFORT = Effort(chains=4, settle=5, sweeps=38, swaps=1000)
 """What is spent on a family: see `docs/linked.md` for what it buys."""
+
+
+USUAL_WIDTH = 8.0
+"""Possible counts of a cell, on average, in families that are sampled for as long as `Effort` says: so it is at base 5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,9 +84,7 @@ def sampled(
     bounds = np.stack([listed.low, listed.high])
     contents = []
     for parent, children in families.items():
-        # In an order of their own: where in the release an area stands must not matter.
-        ordered = sorted(children.tolist(), key=lambda row: bounds[:, row].tobytes())
-        rows += [parent, *ordered]
+        rows += [parent, *in_own_order(children, listed.low, listed.high)]
         first.append(len(rows))
         contents.append(bounds[:, rows[first[-2] :]])
     members = np.array(rows, dtype=np.int64)
@@ -99,7 +101,8 @@ def sampled(
         np.zeros((effort.chains, 2, len(rows), columns)),
         np.zeros((len(families), effort.chains), dtype=np.int64),
     )
-    kin = Kin(np.array(first, dtype=np.int64), members, seeds(contents))
+    sweeps = _sweeps(effort, np.diff(first), np.add.reduceat(listed.width[members][:, chosen].mean(axis=1), first[:-1]))
+    kin = Kin(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
     forest = forest_of(layout)
     holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
     block = Block(
@@ -118,10 +121,19 @@ def sampled(
     in_threads(job, len(families))
     family = np.repeat(np.arange(len(families)), np.diff(first))
     found.chances[:] = _normalised(found, averages.chances.sum(axis=0))
-    rhat = _rhat(averages, effort, family, chosen)
+    rhat = _rhat(averages, sweeps[family], family, chosen)
     spread = _spread(found, averages, family)
     found = Distributions(found.low, found.high, start, found.chances)
     return Sampled(members, family, found, rhat, spread, averages.kept.sum(axis=1) == 0)
+
+
+def _sweeps(effort: Effort, members: Rows, widths: FloatArray) -> Rows:
+    """Return how many sweeps to average in each family.
+
+    Where few counts are possible a sweep costs little, and chains stick more easily: up to twice as many.
+    """
+    more = np.clip(USUAL_WIDTH * members / widths, 1, 2)
+    return np.maximum(effort.sweeps * np.minimum(members, 5) / 5 * more, 1).astype(np.int64)
 
 
 def _normalised(found: Distributions, chances: FloatArray) -> FloatArray:
@@ -134,12 +146,12 @@ def _normalised(found: Distributions, chances: FloatArray) -> FloatArray:
     return np.asarray(chances / np.repeat(np.where(whole > 0, whole, 1.0), width))
 
 
-def _rhat(averages: Averages, effort: Effort, family: Rows, linked: Rows) -> FloatArray:
+def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> FloatArray:
     """Compare how chains differ with how their draws do (Gelman and Rubin); the largest of a family's cells."""
-    n = effort.sweeps
+    n = sweeps[:, np.newaxis].astype(np.float64)
     means = averages.moments[:, 0] / n
     within = np.maximum(averages.moments[:, 1] / n - means**2, 0).mean(axis=0)
-    between = means.var(axis=0, ddof=1) if effort.chains > 1 else np.zeros_like(within)
+    between = means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros_like(within)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(within > 0.05, np.sqrt((n - 1) / n + between / within), 1.0)
     worst = np.ones(int(family.max(initial=-1)) + 1)

@@ -37,7 +37,8 @@ class SharedDraws:
     def __post_init__(self) -> None:
         if not all(0 <= share <= 1 for share in self.shares) or sum(self.shares) > 1 + 1e-9:
             raise InputError(
-                f"shares of shared random numbers are from 0 to 1 and at most 1 in all; not {', '.join(map(str, self.shares))}."
+                "shares of shared random numbers are from 0 to 1, and at most 1 in all; not "
+                f"{', '.join(map(str, self.shares))}."
             )
 
     @classmethod

@@ -16,6 +16,9 @@ from unround.mechanisms.residues import Residues
 from unround.mechanisms.rounding import Rounding
 from unround.mechanisms.transition import Transition
 
+LONGEST = 1_000_000
+"""Signs of a mechanism; a table of probabilities can be spelt out."""
+
 
 def mechanism(spec: str) -> Mechanism:
     """Return the mechanism that a text like `rounding:5` names.
@@ -40,6 +43,8 @@ def mechanism(spec: str) -> Mechanism:
     >>> mechanism("suppressed:1..7,nearest:5")
     Suppressed(low=1, high=7, then=Nearest(base=5, ties='up'))
     """
+    if len(spec) > LONGEST:
+        raise InputError(f"a mechanism is written in a line, not in {len(spec):,} signs; such as rounding:5.")
     name, colon, parameters = (part.strip() for part in spec.partition(":"))
     family = _FAMILIES.get(name.lower())
     if family is None:
@@ -54,15 +59,16 @@ def mechanism(spec: str) -> Mechanism:
     try:
         return family.make(parameters)
     except ValueError:
-        raise InputError(f"{expected}; not {parameters!r}.") from None
+        shown = parameters if len(parameters) <= 80 else f"{parameters[:79]}…"
+        raise InputError(f"{expected}; not {shown!r}.") from None
 
 
 def _unknown(name: str) -> InputError:
     from difflib import get_close_matches  # only here: it takes a while to import
 
-    close = get_close_matches(name.lower(), _FAMILIES, n=1)
+    close = get_close_matches(name[:80].lower(), _FAMILIES, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return InputError(f"there is no mechanism {name!r}.{hint} Known are {', '.join(_FAMILIES)}.")
+    return InputError(f"there is no mechanism {name[:80]!r}.{hint} Known are {', '.join(_FAMILIES)}.")
 
 
 def _bands(text: str) -> Graduated:
@@ -75,6 +81,8 @@ def _suppressed(text: str) -> Suppressed:
     if comma and not then.strip():
         raise ValueError("nothing after the comma")
     low, high = bounds.split("..")
+    if then.strip().lower().startswith("suppressed"):  # not looked into: it could go on like that for ever
+        raise InputError(f"what is not hidden must be published: {then.strip()[:40]} cannot follow a suppression.")
     return Suppressed(int(low), int(high), mechanism(then) if comma else Exact())
 
 

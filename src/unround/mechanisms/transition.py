@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, window_from
+from unround.mechanisms.base import WIDEST, FloatArray, IntArray, Window, counts, fraction, window_from
 from unround.mechanisms.sampling import choose
 
 Row = tuple[tuple[int, Fraction], ...]
@@ -55,6 +55,8 @@ class Transition:
         rows = tuple(_row(i, row) for i, row in enumerate(self.rows))
         changes = [v for row in rows for v, _ in row]
         first = min(changes)
+        if (max(changes) - first + 1) * len(rows) > WIDEST or max(map(abs, changes)) > WIDEST:
+            raise InputError(f"changes from {first:+d} to {max(changes):+d} are too many for a table of probabilities.")
         table = np.zeros((len(rows), max(changes) - first + 1))
         for i, row in enumerate(rows):
             for v, p in row:
@@ -140,6 +142,14 @@ class Transition:
         return np.asarray(true + change, dtype=np.int64)
 
 
+def _number(value: Fraction) -> str:
+    """Return a fraction as a decimal for people."""
+    try:
+        return f"{float(value):.10g}"
+    except OverflowError:
+        return "far more than 1"
+
+
 def _row(i: int, row: Row) -> Row:
     """Check one distribution; return it in order, exact, and without changes that never happen."""
     exact = sorted((int(v), fraction(p)) for v, p in row)
@@ -149,12 +159,12 @@ def _row(i: int, row: Row) -> Row:
         raise InputError(f"the true count {i} has the change {twice} twice: give every change once.")
     for v, p in exact:
         if p < 0:
-            raise InputError(f"the true count {i} has the change {v} with a negative probability, {float(p):g}.")
+            raise InputError(f"the true count {i} has the change {v} with a negative probability, {_number(p)}.")
         if p > 0 and i + v < 0:
             raise InputError(f"the change {v} would publish the true count {i} as {i + v}: below 0 nothing is published.")
     total = sum((p for _, p in exact), Fraction(0))
     if abs(total - 1) > _TOLERANCE:
-        raise InputError(f"the probabilities of the true count {i} sum to {float(total):.10g}, not to 1.")
+        raise InputError(f"the probabilities of the true count {i} sum to {_number(total)}, not to 1.")
     return tuple((v, p / total) for v, p in exact if p)
 
 
@@ -178,8 +188,8 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
 
     def whole(parts: list[str], name: str, line: int) -> int:
         value = parts[place[name]].strip()
-        if not re.fullmatch(r"[+-]?\d+", value):
-            fail(f"{name} must be a whole number, not {value!r}.", line, place[name])
+        if not re.fullmatch(r"[+-]?\d{1,15}", value):
+            fail(f"{name} must be a whole number, not {value[:40]!r}.", line, place[name])
         return int(value)
 
     header = [name.strip().lower() for name in next(csv.reader(lines[:1], delimiter=mark), [])]
@@ -204,7 +214,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
         except InputError as error:
             fail(error.message, number, place["p"])
         rows.setdefault(i, []).append((v, p))
-    missing = sorted(set(range(max(rows, default=0) + 1)) ^ rows.keys())
-    if missing:
-        raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; look at {missing[0]}.")
+    wrong = next((min(place, i) for place, i in enumerate(sorted(rows)) if place != i), None if rows else 0)
+    if wrong is not None:
+        raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; look at {wrong}.")
     return tuple(tuple(rows[i]) for i in sorted(rows))

@@ -8,7 +8,9 @@ sharpen the mixture into a few spikes.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import cast
 
@@ -34,7 +36,7 @@ FLOOR = 1e-9
 """No count that is possible gets less probability than this: a prior leans, it never rules out."""
 
 _TOGETHER = 1024
-"""Columns fitted at once: more would only need more memory."""
+"""Columns fitted at once, by each thread: more would only need more memory."""
 
 _MARGIN = 250
 """True counts beyond the last that are needed to tell what is published up to there."""
@@ -104,10 +106,13 @@ def fit_all(tallies: Tallies, mechanism: Mechanism, steps: int = STEPS) -> Float
     # Counts that this mechanism never publishes say nothing about it; they are reported elsewhere.
     used = np.flatnonzero((likely.max(axis=0) > 1e-12) & (tallies.sum(axis=0) > 0))
     likely = likely[:, used]
-    parts = [
-        _fitted(tallies[first : first + _TOGETHER, used], used - BELOW, likely, steps)
-        for first in range(0, len(tallies), _TOGETHER)
-    ]
+
+    def part(first: int) -> FloatArray:
+        return _fitted(tallies[first : first + _TOGETHER, used], used - BELOW, likely, steps)
+
+    # Numpy lets go of the interpreter, so that threads share the processors. Each part is the same as without them.
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        parts = list(pool.map(part, range(0, len(tallies), _TOGETHER)))
     return np.concatenate(parts) if parts else np.empty((0, SIZE))
 
 

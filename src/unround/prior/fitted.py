@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,13 @@ SAMPLED_CELLS = 25_000_000
 
 SAMPLED_AREAS = 8192
 """More would not change anything."""
+
+
+_DAMAGE = (
+    OSError, EOFError, KeyError, ValueError, TypeError, IndexError, NotImplementedError, RuntimeError, zlib.error,
+    zipfile.BadZipFile, MemoryError,
+)  # fmt: skip
+"""What a file that is no archive of arrays, or a damaged one, leads to. MemoryError: its sizes may be anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,13 +121,13 @@ class Prior:
             If the file is not there, or is something else.
         """
         try:
-            with np.load(path, allow_pickle=False) as found:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 name, sentence = str(found["name"]), str(found["sentence"])
                 if name == "flat":
                     return cls(name, sentence)
                 table = PriorTable(found["offset"], found["size"], found["weights"])
                 own = _rows_table(found["own"])
-        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
         return cls(name, sentence, table, own)
 

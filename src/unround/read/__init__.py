@@ -46,6 +46,7 @@ SIMULATED = "a census that `unround simulate` invented"
 
 _MODULES = {"statcan": "bulk"}
 _PARQUET = (".parquet", ".pq")
+_SIMULATED = b"Simulated:"
 
 
 def read(path: str | Path, layout: str = "auto", toml: str | Path | None = None, areas: str | Path | None = None) -> Release:
@@ -80,11 +81,14 @@ def read(path: str | Path, layout: str = "auto", toml: str | Path | None = None,
 
 def _is_simulated(path: Path) -> bool:
     """Whether a note beside the file says that `unround simulate` wrote it: such counts are nobody's."""
+    note = path.parent / "SIMULATED.txt"
     try:
-        note = (path.parent / "SIMULATED.txt").read_text(encoding="utf-8", errors="replace")
+        if not note.is_file():  # a pipe would be waited for
+            return False
+        with note.open("rb") as file:
+            return file.read(len(_SIMULATED)) == _SIMULATED
     except OSError:
         return False
-    return note.startswith("Simulated:")
 
 
 def _read(path: Path, layout: str, toml: str | Path | None) -> Release:

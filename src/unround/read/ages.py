@@ -9,6 +9,9 @@ from dataclasses import dataclass
 EVER = 10_000
 """Stands for "and over": older than anybody."""
 
+MOST = 1_000
+"""Ranges of a table of ages: a longer one counts something else, and every range is laid beside every other."""
+
 Range = tuple[int, int]
 ALL: Range = (0, EVER)
 
@@ -101,6 +104,8 @@ def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
     0 to 14 years = 0 to 4 years + 5 to 14 years
     None = 0 to 14 years + 15 years and over
     """
+    if len(run.ranges) > MOST:
+        return
     wholes = dict.fromkeys((*run.ranges, ALL))
     for whole in wholes:
         parts = _fewest(whole, [ages for ages in run.ranges if ages != whole])

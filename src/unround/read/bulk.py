@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.read.exact import published_exactly
+from unround.read.files import LONGEST_NAME
 from unround.read.kinds import COUNT, kinds_of
 from unround.read.lines import FIRST, Line, blocks_of, universes
 from unround.read.proposals import by_sex, indented
@@ -31,6 +32,8 @@ SEXES = ("total", "men", "women")
 CHUNK = 1 << 22
 SAMPLE = 1 << 26
 """Bytes, at most, from which to tell what an area has."""
+LAST_ID = 1_000_000
+"""There is room for every characteristic up to the last: a number that is no number of one must not ask for gigabytes."""
 DECIMALS = 0.25
 """If so large a share of a line's numbers have decimals, it is no count, whatever it is called."""
 
@@ -97,6 +100,11 @@ def _header(source: Source) -> Header:
         raise InputError(
             f"{source.path} lacks the column {missing[0]} of a bulk file; its first line is\n    {first[:200]}\n"
             "Give the file as downloaded, with columns parted by commas or tabs."
+        )
+    men, women = (name in at for name in _COUNTS[1:])
+    if men != women:  # a column taken for its neighbour would be men for women
+        raise InputError(
+            f"{source.path} lacks the column {_COUNTS[1 + men]} beside {_COUNTS[2 - men]}; give the file as downloaded."
         )
     before = [name for name in (_REGION, _LEVEL, _NAME, _CODE) if at.get(name, -1) > at[_ID]]
     if before:
@@ -171,8 +179,16 @@ def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[Line], bool]:
 
 
 def _line(number: str | None, label: str | None, source: Source) -> Line:
-    if number is None or not number.isascii() or not number.isdigit() or len(number) > 9:
-        raise InputError(f"{source.path} has a line whose {_ID} is {number!r}, not a number; download it again.")
+    if number is None or not number.isascii() or not number.isdigit() or len(number) > 9 or int(number) > LAST_ID:
+        shown = number if number is None or len(number) < 40 else f"{number[:39]}…"
+        raise InputError(
+            f"{source.path} has a line whose {_ID} is {shown!r}, not a number up to {LAST_ID:,}; download it again."
+        )
+    if label is not None and len(label) > LONGEST_NAME:
+        raise InputError(
+            f"{source.path}: the name of characteristic {number} has {len(label):,} signs. Look there for a quote that "
+            "does not close, or download the file again."
+        )
     return Line.of(int(number), label or "")
 
 

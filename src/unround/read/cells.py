@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
+from unround.read.files import shortened
 from unround.read.hierarchy import fit, parents, read_hierarchy
 from unround.read.rules import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Layout, SumRule, near
 from unround.read.symbols import as_counts
@@ -20,7 +21,11 @@ AREAS_AT_ONCE = 2_000
 TABLE, ALL = "table", "all"
 """The axis and the code of the only row of a table in which every axis is one of columns."""
 
+ROOM, EMPTY = 50_000_000, 50
+"""A table with more cells than this may have as many empty ones for each that is there."""
+
 _DENSE = 50_000_000
+_MOST_COMBINATIONS = 2.0**62
 Index = NDArray[np.int64]
 
 
@@ -73,12 +78,15 @@ def assemble(
     row, row_codes = _places(rows, table.height)
     column, column_codes = _places(columns, table.height)
     values, fractions = _values(table, layout, told)
+    require_room(len(row_codes), len(column_codes), table.height, source)
     counts = np.full((len(row_codes), len(column_codes)), NOT_AVAILABLE, dtype=np.int32)
     _refuse_twice(row * len(column_codes) + column, counts.size, table, layout, source)
     counts[row, column] = values
 
     above = parents({item.total: item.parts for item in columns[0].sums if len(item.parts) > 1})
-    made = [_column(codes, columns, above, layout, census) for codes in column_codes]
+    rules = [(rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()}) for rule in layout.rules]
+    stands = _stands(above)
+    made = [_column(codes, columns, stands, layout.default, rules, census) for codes in column_codes]
     _refuse_same_key(made, source)
     shows = np.zeros(len(made), dtype=bool)
     shows[column[fractions]] = True
@@ -121,15 +129,19 @@ def _require(table: pl.DataFrame, layout: Layout, source: str) -> None:
             if name is not None:
                 wanted.setdefault(name, f"axes.{axis.name}.{key}")
     for name, key in wanted.items():
+        if f"{name}_duplicated_0" in table.columns:  # what polars calls the second of a name
+            raise InputError(f"{source} has two columns called {name!r}, of which {key} needs one; rename the other.")
         if name not in table.columns:
             raise InputError(
                 f"{layout.where}: {key} names the column {name!r}, but {source} has none.{near(name, table.columns)} "
-                f"Its columns are {', '.join(table.columns)}."
+                f"Its columns are {shortened(table.columns)}."
             )
 
 
 def _text(series: pl.Series) -> pl.Series:
     """Return codes or names as text: 7, whether the file has it as 7 or as 7.0."""
+    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
+        raise InputError(f"the column {series.name!r} holds {series.dtype}, not codes or names; write it as text.")
     if series.dtype.is_float() and (series.drop_nulls().drop_nans() % 1 == 0).all():
         series = series.fill_nan(None).cast(pl.Int64)
     return series.cast(pl.String).str.strip_chars()
@@ -180,6 +192,15 @@ def _check_codes(axes: Sequence[_Axis], layout: Layout) -> None:
             )
 
 
+def require_room(rows: int, columns: int, cells: int, source: str) -> None:
+    """Refuse a table that is nearly empty: one in which hardly any two rows have a column in common."""
+    if rows * columns > max(ROOM, EMPTY * cells):
+        raise InputError(
+            f"{source} would be a table of {rows:,} rows and {columns:,} columns for {cells:,} cells: its rows have "
+            "hardly any column in common. Look at which axes are rows and which are columns."
+        )
+
+
 def first_of(at: Index, many: int) -> Index:
     """Return where each of `many` numbers occurs first."""
     first = np.empty(many, dtype=np.int64)
@@ -192,6 +213,8 @@ def _places(axes: Sequence[_Axis], cells: int) -> tuple[Index, list[tuple[str, .
     if not axes:
         return np.zeros(cells, dtype=np.int64), [(ALL,)]
     shape = tuple(len(axis.codes) for axis in axes)
+    if np.prod(shape, dtype=float) > _MOST_COMBINATIONS:
+        raise InputError(f"there are too many combinations of {', '.join(axis.rule.name for axis in axes)} to be a table.")
     joint = np.ravel_multi_index([axis.at for axis in axes], shape).astype(np.int64)
     if np.prod(shape, dtype=float) <= _DENSE:
         there = np.zeros(shape, dtype=bool).ravel()
@@ -207,6 +230,8 @@ def _places(axes: Sequence[_Axis], cells: int) -> tuple[Index, list[tuple[str, .
 def _values(table: pl.DataFrame, layout: Layout, notes: list[str]) -> tuple[Counts, NDArray[np.bool_]]:
     """Return the counts, and which cells hold a number with a fraction."""
     series = table[layout.value]
+    if not (series.dtype.is_numeric() or series.dtype in (pl.String, pl.Null)):
+        raise InputError(f"the column {layout.value!r} holds {series.dtype}, not counts; write them as whole numbers.")
     series = series.fill_null("") if series.dtype == pl.String else series
     counts, decimals = as_counts(series, blank=layout.missing)
     if layout.symbols and series.dtype == pl.String:
@@ -257,28 +282,40 @@ def _refuse_same_key(columns: Sequence[Column], source: str) -> None:
             )
 
 
-def _column(codes: tuple[str, ...], axes: Sequence[_Axis], above: Mapping[str, str], layout: Layout, census: bool) -> Column:
-    """Return one column. `above` has the parents of the first axis, whose tree gives it its depth and its block."""
+def _column(
+    codes: tuple[str, ...],
+    axes: Sequence[_Axis],
+    stands: Mapping[str, tuple[int, str]],
+    default: Mechanism | None,
+    rules: Sequence[tuple[Mechanism, Mapping[str, frozenset[str]]]],
+    census: bool,
+) -> Column:
+    """Return one column. The tree of the first axis gives it its depth and its block."""
     by_axis = {axis.rule.name: code for axis, code in zip(axes, codes, strict=True)}
-    how: Mechanism | None = layout.default
-    for rule in layout.rules:
-        if all(by_axis[axis] in wanted for axis, wanted in rule.where.items()):
-            how = rule.mechanism
-    depth, root = _stand(codes[0], above)
+    how = default
+    for mechanism, where in rules:
+        if all(by_axis[axis] in wanted for axis, wanted in where.items()):
+            how = mechanism
+    depth, root = stands.get(codes[0], (0, ""))
     shown = [axis.labels[code] for axis, code in zip(axes, codes, strict=True) if axis.rule.name != SEX or len(axes) == 1]
     key = "/".join(codes[:-1] if census and codes[-1] == "total" else codes)
     return Column(key, codes, ", ".join(shown), block=axes[0].labels[root] if root else "", depth=depth, mechanism=how)
 
 
-def _stand(code: str, above: Mapping[str, str]) -> tuple[int, str]:
-    """Return how deep a code stands, and under which code all in all; "" where it stands in no sum."""
-    depth, seen = 0, {code}
-    top = code
-    while top in above and above[top] not in seen:
-        top = above[top]
-        seen.add(top)
-        depth += 1
-    return depth, top if depth or top in above.values() else ""
+def _stands(above: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+    """Return how deep every code of a sum stands, and under which code all in all; each is gone through once."""
+    stands: dict[str, tuple[int, str]] = {}
+    for code in (*above, *above.values()):
+        way, top = dict.fromkeys([code]), code
+        while top not in stands and top in above and above[top] not in way:
+            top = above[top]
+            way[top] = None
+        depth, root = stands.setdefault(top, (0, top))
+        for at in reversed(list(way)):
+            if at not in stands:
+                depth += 1
+                stands[at] = depth, root
+    return stands
 
 
 def _proposals(columns: Sequence[Column], axes: Sequence[_Axis], layout: Layout, notes: list[str]) -> tuple[Proposal, ...]:

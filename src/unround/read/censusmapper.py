@@ -76,8 +76,7 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it 
     """Say whether a file that begins so is a CensusMapper table."""
     first = head.split("\n", 1)[0].lower()
     return (
-        re.search(r"(?:^|[,;\t\"])\s*v_[a-z0-9_]+_\d+\s*[:\",;\t\r]?", first) is not None
-        and "characteristic_id" not in first
+        re.search(r"(?:^|[,;\t\"]) *v_[a-z0-9]+(?:_[a-z0-9]+)*_\d", first) is not None and "characteristic_id" not in first
     )
 
 

@@ -109,9 +109,17 @@ def _series(values: Iterable[Any]) -> pl.Series:
     plain = [None if _is_nothing(value) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
     if kinds and all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in kinds):
-        whole = all(value is None or value == int(value) for value in plain)
-        return pl.Series([value if value is None else int(value) if whole else float(value) for value in plain])
+        # What no count can be stays what it is, as far as a column of numbers holds it: `symbols` tells of it.
+        whole = all(value is None or (abs(value) < 2**62 and value == int(value)) for value in plain)
+        return pl.Series([value if value is None else int(value) if whole else _floating(value) for value in plain])
     return pl.Series([None if value is None else str(value) for value in plain], dtype=pl.String)
+
+
+def _floating(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return float("inf")
 
 
 def _is_nothing(value: Any) -> bool:
@@ -133,6 +141,8 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
                 f"from_frame does not know {key!r}. A wide frame takes {known}; a long one needs value and axes."
             )
     texts = {key: given[key] for key in ("area", "name", "level", "parent") if given.get(key) is not None}
+    if wrong := next((key for key, name in texts.items() if not isinstance(name, str)), None):
+        raise InputError(f"{wrong} has to be the name of one column, not {texts[wrong]!r}.")
     counts = (
         _names(given["columns"], "columns") if given.get("columns") is not None else _numbers(table, set(texts.values()))
     )

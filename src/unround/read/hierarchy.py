@@ -8,10 +8,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from unround.errors import InputError
+from unround.read.files import small_text
 from unround.read.rules import near
 
 Children = dict[str, list[str]]
 """The codes under each code, in the order of the file. Codes on top stand under ""."""
+
+LARGEST = 1 << 27
+"""Bytes of a hierarchy: codes for every area of the world would fit."""
 
 _HEADERS = {("parent", "child"): False, ("child", "parent"): True}
 
@@ -33,12 +37,7 @@ def read_hierarchy(path: Path, codes: Collection[str], total: str | None = None)
     InputError
         Where the file is no hierarchy: levels are skipped, a code has two parents or is above itself.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        text = path.read_text(encoding="cp1252")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    text = small_text(path, "a hierarchy", LARGEST, fallback="cp1252")
     pairs = _indented(text, path) if path.suffix.lower() == ".hrc" else _pairs(text, path, codes)
     if not pairs:
         raise InputError(f"{path} holds no codes. Write one parent,child pair a line, or one code a line with @ for depth.")
@@ -69,11 +68,13 @@ def _pairs(text: str, path: Path, codes: Collection[str]) -> list[tuple[str, str
     lines = text.splitlines()
     first = lines[0] if lines else ""
     delimiter = max(",;\t", key=first.count)
-    rows = [
-        (number, [cell.strip() for cell in row])
-        for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1)
-        if any(cell.strip() for cell in row)
-    ]
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: {error}. Look for a quote before that line that does not close."
+        ) from None
     for number, row in rows:
         if len(row) != 2 or not row[1]:
             raise InputError("a line needs a parent and a child.", source=text, line=number, column=1, where=str(path))
@@ -102,13 +103,15 @@ def _tree(pairs: list[tuple[str, str, int]], path: Path, total: str | None) -> C
         parent[code] = ""
     if total is not None and total not in parent:
         parent = {total: ""} | {code: above or total for code, above in parent.items()}
+    reaches_top: set[str] = set()
     for code in parent:
-        seen, at = {code}, parent[code]
-        while at:
-            if at in seen:
+        way, at = dict.fromkeys([code]), parent[code]
+        while at and at not in reaches_top:
+            if at in way:
                 raise InputError(f"{path}: {at!r} stands above itself. Take out one of the lines that say so.")
-            seen.add(at)
+            way[at] = None
             at = parent[at]
+        reaches_top.update(way)  # each code is gone through once, however deep the tree
     children: Children = {}
     for code, above in parent.items():
         children.setdefault(above, []).append(code)
@@ -144,7 +147,14 @@ def fit(children: Children, codes: Collection[str], where: str) -> tuple[dict[st
         notes.append(f'{where} does not mention {shown}. If one of them is the total of all, say so: total = "…".')
 
     def below(code: str) -> list[str]:
-        return [leaf for child in children.get(code, []) for leaf in ([child] if child in have else below(child))]
+        found, waiting = list[str](), list(reversed(children.get(code, [])))
+        while waiting:
+            child = waiting.pop()
+            if child in have:
+                found.append(child)
+            else:
+                waiting += reversed(children.get(child, []))
+        return found
 
     return {code: tuple(below(code)) for code in children if code in have}, notes
 

@@ -63,7 +63,7 @@ SAME: Mapping[int, tuple[int, ...]] = {1: (8,), 5: (41, 50)}
 
 def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
     """Say whether a file that begins so is a table of indicators."""
-    return len(re.findall(r"(?:^|[,;\t\"])\s*indicator_\d+\s*(?=[\",;\t\r]|$)", head.split("\n", 1)[0], re.IGNORECASE)) > 0
+    return len(re.findall(r"(?:^|[,;\t\"]) *indicator_\d+ *(?=[\",;\t\r]|$)", head.split("\n", 1)[0], re.IGNORECASE)) > 0
 
 
 def load(source: Source) -> Release:

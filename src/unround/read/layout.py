@@ -19,15 +19,15 @@ Every word of the file is checked: one that is not known is an error, for a miss
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, mechanism
+from unround.read.files import parsed_toml, small_text
 from unround.read.rules import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, CellRule, Layout, SumRule, near
-from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
+from unround.release import LARGEST, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
 
 MISSING: Mapping[str, int] = {
     "suppressed": SUPPRESSED,
@@ -52,22 +52,10 @@ def read_layout(path: Path) -> Layout:
     InputError
         Where it is no TOML, or says something that is not known here; with the line, where there is one.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; check the name of the TOML.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text, as TOML has to be. Save it as UTF-8.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        line, column = (int(at[1]), int(at[2])) if at else (max(text.count("\n") + 1, 1), 1)
-        said = re.sub(r" *\(at .*\)", "", str(error))
-        raise InputError(f"this is not TOML: {said}.", source=text, line=line, column=column, where=str(path)) from None
-    return make_layout(table, text=text, where=str(path), folder=path.parent)
+    if not path.exists():
+        raise InputError(f"there is no file {path}; check the name of the TOML.")
+    text = small_text(path, "TOML")
+    return make_layout(parsed_toml(text, str(path)), text=text, where=str(path), folder=path.parent)
 
 
 def make_layout(
@@ -83,6 +71,15 @@ def make_layout(
     [['town'], ['age']]
     """
     return _Reader(text, where, folder or Path()).layout(table)
+
+
+def _shown(value: object) -> str:
+    """Return a value of a TOML for an error, which has room for a line."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} that is too large to show"
+    return shown if len(shown) <= 80 else f"{shown[:79]}…"
 
 
 class _Reader:
@@ -116,14 +113,17 @@ class _Reader:
         """Return a piece of text, or None where it is not given."""
         value = table.get(key)
         if value is not None and not isinstance(value, str):
-            raise self.error(f"{key} has to be text in quotes, not {value!r}.", key)
+            raise self.error(f"{key} has to be text in quotes, not {_shown(value)}.", key)
         return value
 
     def code(self, value: object, key: str) -> str:
         """Return a code, which may be written as a whole number."""
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise self.error(f"{key} has to hold codes, as text in quotes or whole numbers; not {value!r}.", key)
-        return str(value).strip()
+            raise self.error(f"{key} has to hold codes, as text in quotes or whole numbers; not {_shown(value)}.", key)
+        try:
+            return str(value).strip()
+        except ValueError:  # 0x… can write what has too many digits in decimals
+            raise self.error(f"{key} holds a number of thousands of digits, which is no code.", key) from None
 
     def codes(self, value: object, key: str) -> tuple[str, ...]:
         """Return a list of codes; a single one needs no brackets."""
@@ -158,7 +158,9 @@ class _Reader:
     def layout(self, table: Mapping[str, Any]) -> Layout:
         self.known(table, _TOP, "this file")
         if table.get("format", "tidy") != "tidy":
-            raise self.error(f'format = {table["format"]!r} is not described by a TOML; only "tidy" tables are.', "format")
+            raise self.error(
+                f'format = {_shown(table["format"])} is not described by a TOML; only "tidy" tables are.', "format"
+            )
         value = self.word(table, "value")
         if value is None:
             raise self.error('say which column holds the counts: value = "…".')
@@ -188,7 +190,7 @@ class _Reader:
 
     def meaning(self, value: object, key: str) -> int:
         if not isinstance(value, str) or value not in MISSING:
-            raise self.error(f"{key} = {value!r} means nothing here. Known are {', '.join(map(repr, MISSING))}.", key)
+            raise self.error(f"{key} = {_shown(value)} means nothing here. Known are {', '.join(map(repr, MISSING))}.", key)
         return MISSING[value]
 
     def symbols(self, table: Mapping[str, Any]) -> Mapping[str, int]:
@@ -198,7 +200,7 @@ class _Reader:
             raise self.error('symbols has to be a table: symbols = { x = "suppressed" }.', "symbols")
         return {
             symbol.strip(): means
-            if isinstance(means, int) and not isinstance(means, bool) and means >= 0
+            if isinstance(means, int) and not isinstance(means, bool) and 0 <= means <= LARGEST
             else self.meaning(means, symbol)
             for symbol, means in given.items()
         }

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.read.exact import adjustable, published_exactly
+from unround.read.files import LONGEST_NAME
 from unround.read.kinds import COUNT, kinds_of
 from unround.read.lines import Line, blocks_of, universes
 from unround.read.proposals import MEN, TOTAL, WOMEN, by_sex, indented
@@ -34,7 +35,7 @@ _CHARACTERISTIC = ("characteristic", "characteristics")
 _NOTES = ("note", "notes")
 _BELOW = ("symbols", "symbol", "notes", "note", "footnotes", "data quality")
 _AREA = re.compile(r"(.*?)\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
-_SOURCE = re.compile(r'"?Source: *(Statistics Canada[^"\n]*?)[."\s]*$', re.MULTILINE)
+_SOURCE = re.compile(r'"?Source: *(Statistics Canada[^"\n]*)', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def load(source: Source) -> Release:
 
 def _page(source: Source) -> _Page:
     """Take the file apart."""
-    text = b"".join(source.chunks())
+    text = source.whole()
     reader = rows_of(source, text)
     titles: list[list[str]] = []
     for end, header in reader:  # noqa: B007 - the line is where the data end, if none follow
@@ -127,13 +128,21 @@ def _page(source: Source) -> _Page:
             raise ragged(source, end, len(row), len(header))
         if not row[1].strip():
             raise InputError(f"{source.path}, line {end}: no characteristic is named; download the page again.")
+        if len(row[1]) > LONGEST_NAME:
+            raise InputError(
+                f"{source.path}, line {end}: the characteristic has a name of {len(row[1]):,} signs. Look for a quote "
+                "before that line that does not close."
+            )
         rows.append(row)
     if not rows:
         raise InputError(f"{source.path} has a header but no lines of data below it; download the page again.")
     # Footnotes are free text, and their quotes may not close: they are looked at line by line.
     below = text.decode("utf-8").split("\n")[end:]
     for number, line in enumerate(below, start=end + 1):
-        row = next(csv.reader([line], delimiter=source.delimiter), [])
+        try:
+            row = next(csv.reader([line], delimiter=source.delimiter), [])
+        except csv.Error:  # free text of any length
+            continue
         if len(row) == len(header) and row[0].strip() and row[1].strip() and _is_number(row[values[0].place]):
             raise InputError(
                 f"{source.path}, line {number}: data go on after the footnotes have begun. Remove what stands between."
@@ -192,7 +201,7 @@ def _carried(line: Sequence[str], width: int) -> Iterator[str]:
     """Go through the titles above all columns: one holds until the next."""
     title = ""
     for place in range(width):
-        title = (line[place].strip() if place < len(line) else "") or title
+        title = (" ".join(line[place].split())[:LONGEST_NAME] if place < len(line) else "") or title
         yield title
 
 
@@ -264,5 +273,5 @@ def _year(head: str) -> str:
 
 def _product(page: _Page, year: str) -> str | None:
     if found := _SOURCE.search(page.below):
-        return found[1].strip()
+        return found[1].rstrip('." \t\r')
     return f"Statistics Canada, {year} Census of Population" if year else None

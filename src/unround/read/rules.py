@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from unround.errors import InputError
@@ -15,6 +16,9 @@ AREAS = (AREA, "area", "geo")
 
 CHARACTERISTIC, SEX = ("characteristic", "characteristic_id"), "sex"
 """Axes called so are columns; `characteristics` is short for the first."""
+
+MOST_COMPARED, LONGEST_COMPARED = 5_000, 80
+"""Words, and signs of each, that are compared with one that is not known."""
 
 BY_KEY = "columns"
 """A sum over this "axis" names columns by their keys ("10/men"), and holds for them alone."""
@@ -114,5 +118,7 @@ def near(word: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # only here: it takes a while to import
 
-    close = get_close_matches(word, list(known), n=1)
+    # Words are compared letter by letter: beyond some thousands of them nobody would wait for the hint.
+    few = [one for one in islice(known, MOST_COMPARED) if len(one) <= LONGEST_COMPARED]
+    close = get_close_matches(word[:LONGEST_COMPARED], few, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

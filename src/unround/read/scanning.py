@@ -7,7 +7,8 @@ one module only.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -27,6 +28,19 @@ PLAIN_DIGITS = 9
 
 _QUOTE, _LINE_END, _RETURN, _NOUGHT, _NINE, _MINUS = (ord(character) for character in '"\n\r09-')
 _POINT, _X = ord("."), ord("x")
+_BYTES = 16
+"""That are looked at together."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+_INNER: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _inner(function: Function) -> Function:
+    """Compile what only compiled code calls, without counting references to the text: that would take longer than the rest."""
+    return cast(Function, njit(**_INNER)(function))
 
 
 class Where(NamedTuple):
@@ -55,7 +69,7 @@ class Found(NamedTuple):
     """Cells left to be read closely: line, sex, from and to of the cell, from and to of its sign."""
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _until(text: Bytes, at: int, delimiter: int) -> int:
     """Return where the next delimiter or line end is."""
     rest = text[at:]  # whose places cannot be negative, which the compiler knows and saves a check a byte
@@ -65,7 +79,24 @@ def _until(text: Bytes, at: int, delimiter: int) -> int:
     return len(text) - 1
 
 
-@njit(nogil=True, cache=True)
+@_inner
+def _line_end(text: Bytes, at: int) -> int:
+    """Return where the next line end is."""
+    rest = text[at:]
+    offset = 0
+    while offset + _BYTES <= len(rest):
+        found = False
+        for step in range(_BYTES):  # to the end, whatever comes: so the compiler takes all bytes at once
+            found |= rest[offset + step] == _LINE_END
+        if found:
+            break
+        offset += _BYTES
+    while offset < len(rest) and rest[offset] != _LINE_END:
+        offset += 1
+    return min(at + offset, len(text) - 1)
+
+
+@_inner
 def _quote(text: Bytes, at: int) -> int:
     """Return where the next quote is."""
     rest = text[at:]
@@ -75,7 +106,7 @@ def _quote(text: Bytes, at: int) -> int:
     return len(text) - 1
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _field(text: Bytes, at: int, delimiter: int) -> tuple[int, int, int]:
     """Return from and to of the field at a place, without quotes around it, and where its delimiter or line end is."""
     if text[at] != _QUOTE:
@@ -93,10 +124,13 @@ def _field(text: Bytes, at: int, delimiter: int) -> tuple[int, int, int]:
         if at == last or text[at + 1] != _QUOTE:
             break
         at += 2  # a doubled quote stands for one
-    return begin, at, _until(text, at, delimiter)
+    after = _until(text, at, delimiter)
+    if after > at + 1 and not (after == at + 2 and text[at + 1] == _RETURN):
+        return begin - 1, after, after  # something follows the closing quote: no number, whatever stands within
+    return begin, at, after
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _digits(text: Bytes, begin: int, end: int) -> int:
     """Return the plain number between two places, or -1 where there is none."""
     if not 0 < end - begin <= PLAIN_DIGITS:
@@ -110,7 +144,7 @@ def _digits(text: Bytes, begin: int, end: int) -> int:
     return number
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _alike(text: Bytes, one: int, other: int, length: int) -> bool:
     """Say whether two stretches of text are the same."""
     first, second = text[one : one + length], text[other : other + length]
@@ -120,7 +154,7 @@ def _alike(text: Bytes, one: int, other: int, length: int) -> bool:
     return bool(differ == 0)
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _cell(text: Bytes, begin: int, end: int, sign: int, sign_end: int) -> tuple[int, bool]:
     """Read a cell and the sign beside it; False where that takes a closer look."""
     signs = sign_end - sign
@@ -165,18 +199,30 @@ def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: Found) ->
     lines, areas, odds = 0, 0, 0
     before, length = 0, 0  # where the line before starts, and how long what describes its area is
     region, region_end = 0, -1
+    # Of every line of an area: its ID, where that stood last, and how far it is from there to the first cell.
+    known = np.zeros((len(found.ids), 3), dtype=np.int64)
+    first_cell = where.cells.min()
+    line = 0  # of its area
     at = 0
     while at < size:
         start = at
         if text[at] == _LINE_END or (text[at] == _RETURN and text[at + 1] == _LINE_END):
             at += 1 if text[at] == _LINE_END else 2
             continue
-        field = 0
+        field, number, id_at, to_cell = 0, SHORT, -1, 0
         # Nearly every line describes the same area as the line before, in the very same bytes: no need to read them.
         if length and start + length < size and _alike(text, before, start, length):
             field, at = where.id, start + length
         read_head = field == 0
+        # Nearly every area has the same lines: the ID and the label, up to the first cell, are those of the area before.
+        if not read_head and known[line, 2]:
+            ahead = known[line, 2]
+            if at + ahead < size and _alike(text, known[line, 1], at, ahead):
+                number, field, at = known[line, 0], first_cell, at + ahead
+        read_id = number == SHORT
         while field <= where.last:
+            if field == where.id:
+                id_at = at
             begin, end, at = _field(text, at, where.delimiter)
             place[field, 0] = begin
             place[field, 1] = end
@@ -186,8 +232,10 @@ def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: Found) ->
             at += 1
             if field == where.id:
                 before, length = start, at - start
+            if field == first_cell and id_at >= 0:
+                to_cell = at - id_at
         short = field <= where.last
-        at = _until(text, at, _LINE_END) + 1
+        at = _line_end(text, at) + 1
 
         if read_head:
             begin, end = place[where.region, 0], place[where.region, 1]
@@ -195,9 +243,15 @@ def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: Found) ->
                 found.begins[areas] = lines
                 found.starts[areas] = start
                 areas += 1
+                line = 0
             region, region_end = begin, end
-        number = SHORT if short else _digits(text, place[where.id, 0], place[where.id, 1])
+        if short:
+            number = SHORT
+        elif read_id:
+            number = _digits(text, place[where.id, 0], place[where.id, 1])
+            known[line, 0], known[line, 1], known[line, 2] = number, id_at, to_cell
         found.ids[lines] = number
+        line += 1
         if number >= 0 and (number >= len(counted) or counted[number]):
             for sex in range(len(where.cells)):
                 begin, end = place[where.cells[sex], 0], place[where.cells[sex], 1]

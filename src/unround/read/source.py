@@ -7,32 +7,60 @@ whole lines, so that the size of a file does not matter, nor what it would unpac
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
+import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from unround.errors import InputError
+from unround.read.files import require_file, shortened
 
 Progress = Callable[[int], None]
 
 HEAD = 1 << 16
 CHUNK = 1 << 23
 LONGEST_LINE = 1 << 26
-PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 30
+PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
 """No table packs into a five-hundredth of its size: one that seems to, and is large, is there to fill a memory."""
+WHOLE = 1 << 31
+"""Bytes of text that may be held at once, for layouts that cannot be read in pieces."""
+MOST_PARTS = 1_000
+"""Tables in a zip."""
 _QUOTED_LINES = 200
 _GZIP, _ZIP, _EMPTY_ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", b"PAR1"
 _BOM = b"\xef\xbb\xbf"
+_QUOTE = ord('"')
 _TABLES = (".csv", ".tab", ".tsv", ".txt")
 _COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
-_BROKEN = (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile)
+_BROKEN = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    struct.error,
+    IndexError,
+    ValueError,
+    RuntimeError,
+)
+"""What the packers' own modules raise at damage, expected by them or not."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """How far a reading has come: bytes as they are unpacked, and bytes on disk."""
+
+    unpacked: int = 0
+    consumed: int = 0
 
 
 class Source:
@@ -68,14 +96,10 @@ class Source:
         self.path = Path(path)
         self.notes: list[str] = []
         self.members: tuple[str, ...] = ()
+        self.size = require_file(self.path)
         try:
-            if self.path.is_dir():
-                raise InputError(f"{self.path} is a folder; name the file in it that holds the table.")
-            self.size = self.path.stat().st_size
             with self.path.open("rb") as file:
                 magic = file.read(4)
-        except FileNotFoundError:
-            raise InputError(f"There is no file {self.path}; check its name and folder.") from None
         except OSError as error:
             raise InputError(f"{self.path} cannot be read ({error.strerror}); check its permissions.") from None
         if not magic:
@@ -96,7 +120,7 @@ class Source:
     def _choose(self) -> None:
         """Pick the table in a zip, and its other parts."""
         with self._guard(), zipfile.ZipFile(self.path) as packed:
-            files = [member for member in packed.infolist() if not member.is_dir()]
+            files = [member for member in packed.infolist() if not member.filename.endswith("/")]
             if any(member.filename == "[Content_Types].xml" for member in files):
                 raise InputError(f"{self.path} is an Office document; save the sheet as CSV and give that.")
             tables = [
@@ -108,8 +132,14 @@ class Source:
                 and "__MACOSX" not in member.filename
             ]
             if not tables:
-                inside = ", ".join(member.filename for member in files[:5]) or "nothing"
+                inside = _listed([member.filename for member in files]) or "nothing"
                 raise InputError(f"{self.path} holds no table (.csv or .tab) but {inside}; download the CSV version.")
+            if len(tables) > MOST_PARTS:
+                raise InputError(f"{self.path} holds {len(tables):,} tables; unzip it, and give the one that you mean.")
+            names = [member.filename for member in tables]
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise InputError(f"{self.path} holds two files called {_listed([twice])}; unzip it, and give the right one.")
             if any(member.flag_bits & 1 for member in tables):
                 raise InputError(f"{self.path} is encrypted; unzip it with its password and give the table inside.")
             largest = max(tables, key=lambda member: member.file_size)
@@ -118,8 +148,8 @@ class Source:
         self.members = tuple(alike)
         others = [member.filename for member in tables if member.filename not in alike]
         if len(files) > 1:
-            read = ", ".join(self.members)
-            aside = f"; left aside, being another table: {', '.join(others)}" if others else ""
+            read = _listed(self.members)
+            aside = f"; left aside, being another table: {_listed(others)}" if others else ""
             self.notes.append(f"In {self.path.name} the table is {read}{aside}.")
 
     def _first_bytes(self) -> bytes:
@@ -165,6 +195,25 @@ class Source:
         """
         return self._decoded(text).decode("utf-8")
 
+    def whole(self) -> bytes:
+        """Return all of the table at once, as `chunks` would.
+
+        Raises
+        ------
+        InputError
+            Also where it is too large to be held.
+        """
+        pieces, held = list[bytes](), 0
+        for chunk in self.chunks():
+            held += len(chunk)
+            if held > WHOLE:
+                raise InputError(
+                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, "
+                    "or make a tidy Parquet file of it."
+                )
+            pieces.append(chunk)
+        return b"".join(pieces)
+
     # Going through it
 
     def chunks(self, progress: Progress = lambda _: None, size: int = CHUNK, decode: bool = True) -> Iterator[bytes]:
@@ -187,9 +236,10 @@ class Source:
         InputError
             If the file turns out to be damaged, or no table.
         """
+        read = _Read()
         for number in range(max(1, len(self.members))):
             begins = True
-            for chunk in self._member(number, size, progress, decode):
+            for chunk in self._member(number, size, progress, decode, read):
                 if begins and number:
                     chunk = chunk[chunk.index(b"\n") + 1 :]
                 begins = False
@@ -197,13 +247,15 @@ class Source:
                     yield chunk
         progress(self.size)
 
-    def _member(self, number: int, size: int, progress: Progress, decode: bool) -> Iterator[bytes]:
+    def _member(self, number: int, size: int, progress: Progress, decode: bool, read: _Read) -> Iterator[bytes]:
         carried = b""
         with self._guard(), self._opened(number) as (file, position):
-            first, unpacked = True, 0
+            first = True
             while piece := file.read(size):
-                unpacked += len(piece)
-                if unpacked > max(SUSPICIOUS, PACKED_TIGHTEST * self.size):
+                read.unpacked += len(piece)
+                read.consumed = max(read.consumed, position())
+                # Beside what has been read so far, not beside the whole file: most of which may be there as a disguise.
+                if read.unpacked > max(SUSPICIOUS, PACKED_TIGHTEST * read.consumed):
                     raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it a table at all?")
                 if first:
                     piece, first = piece.removeprefix(_BOM), False
@@ -220,6 +272,7 @@ class Source:
                 if cut:
                     yield self._decoded(piece[:cut]) if decode else piece[:cut]
                 progress(min(position(), self.size))
+        carried = carried.rstrip(b"\x1a")  # how files ended once
         if carried.strip(b"\x1a\x00 \r\n"):
             yield (self._decoded(carried) if decode else carried) + b"\n"
 
@@ -248,10 +301,17 @@ def _damage_reported(path: Path) -> Iterator[None]:
     """Turn what packers say about damaged files into something a user can act upon."""
     try:
         yield
-    except _BROKEN as error:
-        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except NotImplementedError as error:
         raise InputError(f"{path} is packed in a way that cannot be read here ({error}); unpack it first.") from None
+    except _BROKEN as error:
+        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}); check the file and its permissions.") from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names of files for people; no sign in them is left that a terminal would obey."""
+    return shortened(["".join(sign if sign.isprintable() else "\ufffd" for sign in name) for name in names], 6)
 
 
 def _first_line(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -259,12 +319,12 @@ def _first_line(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
         return file.readline(HEAD).removeprefix(_BOM).strip()
 
 
-def _is_utf8(text: bytes) -> bool:
+def _is_utf8(text: bytes, cut: bool = True) -> bool:
     """Say whether bytes, perhaps cut within a character, are UTF-8."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.reason == "unexpected end of data" and error.start >= len(text) - 3
+        return cut and error.reason == "unexpected end of data" and error.start >= len(text) - 3
     return True
 
 
@@ -273,7 +333,7 @@ def _utf8(text: bytes, marked: bool, path: Path) -> bytes:
 
     Most of a table is plain ASCII, and accents may come late: each chunk is looked at by itself.
     """
-    if text.isascii() or _is_utf8(text):
+    if text.isascii() or _is_utf8(text, cut=False):
         return text
     if marked:
         raise InputError(f"{path} says that it is UTF-8 but has bytes that are not; save it as UTF-8 again.")
@@ -298,7 +358,8 @@ def _cut(piece: bytes) -> int:
     end = piece.rfind(b"\n") + 1
     if not end:
         return 0
-    quotes = piece.count(b'"', 0, end)
+    # Numpy counts several times as fast as bytes do, where there are so many.
+    quotes = int(np.count_nonzero(np.frombuffer(piece, dtype=np.uint8, count=end) == _QUOTE))
     cut = end
     for _ in range(_QUOTED_LINES):
         if quotes % 2 == 0:

@@ -7,7 +7,6 @@ become columns of the group that they belong to.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 
@@ -16,12 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.read.cells import Index, first_of, in_blocks, repeats
+from unround.read.cells import Index, first_of, in_blocks, repeats, require_room
+from unround.read.files import LONGEST_NAME, shortened
 from unround.read.kinds import COUNT, kind_of
 from unround.read.proposals import MEN, TOTAL, WOMEN, by_sex
 from unround.read.source import Source
 from unround.read.statsnz_names import Group, understand
 from unround.read.symbols import as_counts
+from unround.read.wide import read_table
 from unround.release import (
     ABSENT,
     AREA,
@@ -77,6 +78,7 @@ def load(source: Source) -> Release:
     place = known["place"].to_numpy()
     codes = table["code"].unique(maintain_order=True)
     row = table["code"].cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
+    require_room(len(codes), groups.height, table.height, str(source.path))
     understood = [understand(*name) for name in zip(groups["variable"], groups["variable_group"], strict=True)]
     _refuse_twice(row * len(understood) + place, len(codes) * len(understood), table, source)
 
@@ -108,19 +110,19 @@ def load(source: Source) -> Release:
 
 
 def _table(source: Source) -> pl.DataFrame:
-    text = b"".join(source.chunks())
-    try:
-        table = pl.read_csv(io.BytesIO(text), separator=source.delimiter, infer_schema=False)
-    except pl.exceptions.PolarsError as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{source.path} is no table that can be read ({said}); download it again.") from None
-    table = table.rename({column: column.strip().lower() for column in table.columns})
-    if tuple(table.columns) != HEADER:
+    table = read_table(source, "download it again")
+    if tuple(column.lower() for column in table.columns) != HEADER:
         raise InputError(
-            f"{source.path} has the columns {', '.join(table.columns)}; Stats NZ's tables have {', '.join(HEADER)}."
+            f"{source.path} has the columns {shortened(table.columns)}; Stats NZ's tables have {', '.join(HEADER)}."
         )
+    table.columns = list(HEADER)
     if not table.height:
         raise InputError(f"{source.path} has a header but no rows; download it again.")
+    longest = table.select(pl.max_horizontal(pl.col("variable", "variable_group").str.len_chars().max())).item()
+    if (longest or 0) > LONGEST_NAME:
+        raise InputError(
+            f"{source.path} has a variable whose name has {longest:,} signs; look for a quote that does not close."
+        )
     bare = table.filter(pl.col("code").is_null() | pl.col("variable").is_null())
     if bare.height:
         raise InputError(f"{source.path} has {bare.height:,} lines without an area or a variable; download it again.")

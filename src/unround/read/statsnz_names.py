@@ -15,7 +15,7 @@ EVERYONE = "curp"
 
 _SEXES = {"1_male": MEN, "2_female": WOMEN}
 _GROUP = re.compile(
-    r"(?P<split>by_sex_)?(?P<counts>counts_)?(?:level_(?P<level>\d+)_)?(?P<what>.*?)_*(?P<universe>curp(?:_.*)?)$"
+    r"(?P<split>by_sex_)?(?P<counts>counts_)?(?:level_(?P<level>\d+)_)?(?P<what>.*?)(?P<universe>curp(?:_.*)?)$"
 )
 _SEX = re.compile(r"(?:(?P<rest>.*?)_)?(?P<sex>1_male|2_female)$")
 _CODE = re.compile(r"(?P<code>\d+|[a-z])_(?P<text>.+)$")
@@ -111,7 +111,7 @@ def understand(variable: str, group: str) -> Group:
     found = _GROUP.match(group)
     if found is None:
         return Group(variable, group, group, "", 0, TOTAL, False, f"{variable}:{group}")
-    what, universe = found["what"], found["universe"]
+    what, universe = found["what"].rstrip("_"), found["universe"]
     level = int(found["level"] or 0)
     split = _SEX.match(what)
     if split is not None and (found["split"] or (variable == "sex" and not split["rest"])):

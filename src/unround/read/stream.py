@@ -1,8 +1,13 @@
-"""Streaming: the lines of a bulk file become blocks of whole areas, two chunks of the file at a time."""
+"""Streaming: the lines of a bulk file become blocks of whole areas.
+
+All processors work on it. One thread unpacks the file, others scan its chunks, one puts blocks together; whoever asked
+for the blocks works on one meanwhile. What waits between them is bounded, and so is memory.
+"""
 
 from __future__ import annotations
 
 import csv
+import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,16 +18,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.read.ahead import ahead
 from unround.read.regions import describe
 from unround.read.source import Source
 from unround.read.symbols import as_counts
 from unround.release import ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, Progress
 
-CHUNK = 1 << 21
-AT_ONCE = 2
+CHUNK = 1 << 22
+AT_ONCE = min(4, os.cpu_count() or 1)
+"""Chunks that are scanned side by side."""
 BLOCK_ROWS = 1_000_000
 """Lines to a block, roughly: about 400 areas with every characteristic, or 2,200 with those of the short form."""
 SHOWN = 120
+_LINE_END = ord("\n")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +119,20 @@ class _Seen:
 
 def blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -> Iterator[Block]:
     """Go through the file, and yield blocks of whole areas in its order."""
+    # Progress is told from here only, though the file is read elsewhere: whoever listens need not think of threads.
+    places: deque[int] = deque()
+
+    def tell() -> None:
+        while places:
+            progress(places.popleft())
+
+    for block in ahead(_blocks(source, taken, notes, places.append), 1, tell):
+        tell()
+        yield block
+    tell()
+
+
+def _blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -> Iterator[Block]:
     seen = _Seen()
     last = ""
     for rows in _gathered(source, taken, progress):
@@ -154,7 +176,7 @@ def _scanned(source: Source, taken: Taken, progress: Progress) -> Iterator[_Rows
     waiting: deque[Future[_Rows | None]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         first = True
-        for chunk in source.chunks(progress, CHUNK, decode=False):
+        for chunk in ahead(source.chunks(progress, CHUNK, decode=False), AT_ONCE):
             start = chunk.index(b"\n") + 1 if first else 0
             first = False
             waiting.append(pool.submit(_rows, chunk, start, taken, source))
@@ -170,7 +192,7 @@ def _rows(chunk: bytes, start: int, taken: Taken, source: Source) -> _Rows | Non
     from unround.read.scanning import Found, Where, scan
 
     text = np.frombuffer(chunk, dtype=np.uint8)[start:]
-    most, sexes = chunk.count(b"\n", start), len(taken.cells)
+    most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.cells)
     cells, symbols = (np.array(places, dtype=np.int64) for places in zip(*taken.cells, strict=True))
     last = int(max(taken.id, cells.max(), symbols.max()))
     counted = np.ones(int(taken.ids.max()) + 1, dtype=bool)
@@ -190,6 +212,8 @@ def _rows(chunk: bytes, start: int, taken: Taken, source: Source) -> _Rows | Non
     ids, counts = found.ids[:lines], found.counts[:lines]
     if ids.min() < 0:
         raise _no_line(body, int(np.argmax(ids < 0)), source)
+    if lines < most:
+        _refuse_broken(body, lines, source)
     if odd:
         _read_closely(body, found.odd[:odd], counts, source)
     firsts = [_first_line(body, int(begin), taken, source) for begin in found.starts[:areas]]
@@ -203,6 +227,15 @@ def _no_line(body: memoryview, number: int, source: Source) -> InputError:
         f"{source.path} has a line without its counts or its characteristic's number; the file may have been cut short or "
         f"changed, so download it again. The line begins\n    {shown}"
     )
+
+
+def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
+    """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
+    if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
+        raise InputError(
+            f"{source.path} has a quotation that runs over the end of its line: a quote does not close, so that nobody can "
+            "tell where lines end. Download the file again."
+        )
 
 
 def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, source: Source) -> None:
@@ -219,7 +252,10 @@ def _first_line(body: memoryview, start: int, taken: Taken, source: Source) -> d
     while b"\n" not in (line := bytes(body[start : start + length])) and start + length < len(body):
         length *= 2
     text = source.as_text(line.partition(b"\n")[0].rstrip(b"\r"))
-    fields = next(csv.reader([text], delimiter=taken.delimiter))
+    try:
+        fields = next(csv.reader([text], delimiter=taken.delimiter))
+    except csv.Error:  # a field of over 131,072 signs, or a carriage return within one
+        fields = []
     if len(fields) <= max(taken.described.values()):
         raise InputError(f"{source.path} has a line that breaks within a name; download it again:\n    {text[:SHOWN]}")
     return {name: fields[at].strip() for name, at in taken.described.items()}

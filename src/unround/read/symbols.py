@@ -41,6 +41,9 @@ SIGNS: Mapping[str, int] = {
 }
 """What stands in place of a count, in lower case, and what it means."""
 
+EXACT_DIGITS = 15
+"""Digits that every floating number keeps."""
+
 _PADDING = " \t\r\n\u00a0\u202f\"'"
 _GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f][0-9]{3})+)(?:\\.[0-9]*)?$"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
@@ -125,12 +128,30 @@ def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[n
     value = joined.cast(pl.Float64, strict=False).set(~number, None)
     whole, fraction = _whole(value)
     counts = whole.copy()
+    # Floats keep sixteen digits and vanish below 1e-323: of what is written longer, a fraction would be lost.
+    for at in (number & ((joined.str.len_chars() > EXACT_DIGITS) | joined.str.contains("(?i)e-"))).arg_true():
+        if _has_fraction(joined[at]):
+            counts[at], fraction[at] = UNREADABLE, True
     counts[value.is_null().to_numpy()] = UNREADABLE
     signs = sign.is_not_null().to_numpy()
     counts[signs] = sign.drop_nulls().to_numpy()
     counts[(bare == "").to_numpy()] = blank
     point = (bare.str.contains(".", literal=True) & ~bare.str.contains("(?i)e")).to_numpy()
     return counts, number.to_numpy() & (point | fraction)
+
+
+def _has_fraction(text: str) -> bool:
+    """Say whether a number as written is no whole one, digit by digit.
+
+    Examples
+    --------
+    >>> _has_fraction("12.000000000000000000001"), _has_fraction("1e-400"), _has_fraction("120e-1"), _has_fraction("-0.0e-9")
+    (True, True, False, False)
+    """
+    mantissa, _, exponent = text.lower().lstrip("+-").partition("e")
+    before, _, after = mantissa.partition(".")
+    digits, places = before + after, len(after) - int(exponent or 0)
+    return places > 0 and digits[max(0, len(digits) - places) :].strip("0") != ""
 
 
 def _whole(value: pl.Series) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,19 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.read.cells import assemble
+from unround.read.files import parsed_toml, require_file, shortened, small_text
 from unround.read.layout import read_layout
 from unround.read.proposals import by_sex
 from unround.read.rules import AREAS, CHARACTERISTIC, SEX, AxisRule, Layout
 from unround.read.source import Source
+from unround.read.wide import read_table
 from unround.release import AREA, Release
 
 VALUES = ("published", "true", "count", "value")
 """What the column of counts is called in a table that needs no TOML."""
+
+MANY_ROWS, ROWS_A_BYTE = 10_000_000, 50
+"""A table of more rows than these, with so many to a byte of its file, says the same thing again and again."""
 
 _PARQUET = (".parquet", ".pq")
 
@@ -51,16 +55,16 @@ def companion(path: Path) -> Path | None:
     stem = path.name.removesuffix(".gz").removesuffix(".zip")
     called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
     for beside in dict.fromkeys((called, release)):
-        if beside == path or not beside.is_file():
+        if beside == path or not _is_file(beside):
             continue
         try:
-            about = tomllib.loads(beside.read_text(encoding="utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+            about = parsed_toml(small_text(beside, "TOML"), str(beside))
+        except InputError:
             if beside == called:
                 return beside
             continue
         named = about.get("data")
-        same = isinstance(named, str) and path.with_name(named) == path
+        same = isinstance(named, str) and path.parent / named == path
         if (same or (beside == called and named is None)) and ("value" in about or "axes" in about):
             return beside
     return None
@@ -134,28 +138,45 @@ def guess(columns: Sequence[str]) -> Layout | None:
 def _table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
     """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
     if path.suffix.lower() in _PARQUET or _begins(path) == b"PAR1":
-        try:
-            return pl.read_parquet(path), path.stat().st_size, []
-        except FileNotFoundError:
-            raise InputError(f"There is no file {path}; check its name and folder.") from None
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}); write it again.") from None
+        return _parquet(path), path.stat().st_size, []
     source = Source(path)
-    text = b"".join(source.chunks())
+    table = read_table(source, "check its delimiters and quotes")
+    return table, source.size, source.notes
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    """Return a Parquet file as a table, unless it would fill the memory."""
+    size = require_file(path)
     try:
-        table = pl.read_csv(io.BytesIO(text), separator=source.delimiter, infer_schema=False)
-    except pl.exceptions.PolarsError as error:
-        said = str(error).splitlines()[0]
-        raise InputError(f"{path} is no table that can be read ({said}); check its delimiters and quotes.") from None
-    return table.rename({column: column.strip() for column in table.columns}), source.size, source.notes
+        rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        if rows > max(MANY_ROWS, ROWS_A_BYTE * size):
+            raise InputError(f"{path} has {rows:,} rows in {size:,} bytes; no table of counts repeats itself so much.")
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} cannot be read as Parquet ({said[:200]}); write it again.") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what polars raises where it did not expect damage
+            raise
+        raise InputError(f"{path} is damaged: it cannot be read as Parquet. Write it again.") from None
 
 
 def _begins(path: Path) -> bytes:
     """Return the first four bytes of a file, if it is one; what is wrong with others, `Source` tells."""
-    if not path.is_file():
+    if not _is_file(path):
         return b""
-    with path.open("rb") as file:
-        return file.read(4)
+    try:
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError:
+        return b""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long to be one
+        return False
 
 
 def _advice(path: Path, columns: Sequence[str]) -> str:
@@ -170,7 +191,7 @@ def _advice(path: Path, columns: Sequence[str]) -> str:
         lines.append('sums = [{ total = "…", parts = ["…", "…"] }]')
     shown = "\n".join(f"    {line}" for line in lines)
     return (
-        f"{path} is a table whose columns ({', '.join(columns)}) are not known here. Describe them in "
+        f"{path} is a table whose columns ({shortened(list(columns))}) are not known here. Describe them in "
         f"{Path(path.name.removesuffix('.gz')).stem}.toml beside it, such as\n{shown}"
     )
 

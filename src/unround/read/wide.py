@@ -13,12 +13,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.read.files import LONGEST_NAME
 from unround.read.source import Source, called
 from unround.read.symbols import as_counts
 from unround.release import ABSENT, UNREADABLE, Block, Counts, Progress
 
 AREAS_AT_ONCE = 2_000
 CELLS_AT_ONCE = 500_000
+MOST_COLUMNS = 50_000
+"""A census has six thousand counts an area: a table with more columns than this has its areas there."""
 FRACTIONS = 0.02
 """A column in which more of the numbers than this have a fraction holds no counts; fewer are slips in a column of counts."""
 
@@ -46,9 +49,20 @@ def read_wide(source: Source) -> Wide:
     InputError
         Where lines differ in length, names in the header repeat, or there are no lines below it.
     """
-    text = b"".join(source.chunks())
-    # Not from the head of the file: a header of thousands of columns is longer than that.
-    header = tuple(name.strip() for name in next(rows_of(source, text), (1, list[str]()))[1])
+    text = source.whole()
+    # Not from the head of the file: a header of thousands of columns is longer than that. Blanks side by side are one, or
+    # patterns that look for something between blanks take for ever.
+    header = tuple(" ".join(name.split()) for name in next(rows_of(source, text), (1, list[str]()))[1])
+    if len(header) > MOST_COLUMNS:
+        raise InputError(
+            f"{source.path} has {len(header):,} columns; {MOST_COLUMNS:,} at most can be read. Areas go into lines, not "
+            "into columns."
+        )
+    if longest := next((name for name in header if len(name) > LONGEST_NAME), ""):
+        raise InputError(
+            f"{source.path} has a column whose name begins {longest[:60]!r} and has {len(longest):,} signs. Look for a "
+            "quote in the header that does not close."
+        )
     twice = [name for name, times in Counter(header).items() if name and times > 1]
     if twice:
         raise InputError(f"{source.path} has more than one column called {twice[0]!r}; keep one, or rename the others.")
@@ -67,6 +81,33 @@ def read_wide(source: Source) -> Wide:
     if cells.is_empty():
         raise InputError(f"{source.path} has a header but no lines of data below it; download it again.")
     return Wide(header, cells)
+
+
+def read_table(source: Source, advice: str) -> pl.DataFrame:
+    """Read a long table whole: every cell as text, names of columns without blanks around them.
+
+    Raises
+    ------
+    InputError
+        Where it is no table, or two columns are called alike.
+    """
+    text = source.whole()
+    try:
+        first = text.partition(b"\n")[0]
+        if first.count(source.delimiter.encode()) >= MOST_COLUMNS:
+            raise InputError(f"{source.path} has over {MOST_COLUMNS:,} columns; give it with one count a line.")
+        table = pl.read_csv(io.BytesIO(text), separator=source.delimiter, infer_schema=False)
+        names = [column.strip() for column in table.columns]
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice or any(len(name) > LONGEST_NAME for name in names):
+            wrong = f"two columns called {twice[0][:100]!r}" if twice else "a column whose name never ends"
+            raise InputError(f"{source.path} has {wrong}; rename it, or look for a quote that does not close.")
+    except pl.exceptions.PolarsError as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        raise InputError(f"{source.path} is no table that can be read ({said}); {advice}.") from None
+    table.columns = names
+    # An empty line reads as one of empty cells.
+    return table.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
 def _refuse_ragged(source: Source, text: bytes, width: int) -> None:

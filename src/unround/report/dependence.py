@@ -17,8 +17,8 @@ ALL = "columns of no table"
 def sentences(told: Mapping[str, Any]) -> list[str]:
     """Say what was found about shared random numbers, and what it changes; nothing where nobody looked."""
     found = told.get("dependence")
-    if not found or not found["tables"]:
-        return []
+    if not found or all(one["p_value"] is None and not one["used"] for one in found["tables"]):
+        return []  # nothing to fit, or a plan that says so
     used = [one for one in found["tables"] if one["used"]]
     if not used:
         return [
@@ -35,8 +35,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         if claims["another_value"]:
             moved += f", {claims['another_value']:,} with another value"
         said.append(
-            f"Likely counts: {claims['likely']:,} with shared random numbers, {claims['likely_without']:,} if every count had "
-            f"its own; {moved}."
+            f"Likely counts: {claims['likely']:,} with shared random numbers, {claims['likely_without']:,} if every count "
+            f"had its own; {moved}."
         )
     if not all(one["told_apart"] for one in used):
         said.append(
@@ -48,10 +48,11 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
 
 def rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the fitted shares, a row a table and pattern, with what each is called."""
-    found = told.get("dependence")
+    tables = (told.get("dependence") or {"tables": ()})["tables"]
+    several = len({one["mechanism"] for one in tables}) > 1
     return [
         {
-            "table": (one["table"] or ALL) + ("" if len(_mechanisms(found)) == 1 else f" ({one['mechanism']})"),
+            "table": (one["table"] or ALL) + (f" ({one['mechanism']})" if several else ""),
             "shares": "; ".join(
                 f"{pattern} {share:.0%}" + (f" ± {one['standard_errors'][pattern]:.0%}" if one["standard_errors"] else "")
                 for pattern, share in one["shares"].items()
@@ -60,7 +61,7 @@ def rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
             "used": ("yes" if one["used"] else "no") + ("" if one["told_apart"] else ", split evenly"),
             "why": one["why"],
         }
-        for one in (found["tables"] if found else ())
+        for one in tables
     ]
 
 
@@ -95,7 +96,8 @@ def points(one: Mapping[str, Any]) -> str:
     """
     if not one["cells"]:
         return "–"
-    return f"{100 * (one['right'] - one['stated']):+.1f}".replace("-", "−")
+    off = round(100 * (one["right"] - one["stated"]), 1) + 0.0  # no negative zero
+    return f"{off:+.1f}".replace("-", "−") if off else "0.0"
 
 
 def show_dependence(told: Mapping[str, Any], console: Console) -> None:
@@ -125,10 +127,6 @@ def show_parts(score: Mapping[str, Any], console: Console) -> None:
         names = ("part", "cells", "stated", "right", "off", "likely", *(("without", "likely_without") if both else ()))
         table.add_row(*(row[name] for name in names))
     console.print(table)
-
-
-def _mechanisms(found: Mapping[str, Any]) -> set[str]:
-    return {one["mechanism"] for one in found["tables"]}
 
 
 def _tables(number: int) -> str:

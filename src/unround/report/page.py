@@ -21,6 +21,7 @@ from unround.audit.summary import CLAIMS
 from unround.errors import InputError
 from unround.expect import interval, surprise
 from unround.report import dependence, figures, kinship
+from unround.report.diff_page import diff_section
 from unround.report.release import notice
 from unround.report.strongest import MOST, Strong, first_contradictions, strongest
 from unround.report.terminal import percent
@@ -56,8 +57,15 @@ CHANCE = 0.99
 """How much of what chance gives the range in the chart holds."""
 
 
-def write_pages(folder: AuditFolder) -> tuple[Path, Path]:
+def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
     """Write both pages into an audit folder, in place of older ones.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        The audit.
+    diff : mapping, optional
+        What changed since another audit, `Diff.to_json()`: the pages get a section about it.
 
     Raises
     ------
@@ -67,7 +75,7 @@ def write_pages(folder: AuditFolder) -> tuple[Path, Path]:
     written, drawn = [], dict[str, str]()  # most charts stand in both pages
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
         path = folder.path / name
-        text = page(folder, public=public, drawn=drawn)
+        text = page(folder, public=public, drawn=drawn, diff=diff)
         try:
             path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as problem:
@@ -76,7 +84,13 @@ def write_pages(folder: AuditFolder) -> tuple[Path, Path]:
     return written[0], written[1]
 
 
-def page(folder: AuditFolder, *, public: bool = False, drawn: dict[str, str] | None = None) -> str:
+def page(
+    folder: AuditFolder,
+    *,
+    public: bool = False,
+    drawn: dict[str, str] | None = None,
+    diff: Mapping[str, Any] | None = None,
+) -> str:
     """Return the report of an audit as one HTML document.
 
     Parameters
@@ -87,6 +101,8 @@ def page(folder: AuditFolder, *, public: bool = False, drawn: dict[str, str] | N
         Leave out every area and every inferred value.
     drawn : dict, optional
         Charts that were drawn already, by their specification; those that are drawn now are added.
+    diff : mapping, optional
+        What changed since another audit, `Diff.to_json()`.
     """
     from markupsafe import Markup
 
@@ -99,17 +115,19 @@ def page(folder: AuditFolder, *, public: bool = False, drawn: dict[str, str] | N
         return Markup(before[specification])
 
     shown = context(folder, public=public)
-    text: str = _template().render(shown, draw=draw, theme=Markup(figures.theme_css()))
+    shown["diff"] = None if diff is None else diff_section(diff, public=public)
+    text: str = template("report.html.j2").render(shown, draw=draw, theme=Markup(figures.theme_css()))
     return text
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """Return a page's layout; every name in it comes from somebody's file, and is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("unround.report"),
-        autoescape=True,  # every name comes from somebody's file
+        autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -120,8 +138,9 @@ def _template() -> Template:
         "percent": percent,
         "share": share,
         "cut": cut,
+        "total": lambda numbers: sum(numbers.values()),
     }
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
 
 
 def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:

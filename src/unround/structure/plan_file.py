@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from unround.errors import InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
+from unround.read.files import parsed_toml
 from unround.release import Column, Release
 from unround.structure.types import Checked, Name, Overrides, Ruling, SharingRuling, Structure
 
@@ -195,25 +196,15 @@ class _Reader:
                 break
         raise InputError(message, source=self._text, line=line, column=1, where=self._where)
 
-    def _line(self, section: str, number: int) -> int:
-        """Return the line of the heading of a section's entry, counted from 0."""
-        name = rf"structure\s*\.\s*{section}" if section else "match"
+    def _headings(self, name: str) -> list[int]:
+        """Return the lines of the headings of a section's entries."""
         heading = re.compile(rf"\s*\[\[\s*{name}\s*\]\]")
-        found = [at + 1 for at, line in enumerate(self._lines) if heading.match(line)]
-        return found[number] if number < len(found) else 1
+        return [at + 1 for at, line in enumerate(self._lines) if heading.match(line)]
 
     def read(self) -> Overrides:
-        try:
-            plan = tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
-            place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-            line, column = (int(place[1]), int(place[2])) if place else (max(1, len(self._lines)), 1)
-            words = re.sub(r"\s*\(at .*\)$", "", str(error))
-            raise InputError(
-                f"this is no TOML: {words}.", source=self._text, line=line, column=column, where=self._where
-            ) from None
+        plan = parsed_toml(self._text, self._where)
         self._only(plan, ("structure", "match"), 1, "a plan")
-        matches = plan.get("match", [])
+        matches, lines = plan.get("match", []), self._headings("match")
         if not isinstance(matches, list) or not all(isinstance(entry, dict) for entry in matches):
             self._fail("match must be a list of tables: write [[match]] over each.", 1, "match")
         structure = plan.get("structure", {} if matches else None)
@@ -224,7 +215,7 @@ class _Reader:
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
-            matches=tuple(self._match(entry, self._line("", at)) for at, entry in enumerate(matches)),
+            matches=tuple(self._match(entry, lines[at] if at < len(lines) else 1) for at, entry in enumerate(matches)),
             dependence=tuple(self._dependence(entry, line) for entry, line in self._entries(structure, "dependence")),
             text=self._text,
             where=self._where,
@@ -234,7 +225,8 @@ class _Reader:
         entries = structure.get(section, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             self._fail(f"{section} must be a list of tables: write [[structure.{section}]] over each.", 1, section)
-        return [(entry, self._line(section, number)) for number, entry in enumerate(entries)]
+        lines = self._headings(rf"structure\s*\.\s*{section}")
+        return [(entry, lines[number] if number < len(lines) else 1) for number, entry in enumerate(entries)]
 
     def _only(self, table: Mapping[str, Any], known: Sequence[str], line: int, what: str) -> None:
         for key in table:
@@ -244,7 +236,7 @@ class _Reader:
     def _word(self, table: Mapping[str, Any], key: str, line: int, default: str | None = None) -> str:
         value = table.get(key, default)
         if isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)  # codes are often numbers; people leave the quotes out
+            value = self._number(value, key, line)  # codes are often numbers; people leave the quotes out
         if not isinstance(value, str):
             self._fail(f"{key} is needed here, as text in quotes.", line, key)
         return value
@@ -253,11 +245,17 @@ class _Reader:
         values = table.get(key)
         if not isinstance(values, list) or len(values) < least or not all(isinstance(v, str | int) for v in values):
             self._fail(f'{key} must be a list of at least {least} in quotes, such as ["9", "13"].', line, key)
-        words = tuple(map(str, values))
+        words = tuple(value if isinstance(value, str) else self._number(value, key, line) for value in values)
         if len(set(words)) < len(words):
-            twice = next(word for word in words if words.count(word) > 1)
+            twice = next(word for word, times in Counter(words).items() if times > 1)
             self._fail(f"{key} lists {twice!r} twice.", line, key)
         return words
+
+    def _number(self, value: int, key: str, line: int) -> str:
+        try:
+            return str(value)
+        except ValueError:  # 0x… can write what has too many digits in decimals
+            self._fail(f"{key} holds a number of thousands of digits, which is no code.", line, key)
 
     def _yes(self, table: Mapping[str, Any], key: str, line: int, default: bool | None) -> bool:
         value = table.get(key, default)

@@ -24,6 +24,7 @@ from unround.web.addresses import area_address, cell_address, with_query
 from unround.web.explorer import Shelf
 from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page
+from unround.web.pages import Key, Pages
 from unround.web.trial import Bench
 from unround.web.trying import trying
 
@@ -90,6 +91,7 @@ class _Site:
     def __init__(self, shelf: Shelf, bench: Bench) -> None:
         self.shelf = shelf
         self.bench = bench
+        self.pages = Pages()
         self.templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -108,18 +110,22 @@ class _Site:
 
     def html(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
+            if (again := self.pages.get(self._key(request))) is not None:
+                return again
             page = view(self._asked(request))
             path = request.url.path
             twin = with_query("/index.json" if path == "/" else f"{path}.json", _parameters(request))
             sheet = with_query(f"{path}.csv", _parameters(request)) if page.table is not None else ""
-            return self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path})
+            return self.pages.put(self._key(request), self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path}))
 
         return self._answered(endpoint)
 
     def json(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
+            if (again := self.pages.get(self._key(request))) is not None:
+                return again
             page = view(self._asked(request))
-            return _json(page.told, page.status)
+            return self.pages.put(self._key(request), _json(page.told, page.status))
 
         return self._answered(endpoint)
 
@@ -147,6 +153,10 @@ class _Site:
                 return self.failed(request, problem)
 
         return safely
+
+    def _key(self, request: Request) -> Key:
+        """Return what a page depends on: the audit, and what is asked for."""
+        return self.shelf.explorer().serial, request.url.path, request.url.query
 
     def _asked(self, request: Request, *, whole: bool = False) -> Asked:
         return Asked(self.shelf.explorer(), request.path_params, request.query_params, self.bench, whole)

@@ -6,6 +6,7 @@ import os
 import threading
 from collections import OrderedDict
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,10 @@ from unround.web.search import AreaIndex, area_texts
 if TYPE_CHECKING:
     import polars as pl
 
-KEPT = 64
-"""Areas, and cells, that are remembered: going back and forth costs nothing."""
+KEPT, KEPT_COUNTS = 64, 1_000_000
+"""Areas, and cells, that are remembered, so that going back and forth costs nothing: so many, or so many counts of areas."""
+
+_SERIALS = count()
 
 
 class Explorer:
@@ -45,10 +48,16 @@ class Explorer:
 
     def __init__(self, folder: AuditFolder) -> None:
         self.folder = folder
+        self.serial = next(_SERIALS)
         self.summary = folder.summary
         self._lock = threading.RLock()
+        self._explaining = threading.RLock()
         self._seen: OrderedDict[int, AreaSeen] = OrderedDict()
         self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
+
+    @cached_property
+    def _kept(self) -> int:
+        return max(KEPT, KEPT_COUNTS // max(1, len(self.folder.told["columns"])))
 
     # -- what the release holds ---------------------------------------------------------------------------------------
 
@@ -155,16 +164,17 @@ class Explorer:
         with self._lock:
             seen = self._seen.pop(row, None) or look_at(self.folder, row)
             self._seen[row] = seen
-            while len(self._seen) > KEPT:
+            while len(self._seen) > self._kept:
                 self._seen.popitem(last=False)
             return seen
 
     def explain(self, row: int, cell: int) -> Explanation:
         """Explain one cell."""
-        with self._lock:
+        # Not under the lock of all: a count of a whole country can take seconds, and areas are looked at meanwhile.
+        with self._explaining:
             found = self._explained.pop((row, cell), None) or explain_in(self.folder, self.look(row), cell)
             self._explained[row, cell] = found
-            while len(self._explained) > KEPT:
+            while len(self._explained) > self._kept:
                 self._explained.popitem(last=False)
             return found
 

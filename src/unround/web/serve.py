@@ -121,7 +121,13 @@ def get(folder: Path, path: str) -> tuple[int, bytes]:
     path, _, query = path.partition("?")
     status, parts = 500, list[bytes]()
 
+    asked = False
+
     async def receive() -> dict[str, object]:
+        nonlocal asked
+        if asked:  # whoever waits for us to hang up, as files do while they are sent, waits until the end
+            await asyncio.Event().wait()
+        asked = True
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: dict[str, object]) -> None:

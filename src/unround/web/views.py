@@ -96,7 +96,8 @@ def area(asked: Asked) -> Page:
         more |= {"chosen": None if more["everything"] else wanted[0]}
     else:
         raise InputError(f"there is no order {sort!r}: choose published or risk.")
-    table = [{**explorer.place(row), **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
+    place = told["area"]
+    table = [{**place, **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
     told["contradictions"] = more["contradictions"]
     return Page("area.html", explorer.title(row), told, more, table)
 

@@ -1,0 +1,148 @@
+"""The tables of docs/speed.md, from bench/results.json: what `make bench` and `make scale` measured last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+"""Where a table goes, by its name."""
+
+MISSING = "Not measured yet.\n"
+
+
+def with_tables(page: str, results: Mapping[str, Any]) -> str:
+    """Return the page with every table as the results have it."""
+    made = {"bench": _about, "ratios": _ratios, "times": _times, "scale": _scale, "stages": _stages, "joint": _joint}
+
+    def put(match: re.Match[str]) -> str:
+        return f"{match[1]}{made[match[2]](results)}{match[3]}"
+
+    return PLACE.sub(put, page)
+
+
+def _about(results: Mapping[str, Any], section: str = "bench") -> str:
+    found = results.get(section)
+    if found is None:
+        return MISSING
+    machine = found["machine"]
+    libraries = ", ".join(f"{name} {version}" for name, version in machine["libraries"].items())
+    return (
+        f"unround {found['unround']}, {found['date']}; {machine['cores']} cores of {machine['cpu']}, "
+        f"{machine['memory_gb']} GB; {machine['system']}, Python {machine['python']}; {libraries}.\n"
+    )
+
+
+def _ratios(results: Mapping[str, Any]) -> str:
+    if "bench" not in results:
+        return MISSING
+    rows = [
+        (
+            one["job"],
+            one["baseline"],
+            seconds(one["baseline_seconds"]),
+            seconds(one["seconds"]),
+            f"**{ratio(one['ratio'])}**",
+            f"{ratio(one['aim'])}{', missed' if one['missed'] else ''}",
+        )
+        for one in results["bench"]["ratios"]
+    ]
+    return table(("job", "against", "their time", "ours", "times as fast", "aim: at least"), rows, 2)
+
+
+def _times(results: Mapping[str, Any]) -> str:
+    if "bench" not in results:
+        return MISSING
+    rows = [
+        (one["job"], seconds(one["seconds"]), f"{seconds(one['aim_seconds'])}{', missed' if one['missed'] else ''}")
+        for one in results["bench"]["times"]
+    ]
+    return table(("job", "time", "aim: at most"), rows, 1)
+
+
+def _scale(results: Mapping[str, Any]) -> str:
+    if "scale" not in results:
+        return MISSING
+    rows = [_run(one) for one in results["scale"]["short"]]
+    heads = ("areas", "zip", "time", "time an area", "processors' time", "cores busy", "most memory")
+    return _about(results, "scale") + "\n" + table(heads, rows, 0)
+
+
+def _run(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{one['areas']:,}",
+        f"{one['zip_mb']:,.0f} MB",
+        clock(one["wall"]),
+        seconds(one["wall"] / one["areas"]),
+        clock(one["cpu"]),
+        f"{one['cpu'] / one['wall']:.2f}",
+        f"{one['peak_mb']:,.0f} MB",
+    )
+
+
+def _stages(results: Mapping[str, Any]) -> str:
+    if "scale" not in results:
+        return MISSING
+    runs = [*results["scale"]["short"], *results["scale"].get("joint", {}).get("runs", ())]
+    names = dict.fromkeys(stage for one in runs for stage in one["stages"])
+    rows = [(f"{one['areas']:,}, {one['rows']} rows", *(_share(one, stage) for stage in names)) for one in runs]
+    return table(("areas", *names), rows, 1)
+
+
+def _share(one: Mapping[str, Any], stage: str) -> str:
+    return f"{one['stages'][stage]:,.1f} s" if stage in one["stages"] else ""
+
+
+def _joint(results: Mapping[str, Any]) -> str:
+    found = results.get("scale", {}).get("joint")
+    if found is None:
+        return MISSING
+    whole = found["extrapolated"]
+    rows = [_run(one) for one in found["runs"]]
+    told = f"{clock(whole['wall'])}", seconds(whole["wall"] / whole["areas"]), clock(whole["cpu"])
+    rows.append((f"{whole['areas']:,}, extrapolated", "", *told, f"{whole['cpu'] / whole['wall']:.2f}", ""))
+    return table(("areas", "zip", "time", "time an area", "processors' time", "cores busy", "most memory"), rows, 0)
+
+
+def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: int) -> str:
+    """Return a table in Markdown; the first columns hold words, the others numbers."""
+    rule = "|".join("---" if i < words else "--:" for i in range(len(heads)))
+    lines = [" | ".join(heads), *(" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)]
+    return "\n".join([f"| {lines[0]} |", f"|{rule}|", *(f"| {line} |" for line in lines[1:])]) + "\n"
+
+
+def ratio(number: float) -> str:
+    """Return a ratio as people read it.
+
+    Examples
+    --------
+    >>> ratio(19234.6), ratio(0.8089)
+    ('19,235×', '0.81×')
+    """
+    return f"{number:,.0f}×" if number >= 100 else f"{number:.2g}×"
+
+
+def seconds(time: float) -> str:
+    """Return a time as people read it.
+
+    Examples
+    --------
+    >>> seconds(1.234), seconds(0.0004687)
+    ('1.23 s', '469 µs')
+    """
+    return f"{time:.3g} s" if time >= 1 else f"{1e3 * time:.3g} ms" if time >= 1e-3 else f"{1e6 * time:.3g} µs"
+
+
+def clock(time: float) -> str:
+    """Return a long time as people read it.
+
+    Examples
+    --------
+    >>> clock(33.6), clock(754), clock(7530)
+    ('34 s', '12 min 34 s', '2 h 05 min')
+    """
+    whole = round(time)
+    if whole < 120:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60:02} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -1,0 +1,235 @@
+"""Load: two hundred requests a second for a minute against `unround serve`, and none of them lost.
+
+    python -m fuzz.load                        an audit of 2,000 simulated areas, as `make load` does
+    python -m fuzz.load --seconds 10 --folder audit
+
+Requests are sent when their time has come, whether earlier ones have been answered or not, as people do. What they ask for
+is drawn from real addresses: areas, tables, counts, searches, findings, the structure, their JSON and CSV twins, and one in
+ten that is wrong. A request is lost where no whole answer comes within half a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+AREAS, RATE, SECONDS = 2_000, 200, 60
+PATIENCE = 30.0
+"""Seconds after which a request counts as lost."""
+WRONG = (
+    "/nothing",
+    "/area/there-is-none",
+    "/areas?page=-1",
+    "/area/%ff%fe~ZZ",
+    "/structure/999999",
+    "/static/../../etc/passwd",
+    "/findings?kind=nonsense",
+    "/area/x/" + "y" * 4_000,
+)
+RAW = (
+    b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n",
+    b"GET /\0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+    b"nonsense\r\n\r\n",
+)
+"""Requests that no browser sends."""
+
+
+@dataclass
+class Told:
+    """What came of the requests."""
+
+    sent: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+    lost: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """How many were answered by a fault of the server."""
+        return sum(times for status, times in self.statuses.items() if status >= 500)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every request was answered, and none by a fault."""
+        return not self.lost and not self.failed and sum(self.statuses.values()) == self.sent
+
+    def percentile(self, share: float) -> float:
+        """Return the time within which such a share was answered, in seconds."""
+        ordered = sorted(self.times)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
+
+    def __str__(self) -> str:
+        answered = sum(self.statuses.values())
+        statuses = ", ".join(f"{times:,} × {status}" for status, times in sorted(self.statuses.items()))
+        longest = max(self.times, default=0) * 1_000
+        p50, p95, p99 = (self.percentile(share) * 1_000 for share in (0.5, 0.95, 0.99))
+        lines = [
+            f"sent      {self.sent:,}",
+            f"answered  {answered:,} ({statuses})",
+            f"lost      {len(self.lost):,}",
+            f"errors    {self.failed:,} answered by a fault of the server",
+            f"time      p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms",
+        ]
+        return "\n".join(lines + [f"  lost: {one}" for one in self.lost[:10]])
+
+
+def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
+    """Draw requests without end."""
+    from unround.web.addresses import area_address, cell_address
+    from unround.web.explorer import Explorer, Shelf
+
+    explorer: Explorer = Shelf(folder).explorer()
+    codes, keys = explorer.codes, [column.key for column in explorer.folder.model.columns]
+    claimed = explorer.claims.frame.head(2_000).select("row", "cell").rows()
+    tables = len(explorer.outline.tables)
+
+    def area() -> str:
+        # Some are looked at again and again, most by one person only.
+        return area_address(codes[min(rng.randrange(len(codes)), rng.randrange(len(codes)))])
+
+    def cell() -> str:
+        row, at = rng.choice(claimed) if claimed else (0, 0)
+        return cell_address(codes[row], keys[at])
+
+    ways: dict[Callable[[], str], int] = {
+        lambda: "/": 4,
+        area: 20,
+        lambda: f"{area()}.json": 10,
+        lambda: f"{area()}?sort=risk": 5,
+        lambda: f"{area()}?table={rng.randrange(tables)}": 10,
+        lambda: f"{area()}.csv": 3,
+        cell: 4,
+        lambda: f"{cell()}.json": 2,
+        lambda: f"/areas?q={quote(rng.choice(codes)[-4:])}": 8,
+        lambda: f"/areas.json?few=1&q={rng.choice('abcdeimorst')}{rng.choice('aeiou')}": 10,
+        lambda: "/structure": 3,
+        lambda: f"/structure/{rng.randrange(tables)}": 4,
+        lambda: f"/findings?page={rng.randrange(1, 4)}": 4,
+        lambda: "/findings.json": 2,
+        lambda: "/contradictions": 1,
+        lambda: "/static/unround.css": 4,
+        lambda: rng.choice(WRONG): 8,
+        lambda: "": 2,
+    }
+    while True:
+        address = rng.choices(list(ways), list(ways.values()))[0]()
+        yield f"GET {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() if address else rng.choice(RAW)
+
+
+async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
+    """Read a whole answer; return its status, and whether the connection goes on."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    found = re.match(rb"HTTP/1\.1 (\d\d\d)", head)
+    if found is None:
+        raise ConnectionError("no answer in HTTP")
+    length = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+    closes = b"connection: close" in head.lower()
+    if length is not None:
+        await reader.readexactly(int(length[1]))
+    elif closes:
+        await reader.read()
+    else:
+        raise ConnectionError("an answer whose end nobody knows")
+    return int(found[1]), not closes
+
+
+async def _send(host: str, port: int, asked: Iterator[bytes], rate: float, seconds: float) -> Told:
+    told = Told()
+    idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def one(request: bytes, due: float) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                reader, writer = idle.pop() if idle else await asyncio.open_connection(host, port)
+                writer.write(request)
+                status, goes_on = await _answer(reader)
+        except (OSError, EOFError, TimeoutError, ValueError) as problem:
+            told.lost.append(f"{request[:80]!r}: {problem!r}")
+            return
+        told.statuses[status] += 1
+        told.times.append(time.monotonic() - due)
+        if goes_on:
+            idle.append((reader, writer))
+        else:
+            writer.close()
+
+    start, tasks = time.monotonic(), list[asyncio.Task[None]]()
+    for number in range(round(rate * seconds)):
+        due = start + number / rate
+        if (early := due - time.monotonic()) > 0:
+            await asyncio.sleep(early)
+        tasks.append(asyncio.create_task(one(next(asked), due)))
+        told.sent += 1
+    await asyncio.gather(*tasks)
+    for _, writer in idle:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+    return told
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[str, int]]:
+    """Serve a folder as a user does."""
+    command = [sys.executable, "-m", "unround", "serve", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            found = re.search(r"http://([\d.]+):(\d+)/", server.stdout.readline())
+            if found is None:
+                raise SystemExit("the explorer did not start")
+            yield found[1], int(found[2])
+        finally:
+            server.terminate()
+
+
+def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 1) -> Told:
+    """Send requests to the explorer of a folder, and return what came of them."""
+    asked = addresses(folder, random.Random(seed))
+    drawn = [next(asked) for _ in range(round(rate * seconds))]
+    with serving(folder) as (host, port):
+        # Kernels are compiled, or loaded, with the first views: that is not what is measured.
+        warm = asyncio.run(_send(host, port, iter(drawn[: min(60, len(drawn))]), 10, 6))
+        told = asyncio.run(_send(host, port, iter(drawn), rate, seconds))
+    told.lost += warm.lost
+    return told
+
+
+def main() -> None:
+    """Measure, print, and fail where a request was lost or answered by a fault."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.load", description="Requests to `unround serve` under load.")
+    parser.add_argument("--rate", type=float, default=RATE, help=f"requests a second ({RATE})")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"for so long ({SECONDS})")
+    parser.add_argument("--areas", type=int, default=AREAS, help=f"simulated areas in the audit ({AREAS:,})")
+    parser.add_argument("--folder", type=Path, default=None, help="an audit that is there already")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = asked.folder
+        if folder is None:
+            from unround.audit import audit
+            from unround.read import read
+            from unround.simulate import simulate
+
+            folder = Path(place) / "audit"
+            audit(read(simulate(Path(place) / "census", asked.areas, 1).files[0]), folder)
+        told = run(folder, asked.rate, asked.seconds)
+    print(f"{asked.rate:g} requests a second for {asked.seconds:g} seconds:\n{told}")
+    if not told.ok:
+        raise SystemExit("requests were lost, or answered by a fault.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,468 @@
+"""Every reader and parser, as a function of bytes, with inputs to start from."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from fuzz.oracle import Fault, compare, count_of, rows_of
+from unround.release import ABSENT, Release
+
+Run = Callable[[bytes], None]
+
+BULK_HEAD = (
+    "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,CHARACTERISTIC_ID,CHARACTERISTIC_NAME,C1_COUNT_TOTAL,SYMBOL,"
+    "C2_COUNT_MEN+,SYMBOL,C3_COUNT_WOMEN+,SYMBOL\r\n"
+)
+_LINES = (
+    '1,"Population, 2021",{n},,,...,,...', "8,Total - Age groups,{n},,50,,50,", "9,  0 to 14 years,20,,10,,10,",
+    "13,  15 years and over,80,,40,,,x",
+)  # fmt: skip
+BULK = BULK_HEAD + "".join(
+    f"2021,2021S05123599{n},3599{n},Dissemination area,Aé {n},{line.format(n=n)}\r\n"
+    for n in (100, 105, 110)
+    for line in _LINES
+)
+WIDE = (
+    'GeoUID,Type,Region Name,Population,"v_CA21_8: Total - Age, - Total","v_CA21_9: Total - Age, - Men+",'
+    "v_CA21_10: 0 to 14 years\n"
+    "35,PR,A,100,100,50,20\n48,PR,B,90,90,45,x\n"
+)
+TIDY = "region,characteristic_id,sex,published\n1,10,total,15\n1,10,men,10\n2,10,total,20\n2,10,men,x\n"
+STATSNZ = (
+    "code,name,variable,variable_group,count\n1,A,sex,total_curp,10\n1,A,age,01_0_to_4_years_curp,3\n2,B,sex,total_curp,7\n"
+    "2,B,age,by_sex_01_0_to_4_years_1_male_curp,..C\n"
+)
+NAMES = "FIRST_NAME,GENDER_TOTAL_COUNT,GENDER_TOTAL_SYMBOL,MEN+_COUNT,WOMEN+_COUNT\nAda,20,,5,15\nBob,30,,30,...\n"
+INDICATORS = "geo_name,indicator_1,indicator_8,indicator_9\nA1A,100,100,20\nB1B,50,50,10.5\n"
+PAGE = (
+    '"Census Profile, 2021 Census of Population"\n,,,"A [Dissemination area], Ontario",\n,,,Counts,\n'
+    'Topic,Characteristic,Note,Total,Total_Flag\nPopulation,"Population, 2021",,100,\nPopulation,"  0 to 14 years",,20,\n'
+    'Symbols:\n"Source: Statistics Canada, 2021 Census."\n'
+)
+TOML = (
+    'value = "n"\nmissing = "suppressed"\ndefault = "rounding:5"\nsymbols = { "-" = 0, x = "suppressed" }\n[axes.town]\n'
+    'name = "town_name"\n[axes.age]\nsums = [{ total = "all", parts = ["young", "old"] }]\n[[exact]]\nage = ["all"]\n'
+    '[[mechanisms]]\nmechanism = "nearest:5"\nwhere = { age = ["old"] }\n'
+)
+TIDY_OF_TOML = "town,town_name,age,n\n1,A,all,20\n1,A,young,5\n1,A,old,10\n2,B,all,x\n2,B,young,-\n2,B,old,15\n"
+HRC = "all\n@young\n@@0-4\n@@5-9\n@old\n"
+PAIRS = "parent,child\nall,young\nall,old\nyoung,0-4\nyoung,5-9\n"
+PLAN = (
+    '[structure]\n[[structure.mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8", "9"]\n[[structure.sums]]\nuse = true\n'
+    'total = "8"\nparts = ["9", "13"]\nsexes = ["total", "men"]\norigin = "indentation"\n[[structure.repeats]]\nuse = true\n'
+    'alike = false\ncolumns = ["8", "41"]\n'
+)
+AREAS = "SA2_2018_CODE,TA_2018_CODE,REGC_2018_CODE\n1,10,100\n2,10,100\n"
+NUMBERS = '1\n-1\n1,234\n1e3\n12.0\nx\n..\n…\n\u22125\n 7 \n"8"\n1 234\n12.5\n'
+EQUATIONS = (
+    "48! = 20 + 20 + 20", "87! = men: 35 + women: 45", "110! = young: 30 + 65 + 10\nyoung = a: 10 + b: 10 @3; c: ?1..7\n",
+    "10 ~5 = ? + 1,234 # no\n20 @laplace:1.45 =\n -2 + \"a b\": 5",
+)  # fmt: skip
+SPECS = (
+    "rounding:5", "sample:5", "graduated:0=3,19=2,20=5", "residues:0,1/3,2/3", "nearest-even:10", "digits:4", "within:5",
+    "suppressed:1..7,nearest:5", "laplace:1.45,clamped", "gaussian:2", "transition:0=1|-1=1/4,0=1/2,1=1/4", "unpublished",
+)  # fmt: skip
+QUERIES = (
+    "/area/35~2F1?sort=risk&page=2",
+    "/areas?q=Montr%C3%A9al&few=1",
+    "/findings.json?kind=proved&page=-1",
+    "/try?system=6=6%2B6",
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing to try: its name, inputs that it takes, what to do with an input, and words that inputs are made of."""
+
+    name: str
+    seeds: tuple[bytes, ...]
+    run: Run
+    words: tuple[str, ...] = ()
+    weight: float = 1.0
+    """How many inputs it gets, beside others: parsers of text are a hundred times as fast as readers of files."""
+
+
+@cache
+def _folder() -> Path:
+    """Return where inputs become files: in memory, where there is such a place."""
+    shared = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="unround-fuzz-", dir=shared if shared.is_dir() else None))
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = _folder() / name
+    path.write_bytes(data)
+    return path
+
+
+def _gone_through(release: Release) -> Release:
+    for block in release.blocks():
+        if block.counts.shape != (block.areas.height, len(release.columns)):
+            raise Fault(f"a block of {block.counts.shape} for {block.areas.height} areas")
+    return release
+
+
+def _table(name: str = "a.csv", **more: bytes) -> Run:
+    def run(data: bytes) -> None:
+        from unround.read import read
+
+        path = _file(name, data)
+        rest = {key: _file(f"{key}.csv", value) for key, value in more.items()}
+        _gone_through(read(path, **rest))  # type: ignore[arg-type]
+
+    return run
+
+
+def _bulk(data: bytes) -> None:
+    from unround.read import read
+    from unround.read.source import Source
+
+    path = _file("a.csv", data)
+    release = read(path, "statcan")
+    source = Source(path)
+    rows = rows_of(data, source.delimiter)
+    if not rows:
+        _gone_through(release)
+        return
+    header = [name.strip() for name in rows[0]]
+    sexes = ("C1_COUNT_TOTAL", "C2_COUNT_MEN+", "C3_COUNT_WOMEN+")
+
+    def cells(row: list[str]) -> Iterator[tuple[str, str, str]]:
+        for name, ending in zip(sexes, ("", "/men", "/women"), strict=True):
+            if name in header and len(row) > header.index(name) and row[header.index("CHARACTERISTIC_ID")].isdigit():
+                key = f"{int(row[header.index('CHARACTERISTIC_ID')])}{ending}"
+                yield row[header.index("DGUID")], key, row[header.index(name)]
+
+    compare(release, rows, cells)
+
+
+def _packed(data: bytes) -> None:
+    """Read the same as a zip and gzipped: they say the same, and damage to them is noticed."""
+    _table()(data)
+    _table("a.csv.gz")(gzip.compress(data, 1))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("a.csv", data)
+    _table("a.zip")(packed.getvalue())
+
+
+def _tidy(data: bytes) -> None:
+    from unround.read import read
+    from unround.read.source import Source
+
+    path = _file("a.csv", data)
+    release = read(path, "tidy")
+    rows = rows_of(data, Source(path).delimiter)
+    if not rows or len(release.areas) != 1 or release.areas[0] != "region" or release.axes != ("characteristic_id", "sex"):
+        _gone_through(release)
+        return
+    at = {name.strip(): place for place, name in reversed(list(enumerate(rows[0])))}
+    value = next(name for name in ("published", "true", "count", "value") if name in at)
+    code = "characteristic_id" if "characteristic_id" in at else "characteristic"
+
+    def cells(row: list[str]) -> Iterator[tuple[str, str, str]]:
+        if len(row) > max(at["region"], at[code], at["sex"], at[value]):
+            sex = row[at["sex"]].strip()
+            key = row[at[code]].strip()
+            yield row[at["region"]], key if sex == "total" else f"{key}/{sex}", row[at[value]]
+
+    compare(release, rows, cells)
+
+
+def _tidy_toml(data: bytes) -> None:
+    from unround.read import read
+
+    _gone_through(read(_file("t.csv", TIDY_OF_TOML.encode()), "tidy", toml=_file("t.toml", data)))
+
+
+def _described(data: bytes) -> None:
+    from unround.read import read
+
+    _gone_through(read(_file("t.csv", data), "tidy", toml=_file("t.toml", TOML.encode())))
+
+
+def _hierarchy(name: str) -> Run:
+    def run(data: bytes) -> None:
+        from unround.read.hierarchy import fit, read_hierarchy
+
+        codes = ("all", "young", "old", "0-4", "5-9")
+        fit(read_hierarchy(_file(name, data), codes, None), codes, name)
+
+    return run
+
+
+def _numbers(data: bytes) -> None:
+    import polars as pl
+
+    from unround.read.symbols import as_counts
+
+    cells = data.decode("utf-8", errors="replace").split("\n")
+    counts, _ = as_counts(pl.Series(cells, dtype=pl.String))
+    for cell, count in zip(cells, counts.tolist(), strict=True):
+        expected = count_of(cell)
+        if (expected if expected is not None else None) != (count if count > ABSENT else None):
+            raise Fault(f"{cell!r} is read as {count}, and is {expected}")
+
+
+def _areas(data: bytes) -> None:
+    _table(areas=data)(STATSNZ.encode())
+
+
+def _frame(data: bytes) -> None:
+    """Make a frame of whatever JSON says, and a release of that."""
+    import polars as pl
+
+    from unround.errors import InputError
+    from unround.read.frames import from_frame
+
+    try:
+        given = json.loads(data)
+        frame = pl.DataFrame(given["columns"], strict=False)
+        keys = dict(given["keys"])
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise InputError("this is no frame.") from error
+    _gone_through(from_frame(frame, keys))
+
+
+FRAME = json.dumps(
+    {
+        "columns": {"town": ["a", "b"], "all": [20, 15], "young": [5, None], "old": [10, 10.0]},
+        "keys": {"area": "town", "sums": {"all": ["young", "old"]}, "mechanism": "rounding:5", "exact": ["all"]},
+    }
+)
+
+
+def _plan(data: bytes) -> None:
+    from unround.structure import read_plan
+
+    read_plan(data.decode("utf-8", errors="replace"))
+
+
+def _equations(data: bytes) -> None:
+    from unround import parse
+
+    system = parse(data.decode("utf-8", errors="replace"))
+    if not system.cells:
+        raise Fault("a system without cells")
+
+
+def _spec(data: bytes) -> None:
+    from unround.mechanisms import mechanism
+
+    text = data.decode("utf-8", errors="replace")
+    if text.strip().lower().startswith("transition:") and "=" not in text:
+        return  # a file, which is not ours to read
+    made = mechanism(text)
+    if mechanism(made.name) != made:
+        raise Fault(f"{made.name} names another mechanism than {text!r}")
+
+
+def _addresses(data: bytes) -> None:
+    from unround.web.addresses import key_meant, meant, segment
+    from unround.web.search import plain
+
+    text = data.decode("utf-8", errors="replace")
+    if meant(segment(text)) != text:
+        raise Fault(f"{text!r} does not come back from its address")
+    meant(text), key_meant(text), plain(text)
+
+
+CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+AUDIT_FILES = {
+    "audit-summary": "summary.json", "audit-model": "model/model.json", "audit-proofs": "proofs.jsonl",
+    "audit-areas": "model/areas.parquet", "audit-published": "model/published.parquet", "audit-findings": "findings.parquet",
+    "audit-prior": "model/prior.npz",
+}  # fmt: skip
+
+
+@cache
+def audit_folder() -> Path:
+    """Return an audit of the example of the documentation."""
+    from unround.audit import audit
+    from unround.read import read
+
+    audit(read(EXAMPLES / "survey.toml"), _folder() / "audit")
+    return _folder() / "audit"
+
+
+@cache
+def _damaged() -> Path:
+    return Path(shutil.copytree(audit_folder(), _folder() / "damaged"))
+
+
+def _object(line: str) -> dict[str, object]:
+    """Return a line of JSON, as whoever checks certificates would read it."""
+    from unround.errors import InputError
+
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError("this is no JSON.") from error
+    if not isinstance(found, dict):
+        raise InputError("this is no certificate.")
+    return found
+
+
+def _audit(name: str) -> Run:
+    """Put an input in place of one file of an audit, and look through all of it."""
+
+    def run(data: bytes) -> None:
+        from unround.audit import AuditFolder
+        from unround.audit.claims import read_proof
+        from unround.explain import explain_in, look_at
+        from unround.findings import check_proof
+
+        (_damaged() / name).write_bytes(data)
+        try:
+            folder = AuditFolder.open(_damaged())
+            _ = folder.model, folder.areas, folder.prior, folder.findings.height
+            if name == "proofs.jsonl":
+                for line in data.decode("utf-8", errors="replace").splitlines():
+                    check_proof(*read_proof(_object(line)))
+            else:
+                explain_in(folder, look_at(folder, 0), 0)
+        finally:
+            shutil.copyfile(audit_folder() / name, _damaged() / name)
+
+    return run
+
+
+@cache
+def _site() -> Callable[[str], int]:
+    """Return what asks the explorer for an address, without a server."""
+    import asyncio
+
+    from unround.web.app import explorer_app
+    from unround.web.guard import LOCAL
+
+    app = explorer_app(audit_folder(), LOCAL)
+    loop = asyncio.new_event_loop()
+
+    def get(target: str) -> int:
+        path, _, query = target.partition("?")
+        status = 0
+
+        asked = False
+
+        async def receive() -> dict[str, object]:
+            nonlocal asked
+            if asked:
+                await asyncio.Event().wait()
+            asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: dict[str, object]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = int(str(message["status"]))
+
+        raw = quote(path, safe="/%~")
+        scope = {
+            "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+            "path": unquote(raw), "raw_path": raw.encode(), "query_string": query.encode("utf-8", "replace"),
+            "root_path": "", "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
+        }  # fmt: skip
+        loop.run_until_complete(app(scope, receive, send))  # type: ignore[arg-type]
+        return status
+
+    return get
+
+
+def _web(data: bytes) -> None:
+    text = data.decode("utf-8", errors="replace")
+    if "try" in text:
+        return  # what is typed there is the target `equations`, and a worker of its own
+    status = _site()("/" + text.lstrip("/"))
+    if status >= 500 or status == 0:
+        raise Fault(f"{text!r} is answered by {status}")
+
+
+def _zip(**files: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(f"{name}.csv", content)
+    return packed.getvalue()
+
+
+def _parquet() -> bytes:
+    import polars as pl
+
+    written = io.BytesIO()
+    pl.read_csv(TIDY.encode(), infer_schema=False).write_parquet(written)
+    return written.getvalue()
+
+
+_CSV = (",", '"', '""', "\r\n", "\t", ";", "\ufeff", "...", "1e3", "-")
+_KEYS = ("[[", "]]", "=", '"', "[structure]", "total", "parts", "columns", "axes.", "use = true", "{", "}", "0x")
+
+TARGETS: tuple[Target, ...] = (
+    Target("bulk", (BULK.encode(), BULK.encode("cp1252"), BULK.replace(",", "\t").encode()), _bulk, (*_CSV, "SYMBOL"), 3),
+    Target("packed", (TIDY.encode(), BULK.encode()), _packed, _CSV, 1),
+    Target(
+        "zip", (_zip(a=TIDY), _zip(a=TIDY, b=TIDY, readme="x")), _table("a.zip"), ("PK\3\4", "PK\1\2", "PK\5\6", ".csv"), 2
+    ),
+    Target("gzip", (gzip.compress(TIDY.encode(), mtime=0),), _table("a.csv.gz"), ("\x1f",), 2),
+    Target("profile-page", (PAGE.encode(),), _table(), (*_CSV, "Topic", "Counts", "[", "]"), 3),
+    Target("censusmapper", (WIDE.encode(),), _table(), (*_CSV, "v_CA21_", ": ", "- Men+"), 3),
+    Target("statsnz", (STATSNZ.encode(),), _table(), (*_CSV, "curp", "by_sex_", "level_", "_1_male"), 3),
+    Target("areas", (AREAS.encode(),), _areas, (*_CSV, "_CODE"), 2),
+    Target("first-names", (NAMES.encode(),), _table(), (*_CSV, "DGUID"), 3),
+    Target("indicators", (INDICATORS.encode(),), _table(), (*_CSV, "indicator_"), 3),
+    Target("tidy", (TIDY.encode(),), _tidy, _CSV, 3),
+    Target("tidy-toml", (TOML.encode(),), _tidy_toml, _KEYS, 4),
+    Target("tidy-described", (TIDY_OF_TOML.encode(),), _described, _CSV, 2),
+    Target("parquet", (_parquet(),), _table("a.parquet"), ("PAR1",), 2),
+    Target(
+        "any-format", tuple(text.encode() for text in (BULK, WIDE, PAGE, NAMES, STATSNZ, TOML)), _table("b.txt"), _CSV, 2
+    ),
+    Target("frames", (FRAME.encode(),), _frame, ('"', "[", "]", "{", "}", "null", "1e400"), 4),
+    Target("hrc", (HRC.encode(),), _hierarchy("a.hrc"), ("@", "\n"), 30),
+    Target("pairs", (PAIRS.encode(),), _hierarchy("a.csv"), _CSV, 20),
+    Target("numbers", (NUMBERS.encode(),), _numbers, ("e", ".", "-", ",", "\u00a0", "\u202f", "0", "x"), 10),
+    Target("plan", (PLAN.encode(),), _plan, _KEYS, 40),
+    Target(
+        "equations",
+        tuple(text.encode() for text in EQUATIONS),
+        _equations,
+        ("=", "+", "@", "?", "..", "~", "!", ":", "\n"),
+        100,
+    ),
+    Target("mechanisms", tuple(text.encode() for text in SPECS), _spec, (":", ",", "..", "|", "=", "/", "1e9"), 100),
+    Target("addresses", tuple(text.encode() for text in QUERIES), _addresses, ("~", "%", "/"), 60),
+    Target(
+        "web",
+        tuple(text.encode() for text in QUERIES),
+        _web,
+        ("/area/", "/structure/", ".json", ".csv", "?page=", "&", "%"),
+        1,
+    ),
+    Target("audit-summary", (), _audit("summary.json"), ('"', "{", "}", "null"), 1),
+    Target("audit-model", (), _audit("model/model.json"), ('"', "{", "}", "null"), 1),
+    Target("audit-proofs", (), _audit("proofs.jsonl"), ('"', "{", "}", "null"), 1),
+    Target("audit-areas", (), _audit("model/areas.parquet"), ("PAR1",), 1),
+    Target("audit-published", (), _audit("model/published.parquet"), ("PAR1",), 1),
+    Target("audit-findings", (), _audit("findings.parquet"), ("PAR1",), 1),
+    Target("audit-prior", (), _audit("model/prior.npz"), ("PK",), 1),
+)
+BY_NAME = {target.name: target for target in TARGETS}
+
+
+def seeds(target: Target) -> tuple[bytes, ...]:
+    """Return the inputs to start from; those of an audit are its own files, and what broke once is kept in tests/corpus."""
+    kept = sorted((CORPUS / target.name).glob("*")) if (CORPUS / target.name).is_dir() else []
+    own = target.seeds or (
+        ((audit_folder() / AUDIT_FILES[target.name]).read_bytes()[:40_000],) if target.name in AUDIT_FILES else ()
+    )
+    return (*own, *(path.read_bytes() for path in kept))

@@ -1,0 +1,112 @@
+"""Files, before they are read: whether there is one at all, and small ones of text and TOML, with a limit to their size."""
+
+from __future__ import annotations
+
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from unround.errors import InputError
+
+LONGEST_NAME = 1_000
+"""Signs of a label, or of the name of a column. Those of censuses have three hundred at most; one that is longer is no name
+but half a file behind a quote that does not close, or is there to keep a pattern busy."""
+SMALL = 1 << 23
+"""Bytes of a TOML. A plan for every count of a census has a tenth of it."""
+
+# tomllib keeps every beginning of a dotted key: of one with a million parts it would fill the memory.
+_CHAIN = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
+
+
+def require_file(path: Path) -> int:
+    """Return the size of a file.
+
+    Raises
+    ------
+    InputError
+        If there is none, or what is there is no plain file: a folder; or a pipe or device, which can be read once at most.
+    """
+    try:
+        state = path.stat()
+    except FileNotFoundError:
+        raise InputError(f"There is no file {path}; check its name and folder.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions.") from None
+    except ValueError:  # a NUL within the name
+        raise InputError(f"There is no file {str(path)!r}; check its name and folder.") from None
+    if stat.S_ISDIR(state.st_mode):
+        raise InputError(f"{path} is a folder; name the file in it that holds the table.")
+    if not stat.S_ISREG(state.st_mode):
+        raise InputError(f"{path} is a pipe or a device, not a file; save what comes from it, and give that.")
+    return state.st_size
+
+
+def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = None) -> str:
+    """Return the text of a small file, in UTF-8 with or without mark.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should be, for errors.
+    most : int
+        The largest size, in bytes.
+    fallback : str, optional
+        How to read what is not UTF-8; without it that is an error.
+
+    Raises
+    ------
+    InputError
+        Where there is no such file, it cannot be read, or is too large.
+    """
+    size = require_file(path)
+    if size > most:
+        raise InputError(f"{path} has {size:,} bytes, too many for {what}: {most:,} are enough. Is it another file?")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if fallback is None:
+            raise InputError(f"{path} is not UTF-8 text, as {what} has to be. Save it as UTF-8.") from None
+        return content.decode(fallback, errors="replace")
+
+
+def parsed_toml(text: str, where: str) -> dict[str, Any]:
+    """Return what a TOML says.
+
+    Raises
+    ------
+    InputError
+        Where it is none; with the line and column.
+    """
+    if len(text) > SMALL:
+        raise InputError(f"{where} has {len(text):,} signs, too many for a TOML: {SMALL:,} are enough. Is it another file?")
+    if _CHAIN.search(text):
+        raise InputError(f"{where} has a key of over a hundred parts, which is more than any key has here.")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{where} is nested too deeply to be a TOML that anybody wrote.") from None
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(at[1]), int(at[2])) if at else (max(text.count("\n") + 1, 1), 1)
+        said = re.sub(r"\s*\(at .*\)", "", str(error)).partition(";")[0]
+        raise InputError(f"this is not TOML: {said}.", source=text, line=line, column=column, where=where) from None
+
+
+def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:
+    """Return a list for people, who do not want to see all of a hundred thousand columns.
+
+    Examples
+    --------
+    >>> shortened(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    shown = ", ".join(word if len(word) <= 100 else f"{word[:99]}…" for word in words[:most])
+    return shown if len(words) <= most else f"{shown} and {len(words) - most:,} more"

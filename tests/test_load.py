@@ -1,0 +1,55 @@
+"""The explorer under load: what `make load` does for a minute, for three seconds."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from fuzz.load import RATE, Told, addresses, run
+
+from unround.web.pages import Pages
+
+
+def test_no_request_is_lost(census_audit: Path) -> None:
+    told = run(census_audit, RATE, 3)
+    assert told.sent == 3 * RATE
+    assert told.ok, str(told)
+    # Good and bad requests alike are answered by what they deserve.
+    assert {200, 400, 404, 405, 421} <= set(told.statuses)
+    assert told.statuses[200] > told.sent * 3 // 4
+
+
+def test_what_is_lost_is_told() -> None:
+    told = Told(sent=3)
+    told.statuses[200] += 1
+    told.statuses[500] += 1
+    told.lost.append("GET /")
+    assert not told.ok
+    assert "lost      1" in str(told)
+    assert "1 answered by a fault" in str(told)
+    assert Told(sent=1, statuses=told.statuses).ok is False
+
+
+def test_requests_are_drawn_alike_every_time(census_audit: Path) -> None:
+    one, two = (addresses(census_audit, random.Random(5)) for _ in range(2))
+    first = [next(one) for _ in range(200)]
+    assert first == [next(two) for _ in range(200)]
+    assert len(set(first)) > 100
+
+
+def test_pages_are_remembered_as_far_as_there_is_room() -> None:
+    from starlette.responses import Response
+
+    pages = Pages(800)
+    for number in range(20):
+        pages.put((0, f"/{number}", ""), Response(b"x" * 80, media_type="text/html"))
+    assert pages.get((0, "/0", "")) is None
+    again = pages.get((0, "/19", ""))
+    assert again is not None
+    assert again.body == b"x" * 80
+    assert again.headers["content-type"] == "text/html; charset=utf-8"
+    assert pages.get((1, "/19", "")) is None  # of another audit
+    pages.put((0, "/large", ""), Response(b"x" * 500))
+    pages.put((0, "/wrong", ""), Response(b"x", 404))
+    assert pages.get((0, "/large", "")) is None
+    assert pages.get((0, "/wrong", "")) is None
