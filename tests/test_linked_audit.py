@@ -19,6 +19,7 @@ from unround import check_proof
 from unround.audit import AuditFolder, Options, audit
 from unround.audit.claims import NESTED, read_proof
 from unround.explain import explain_at
+from unround.linked.kin import MOST_SAMPLED
 from unround.linked.proofs import BETWEEN
 from unround.mechanisms import Exact, Rounding
 from unround.release import Block, Column, Proposal, Release
@@ -31,6 +32,8 @@ SEXES = ("total", "men", "women")
 LINES = ("all", "young", "a", "b", "c", "old", "d", "e")
 SUMS = ((0, (1, 5)), (1, (2, 3, 4)), (5, (6, 7)))
 BASE = 3
+WARDS = (1, 2, 3, MOST_SAMPLED + 1, 5, 4)
+"""How many wards districts have, in turn: some for every method."""
 
 Ints = NDArray[np.int64]
 
@@ -73,13 +76,13 @@ class Country:
 def country(
     seed: int = 1, districts: int = 60, mean: float = 5.0, exact: bool = True, shared: bool = False, regions: int = 12
 ) -> Country:
-    """Draw districts of 1 to 6 wards, and some regions of 3 districts; `shared`: totals use the random numbers of men."""
+    """Draw districts of some wards, and some regions of 3 districts; `shared`: totals use the random numbers of men."""
     rng = np.random.default_rng(seed)
     rows, counts = list[tuple[str, str, str | None]](), list[Ints]()
     for district in range(districts):
         name, region = f"D{district:03}", f"R{district // 3:02}"
         children = []
-        for ward in range(1 + district % 6):
+        for ward in range(WARDS[district % len(WARDS)]):
             people = rng.poisson(mean * rng.gamma(2.0, 0.5, (5, 1)), (5, 2))
             line = np.stack([people.sum(0), people[:3].sum(0), *people[:3], people[3:].sum(0), *people[3:]])
             children.append(np.concatenate([line.sum(1, keepdims=True), line], axis=1).ravel())
