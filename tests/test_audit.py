@@ -39,6 +39,7 @@ COLUMNS = [
     "route",
     "depth",
     "assumptions",
+    "method",
 ]
 
 
@@ -418,7 +419,15 @@ def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
     audit(read(census / BULK), tmp_path / "out", Options(estimates=True))
     folder = audit(read(census / BULK), tmp_path / "out")
     names = sorted(path.name for path in folder.path.iterdir())
-    assert names == ["contradictions.csv", "findings.csv", "findings.parquet", "model", "proofs.jsonl", "summary.json"]
+    assert names == [
+        "contradictions.csv",
+        "findings.csv",
+        "findings.parquet",
+        "model",
+        "proofs.jsonl",
+        "run.json",
+        "summary.json",
+    ]
 
 
 def test_wrong_options_are_refused(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
         "What was assumed, and whether the data agree",
         "Claims by table, next to chance",
         "Where the risk sits",
+        "Areas within areas",
         "The strongest findings, with their arithmetic",
         "Contradictions",
         "Against the truth",

@@ -11,6 +11,7 @@ import numpy as np
 
 from unround.audit import AuditFolder, Inferred
 from unround.audit.claims import Proved
+from unround.audit.inferred import CONDITIONAL, PROVED
 from unround.batch.types import OPEN
 from unround.linked.bounds import Rows
 from unround.linked.kin import GIBBS, MERGED, OWN
@@ -107,7 +108,9 @@ def others_of(folder: AuditFolder, inferred: Inferred, rows: Sequence[int], cell
     across, linked = inferred.across, inferred.linked
     if across is None:
         return None
-    method = OWN if linked is None else int(linked.method[0])
+    # What is certain needs no probability, however those of the area were obtained.
+    certain = inferred.kinds[0, cell] in (PROVED, CONDITIONAL)
+    method = OWN if linked is None or certain else int(linked.method[0])
     if method == OWN and not (across.assumed.moved[0, cell] or across.documented.moved[0, cell]):
         return None
     parent = across.assumed.parent if linked is None else linked.parent
@@ -121,7 +124,7 @@ def others_of(folder: AuditFolder, inferred: Inferred, rows: Sequence[int], cell
     shown = kin if adds_up else []
     return Others(
         BOUNDS if method == OWN else told.name,
-        tuple(_said(inferred, method, kin, names, adds_up)),
+        tuple(_said(inferred, method, kin, names, adds_up, certain=bool(certain))),
         told.mean,
         told.worst,
         float(linked.rhat[0]) if linked is not None and sampled else None,
@@ -159,7 +162,9 @@ def _kin(parent: Rows) -> Iterator[tuple[int, str]]:
     yield from ((row, WITHIN) for row in below.get(bottom, ()))
 
 
-def _said(inferred: Inferred, method: int, kin: list[tuple[int, str]], names: list[str], adds_up: bool) -> Iterator[str]:
+def _said(
+    inferred: Inferred, method: int, kin: list[tuple[int, str]], names: list[str], adds_up: bool, *, certain: bool = False
+) -> Iterator[str]:
     """Say how other areas were heeded, a sentence each."""
     by_role = {role: [names[row] for row, one in kin if one == role] for role in (SAME, ABOVE, BESIDE, WITHIN)}
     same, linked = by_role[SAME], inferred.linked
@@ -169,8 +174,9 @@ def _said(inferred: Inferred, method: int, kin: list[tuple[int, str]], names: li
         yield f"It is the same area as {_several(same)}: one is the only area in the other, {twice}."
     if method == OWN:
         yield f"Other areas narrow down what is possible: {_around(by_role)}."
-        yield "How likely each count is says its own table alone."
-        if linked is None:
+        if not certain:
+            yield "How likely each count is says its own table alone."
+        if linked is None and not certain:
             yield "Because counts share random numbers, what other areas make likely was not worked out."
     elif method == MERGED:
         yield "Both tables are taken as one, which is exact."
