@@ -39,6 +39,7 @@ COLUMNS = [
     "route",
     "depth",
     "assumptions",
+    "method",
 ]
 
 
