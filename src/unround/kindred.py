@@ -1,4 +1,4 @@
-"""What other areas have to do with one cell: which they are, by which method they were heeded, and what was published there."""
+"""What other areas have to do with one cell: which they are, how they were heeded, and what was published there."""
 
 from __future__ import annotations
 
@@ -168,14 +168,16 @@ def _said(inferred: Inferred, method: int, kin: list[tuple[int, str]], names: li
         twice = "with the same numbers" if alike else "and each of its counts was published anew there"
         yield f"It is the same area as {_several(same)}: one is the only area in the other, {twice}."
     if method == OWN:
-        yield f"Other areas narrow down what is possible: {_around(by_role)}. How likely each count is says its own table alone."
+        yield f"Other areas narrow down what is possible: {_around(by_role)}."
+        yield "How likely each count is says its own table alone."
         if linked is None:
             yield "Because counts share random numbers, what other areas make likely was not worked out."
     elif method == MERGED:
         yield "Both tables are taken as one, which is exact."
     elif linked is not None:
         how = "areas are drawn at random, whole" if method == GIBBS else "areas tell each other what they leave possible"
-        yield f"It is worked out together with other areas, because {_around(by_role)}: {how} (method: {METHODS[method].name})."
+        named = METHODS[method].name
+        yield f"It is worked out together with other areas, because {_around(by_role)}: {how} (method: {named})."
         if method == GIBBS:
             yield (
                 f"Chains of random draws agree (R-hat {linked.rhat[0]:.2f}); by how they differ, no probability in this "

@@ -126,7 +126,7 @@ def proofs(model: Model, inferred: Inferred, names: Sequence[str] = (), only: in
                     inferred.kinds[area, cell] = CONDITIONAL
                 small = model.system(inferred.counts[area], sums, within, silent)
                 written.append(Proved(area, cell, because, sums, small, proof))
-    return written
+    return sorted(written, key=lambda one: (one.area, one.cell))  # however many areas are in the block
 
 
 def proofs_across(

@@ -173,7 +173,7 @@ class Model:
 
     @cached_property
     def repeated(self) -> dict[int, tuple[int, int]]:
-        """Cells that show a count once more, as a second file does: the cell that shows it first, and the sum that says so."""
+        """Cells that show a count once more, in a second file: the cell that shows it first, and the sum that says so."""
         return {
             total: (parts[0], e)
             for e, (total, parts) in enumerate(self.equations)

@@ -167,10 +167,10 @@ class Tally:
             **{name: self.claims.get(name, 0) for name in CLAIMS},
             "likely_without_sums": self.alone,
             "contradictions": sum(self.contradictions.values()),
-            "contradictions_by_kind": dict(self.contradictions),
-            "by_block": dict(sorted(self.by_block.items(), key=lambda item: -sum(item[1].values()))),
+            "contradictions_by_kind": dict(sorted(self.contradictions.items())),
+            "by_block": _most_first(self.by_block),
             "by_area_size": self.by_area_size,
-            "by_route": dict(sorted(self.by_route.items(), key=lambda item: -sum(item[1].values()))),
+            "by_route": _most_first(self.by_route),
             "what_would_hurt": {
                 "by_value": self.by_value,
                 "zeros_proved": self.zeros_proved,
@@ -180,12 +180,19 @@ class Tally:
             "areas_not_weighed": self.unweighed,
             "cells_judged_singly": self.singly,
             "linked": {
-                "areas_by_method": dict(self.methods),
-                "likely_by_method": dict(self.likely_by_method),
-                "families_not_linked": dict(self.unlinked),
+                "areas_by_method": {one.name: self.methods[one.name] for one in METHODS if one.name in self.methods},
+                "likely_by_method": {
+                    one.name: self.likely_by_method[one.name] for one in METHODS if one.name in self.methods
+                },
+                "families_not_linked": dict(sorted(self.unlinked.items())),
                 "claims_that_need_other_areas": self.by_others,
             },
         }
+
+
+def _most_first(claims: Mapping[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Sort by how many claims there are, then by name: blocks come in any order."""
+    return dict(sorted(claims.items(), key=lambda item: (-sum(item[1].values()), item[0])))
 
 
 def route_of(model: Model, one: Proved) -> str:

@@ -237,8 +237,8 @@ class Score:
                 if self.parts_without
                 else {}
             ),
-            "mean_error": total / number if number else None,
-            "root_mean_square_error": (squares / number) ** 0.5 if number else None,
+            "mean_error": _share(total, number) if number else None,
+            "root_mean_square_error": _share(squares, number) ** 0.5 if number else None,
             "cells": int(number),
             "assumption_failed": self._which_failed(),
         }
@@ -273,11 +273,18 @@ def _add_part(
 _JUDGED = ("all", "likely", "findings")
 
 
+def _share(part: float, whole: float) -> float:
+    """Return a share without the last digits, which depend on the order in which blocks were added up."""
+    return round(part / whole, 10) + 0.0
+
+
 def _part(table: NDArray[np.float64]) -> dict[str, Any]:
     """Return what was added up of one part as plain data."""
     found = {}
     for name, (number, stated, right) in zip(_JUDGED, table.tolist(), strict=True):
-        shares = {"stated": stated / number, "right": right / number} if number else {"stated": None, "right": None}
+        shares = (
+            {"stated": _share(stated, number), "right": _share(right, number)} if number else {"stated": None, "right": None}
+        )
         found[name] = {"cells": int(number)} | shares
     return found
 
@@ -286,7 +293,9 @@ def _rows(table: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
     """Return the bands of a table as plain data."""
     for band, (number, stated, right) in enumerate(table.tolist()):
         upper = BANDS[band + 1] if band + 1 < len(BANDS) else 1.0
-        shares = {"stated": stated / number, "right": right / number} if number else {"stated": None, "right": None}
+        shares = (
+            {"stated": _share(stated, number), "right": _share(right, number)} if number else {"stated": None, "right": None}
+        )
         yield {"from": BANDS[band], "to": upper, "claims": int(number)} | shares
 
 

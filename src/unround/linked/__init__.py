@@ -6,7 +6,7 @@ rounded by itself. In the order of the flow:
 - `bounds`: bounds across areas, to a fixpoint; links that contradict are dropped
 - `kin`: areas that are one and the same, and families
 - `engine`: START HERE: `link` chooses a method for every family, and says which
-- `weights`, `summaries` and `kept`: what is known of cells, count by count, what is reported of it, and all of it for one area
+- `weights`, `summaries`, `kept`: what is known of cells, count by count; what is reported of it; all of it for one area
 - `sampled`, `gibbs`, `persons`: few children, by sampling; `loopy`: many children, by messages
 - `methods`: how exact each method is, as measured
 - `proofs`: certificates that name the cells of several areas

@@ -38,8 +38,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
     if families > together:
         large = families - together
         said.append(
-            f"{_number(large, 'has', 'have')} more than {most} areas; so many roundings say next to nothing about any one of "
-            "them, and they are not linked."
+            f"{_number(large, 'has', 'have')} more than {most} areas; so many roundings say next to nothing about any one "
+            "of them, and they are not linked."
         )
     for why, number in linked["families_not_linked"].items():
         said.append(f"{_number(number, 'family is', 'families are')} linked for bounds and proofs only: {why}.")
