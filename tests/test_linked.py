@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -414,3 +415,15 @@ def test_methods_say_how_exact_they_are() -> None:
     assert [method.code for method in METHODS] == [OWN, MERGED, GIBBS, LOOPY]
     assert METHODS[MERGED].mean == METHODS[MERGED].worst == 0
     assert all(method.mean < 0.02 and method.worst < 0.15 for method in METHODS)
+
+
+def test_the_page_shows_errors_that_the_methods_admit() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "linked.md").read_text(encoding="utf-8")
+    rows = [
+        line.strip("| ").split(" | ") for line in page.splitlines() if "| sampled | 0" in line or "| messages | 0" in line
+    ]
+    assert {(int(row[0]), int(row[1])) for row in rows} >= {(k, base) for k in (2, 3, 5, 10) for base in (3, 5)}
+    for row in rows:
+        (method,) = [one for one in METHODS if one.name == row[2]]
+        assert round(float(row[3]), 3) <= method.mean
+        assert round(float(row[4]), 2) <= method.worst

@@ -31,7 +31,7 @@ MOST_RHAT = 1.25
 LONGER = 6
 """How many times as long such families are sampled."""
 
-LARGE = "it has more than {most} children: what they add up to says nothing about any of them"
+LARGE = "it has more than {most} children: what they add up to says too little about any of them"
 WIDE = "some count of the family has more than {widest} possible values"
 MISFIT = "no combination of possible counts fits all that was published of it and its only child"
 APART = "chains of random draws did not agree, or found no state that fits"

@@ -17,7 +17,7 @@ MOST_SAMPLED = 6
 """Children up to which a family is sampled; larger ones are left to messages between areas."""
 
 MOST_LINKED = 10
-"""Children above which a parent's rounded counts say nothing about any of them, nor they about it."""
+"""Children above which a parent's rounded counts say too little about any of them, and they about it, for what it costs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

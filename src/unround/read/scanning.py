@@ -39,7 +39,7 @@ _INNER: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_w
 
 
 def _inner(function: Function) -> Function:
-    """Compile what only compiled code calls, without counting references to the text: that would take longer than the rest."""
+    """Compile what only compiled code calls, without counting references to the text: which takes longer than the rest."""
     return cast(Function, njit(**_INNER)(function))
 
 
