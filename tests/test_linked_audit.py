@@ -19,11 +19,13 @@ from unround import check_proof
 from unround.audit import AuditFolder, Options, audit
 from unround.audit.claims import NESTED, read_proof
 from unround.explain import explain_at
-from unround.linked.kin import MOST_SAMPLED
+from unround.linked.kin import GIBBS, MOST_SAMPLED
+from unround.linked.methods import METHODS
 from unround.linked.proofs import BETWEEN
 from unround.mechanisms import Exact, Rounding
 from unround.release import Block, Column, Proposal, Release
 from unround.report.page import page
+from unround.report.terminal import percent
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
 from unround.web.trial import Bench
@@ -347,7 +349,7 @@ def test_the_report_says_which_kind_of_number_each_is(linked: AuditFolder, alone
             "district in region",
             "sampled",
             "messages",
-            "13.0 %",
+            percent(METHODS[GIBBS].worst),
             "Claims that need other areas",
         ):
             assert said in told
