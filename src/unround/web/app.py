@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -33,7 +34,7 @@ STATIC = {"unround.css": "text/css", "unround.js": "text/javascript", "icon.svg"
 """The files that can be asked for, by name: no path that anybody sends is ever opened."""
 
 View = Callable[[Asked], Page]
-Endpoint = Callable[[Request], Response]
+Endpoint = Callable[[Request], Response | Awaitable[Response]]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("/areas", views.areas),
     ("/findings", views.findings),
@@ -46,6 +47,9 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("/area/{code}/{key:path}", views.cell),
 )
 """Every view but the first page, which is / and /index.json. Each has a twin at its address with .json after it."""
+
+SLOW: tuple[View, ...] = (views.cell, views.certificate, trying)
+"""Views that can take seconds. They have threads of their own, a few, so that however many are asked for, others go on."""
 
 log = logging.getLogger("unround.web")
 
@@ -92,6 +96,7 @@ class _Site:
         self.shelf = shelf
         self.bench = bench
         self.pages = Pages()
+        self.slow = anyio.CapacityLimiter(4)
         self.templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -118,7 +123,7 @@ class _Site:
             sheet = with_query(f"{path}.csv", _parameters(request)) if page.table is not None else ""
             return self.pages.put(self._key(request), self._shown(page, 200, {"twin": twin, "sheet": sheet, "path": path}))
 
-        return self._answered(endpoint)
+        return self._answered(endpoint, view)
 
     def json(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
@@ -127,7 +132,7 @@ class _Site:
             page = view(self._asked(request))
             return self.pages.put(self._key(request), _json(page.told, page.status))
 
-        return self._answered(endpoint)
+        return self._answered(endpoint, view)
 
     def csv(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
@@ -138,9 +143,9 @@ class _Site:
             heads = {"Content-Disposition": f'attachment; filename="{_safe_name(name)}.csv"'}
             return Response(_csv(page.table), media_type="text/csv; charset=utf-8", headers=heads)
 
-        return self._answered(endpoint)
+        return self._answered(endpoint, view)
 
-    def _answered(self, endpoint: Endpoint) -> Endpoint:
+    def _answered(self, endpoint: Callable[[Request], Response], view: View) -> Endpoint:
         """Turn everything that can go wrong into an answer."""
 
         def safely(request: Request) -> Response:
@@ -152,7 +157,13 @@ class _Site:
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
 
-        return safely
+        if view not in SLOW:
+            return safely
+
+        async def in_turn(request: Request) -> Response:
+            return await anyio.to_thread.run_sync(safely, request, limiter=self.slow)
+
+        return in_turn
 
     def _key(self, request: Request) -> Key:
         """Return what a page depends on: the audit, and what is asked for."""
