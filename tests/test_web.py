@@ -571,3 +571,48 @@ def test_it_serves_until_interrupted_and_ends_quietly(hostile_audit: Path) -> No
         server.send_signal(signal.SIGINT)
         assert server.communicate(timeout=60) == ("", "")
         assert server.returncode == 0
+
+
+def test_threads_that_make_what_others_need_do_not_wait_for_each_other() -> None:
+    """Two properties, each of which takes the other's parts, asked for at the same moment by many threads."""
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    from unround.web.once import once
+
+    class Made:
+        def __init__(self) -> None:
+            self._lock = threading.RLock()
+            self.times = 0
+
+        @once
+        def parts(self) -> int:
+            time.sleep(0.001)
+            self.times += 1
+            return 1
+
+        @once
+        def one(self) -> int:
+            with self._lock:
+                return self.parts + 1
+
+        @once
+        def other(self) -> int:
+            return self.parts + 2
+
+        def work(self) -> int:
+            with self._lock:
+                return self.other
+
+    for _ in range(50):
+        made = Made()
+        start = threading.Barrier(3)
+
+        def ask(what: int, made: Made = made, start: threading.Barrier = start) -> int:
+            start.wait()
+            return (made.work(), made.one, made.other)[what]
+
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(ask, range(3), timeout=30))
+        assert found == [3, 2, 3]
+        assert made.times == 1

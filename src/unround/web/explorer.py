@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from unround.errors import InputError
 from unround.explain import AreaSeen, Explanation, explain_in, look_at
 from unround.release import ABSENT
 from unround.web.claims import Claims
+from unround.web.once import once
 from unround.web.outline import Outline, outline_of
 from unround.web.search import AreaIndex, area_texts
 
@@ -55,22 +55,20 @@ class Explorer:
         self._seen: OrderedDict[int, AreaSeen] = OrderedDict()
         self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
 
-    @cached_property
+    @once
     def _kept(self) -> int:
         return max(KEPT, KEPT_COUNTS // max(1, len(self.folder.told["columns"])))
 
     # -- what the release holds ---------------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def outline(self) -> Outline:
         """The counts as lines and tables."""
-        with self._lock:
-            return outline_of(self.folder.model, self.folder.told["axes"])
+        return outline_of(self.folder.model, self.folder.told["axes"])
 
-    @cached_property
+    @once
     def _texts(self) -> tuple[list[str], list[str]]:
-        with self._lock:
-            return area_texts(self.folder.areas, self.folder.told["areas"])
+        return area_texts(self.folder.areas, self.folder.told["areas"])
 
     @property
     def codes(self) -> list[str]:
@@ -82,17 +80,16 @@ class Explorer:
         """Every area's name; "" where it is the code."""
         return self._texts[1]
 
-    @cached_property
+    @once
     def index(self) -> AreaIndex:
         """Finds areas."""
-        with self._lock:
-            return AreaIndex(*self._texts)
+        return AreaIndex(*self._texts)
 
-    @cached_property
+    @once
     def _rows(self) -> dict[str, int]:
         return {code: row for row, code in reversed(list(enumerate(self.codes)))}
 
-    @cached_property
+    @once
     def levels(self) -> NDArray[np.object_]:
         """Every area's level, as the file calls it; "" where it does not say."""
         areas = self.folder.areas
@@ -100,28 +97,26 @@ class Explorer:
             return np.full(areas.height, "", dtype=object)
         return np.array(areas["level"].fill_null("").to_list(), dtype=object)
 
-    @cached_property
+    @once
     def level_names(self) -> list[str]:
         """The levels there are."""
         return [str(name) for name in dict.fromkeys(self.levels.tolist()) if name]
 
-    @cached_property
+    @once
     def claims(self) -> Claims:
         """The findings."""
-        with self._lock:
-            return Claims(self.folder, self.outline.table_of)
+        return Claims(self.folder, self.outline.table_of)
 
-    @cached_property
+    @once
     def sizes(self) -> NDArray[np.int64]:
         """The largest published count of every area, -1 where nothing was published."""
         import polars as pl
 
-        with self._lock:
-            published = pl.scan_parquet(self.folder.path / MODEL / "published.parquet")
-            largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
-            return np.where(largest > ABSENT, largest, -1).astype(np.int64)
+        published = pl.scan_parquet(self.folder.path / MODEL / "published.parquet")
+        largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
+        return np.where(largest > ABSENT, largest, -1).astype(np.int64)
 
-    @cached_property
+    @once
     def contradictions(self) -> pl.DataFrame:
         """What cannot be, as text."""
         import polars as pl
