@@ -26,6 +26,9 @@ AREAS = (1_000, 4_000, 16_000, 61_029)
 JOINT = (500, 2_000)
 """Of the census with all 2,631 rows: two sizes, to tell what an area costs from what a run costs."""
 
+PARTS = ("short", "linked", "joint")
+"""What is kept; parts that are not measured again stay as they were."""
+
 WHOLE = 61_029
 EVERY = 0.2
 """Seconds between looks at memory."""
@@ -61,6 +64,30 @@ def measure(rows: str, areas: int, place: Path) -> Run:
         found = Run(rows, areas, round(size, 1), round(wall, 1), round(cpu, 1), round(peak / 1e6, 0), stages(out))
         _say(f"{areas:,} areas, {rows} rows: {found.wall:,.1f} s, {found.cpu:,.1f} s of processors, {found.peak_mb:,.0f} MB")
         return found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def measure_linked(areas: int, place: Path) -> dict[str, object]:
+    """Audit a nested census twice, each area by itself and all of them linked; ages by sex."""
+    folder = Path(tempfile.mkdtemp(prefix=f"unround-linked-{areas}-", dir=place))
+    try:
+        _say(f"{areas:,} areas of all levels: simulating …")
+        told = ["simulate", "-o", str(folder / "census"), "--areas", str(areas), "--levels", "da,csd,cd,province", "--zip"]
+        subprocess.run([sys.executable, "-m", "unround", *told], check=True, stdout=subprocess.DEVNULL)
+        (packed,) = (folder / "census").glob("*.zip")
+        audit = [sys.executable, "-m", "unround", "audit", str(packed), "--areas", str(folder / "census" / "areas.csv")]
+        runs: dict[str, object] = {}
+        for name, more in (("alone", ["--no-link"]), ("linked", [])):
+            out = folder / name
+            wall, cpu, peak = watched([*audit, "-o", str(out), *more], folder / "output.txt")
+            size = packed.stat().st_size / 1e6
+            run = Run("age", areas, round(size, 1), round(wall, 1), round(cpu, 1), round(peak / 1e6, 0), stages(out))
+            summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+            claims = {kind: summary[kind] for kind in ("proved", "conditional", "likely")}
+            runs[name] = asdict(run) | {"claims": claims, "areas_by_method": summary["linked"]["areas_by_method"]}
+            _say(f"{areas:,} areas, {name}: {wall:,.1f} s, {cpu:,.1f} s of processors, {peak / 1e6:,.0f} MB")
+        return runs
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -142,6 +169,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(prog="python -m bench.scale", description="Time and memory of audits of many areas.")
     asked.add_argument("--areas", type=int, nargs="*", default=AREAS, help="numbers of areas with rows of the short form")
     asked.add_argument("--joint", type=int, nargs="*", default=JOINT, help="numbers of areas with all rows; two or none")
+    asked.add_argument("--linked", type=int, default=WHOLE, help="areas of a nested census, linked and not; 0 for none")
     asked.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where scratch files go meanwhile")
     asked.add_argument("--check", action="store_true", help="measure, but leave bench/results.json as it is")
     given = asked.parse_args()
@@ -150,14 +178,20 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     # Kernels are compiled by a first, small run, which does not count.
     measure("short", 100, given.folder)
-    measured: dict[str, object] = {"short": [asdict(measure("short", areas, given.folder)) for areas in given.areas]}
+    measured: dict[str, object] = {}
+    if given.areas:
+        measured["short"] = [asdict(measure("short", areas, given.folder)) for areas in given.areas]
+    if given.linked:
+        measure_linked(300, given.folder)
+        measured["linked"] = measure_linked(given.linked, given.folder)
     if given.joint:
         measure("all", 70, given.folder)
         small, large = (measure("all", areas, given.folder) for areas in sorted(given.joint))
         measured["joint"] = {"runs": [asdict(small), asdict(large)], "extrapolated": extrapolated(small, large)}
     print(json.dumps(measured, indent=2))
     if not given.check:
-        results.keep("scale", measured)
+        before = {name: told for name, told in results.load().get("scale", {}).items() if name in PARTS}
+        results.keep("scale", before | measured)
         print(f"Kept in {results.PATH}; `make docs` brings docs/speed.md up to date.", file=sys.stderr)
 
 

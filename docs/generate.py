@@ -110,11 +110,13 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "protect.md",
         ROOT / "docs" / "compare.md",
     ]
-    speed = ROOT / "docs" / "speed.md"
     return {
         **{page: filled(page.read_text(encoding="utf-8")) for page in shown},
         ROOT / "docs" / "cli.md": reference(),
-        speed: with_tables(speed.read_text(encoding="utf-8"), results.load()),
+        **{
+            page: with_tables(page.read_text(encoding="utf-8"), results.load())
+            for page in (ROOT / "docs" / "speed.md", ROOT / "docs" / "scale.md")
+        },
     }
 
 

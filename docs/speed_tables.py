@@ -14,7 +14,16 @@ MISSING = "Not measured yet.\n"
 
 def with_tables(page: str, results: Mapping[str, Any]) -> str:
     """Return the page with every table as the results have it."""
-    made = {"bench": _about, "ratios": _ratios, "times": _times, "scale": _scale, "stages": _stages, "joint": _joint}
+    made = {
+        "bench": _about,
+        "ratios": _ratios,
+        "times": _times,
+        "scale": _scale,
+        "stages": _stages,
+        "joint": _joint,
+        "linked": _linked,
+        "censuses": _censuses,
+    }
 
     def put(match: re.Match[str]) -> str:
         return f"{match[1]}{made[match[2]](results)}{match[3]}"
@@ -103,6 +112,53 @@ def _joint(results: Mapping[str, Any]) -> str:
     told = f"{clock(whole['wall'])}", seconds(whole["wall"] / whole["areas"]), clock(whole["cpu"])
     rows.append((f"{whole['areas']:,}, extrapolated", "", *told, f"{whole['cpu'] / whole['wall']:.2f}", ""))
     return table(("areas", "zip", "time", "time an area", "processors' time", "cores busy", "most memory"), rows, 0)
+
+
+def _linked(results: Mapping[str, Any]) -> str:
+    found = results.get("scale", {}).get("linked")
+    if found is None:
+        return MISSING
+    rows = [
+        (
+            what,
+            *_run(found[name])[2:],
+            f"{found[name]['claims']['likely']:,}",
+            f"{found[name]['claims']['proved'] + found[name]['claims']['conditional']:,}",
+        )
+        for name, what in (("alone", "each area by itself"), ("linked", "linked"))
+    ]
+    heads = ("", "time", "time an area", "processors' time", "cores busy", "most memory", "likely", "proved or conditional")
+    times = found["linked"]["wall"] / found["alone"]["wall"]
+    methods = ", ".join(f"{number:,} {name}" for name, number in found["linked"]["areas_by_method"].items())
+    told = f"\nLinked, it takes {times:.1f} times as long. Areas in blocks with families, by method: {methods}.\n"
+    return table(heads, rows, 1) + told
+
+
+AREAS_OF_A_CENSUS, CENSUSES, MACHINES, CORES = 500_000, 10, 10, 16
+"""Half a million areas, which is about what Canada has in blocks; and an ordinary cluster."""
+
+
+def _censuses(results: Mapping[str, Any]) -> str:
+    found = results.get("scale", {})
+    if "joint" not in found or "short" not in found:
+        return MISSING
+    rows = []
+    for what, small, large in (
+        ("age, sex, dwellings, households, marital status, languages", *found["short"][-2:]),
+        ("all 2,631 rows", *found["joint"]["runs"]),
+    ):
+        more = large["areas"] - small["areas"]
+        each = (large["cpu"] - small["cpu"]) / more
+        audit, read = ((large["stages"][name] - small["stages"][name]) / more for name in ("auditing", "reading"))
+        all_areas = CENSUSES * AREAS_OF_A_CENSUS
+        cores = large["cpu"] / large["wall"]
+        work = audit * cores * all_areas / (MACHINES * CORES)
+        rows.append((what, seconds(each), seconds(audit * cores), clock(work), clock(read * all_areas / CENSUSES)))
+    heads = ("rows", "processors' time an area, in all", "of it in blocks", "blocks of all censuses", "reading one census")
+    return (
+        f"{CENSUSES} censuses of {AREAS_OF_A_CENSUS:,} areas each, on {MACHINES} machines of {CORES} processors like those "
+        "of docs/speed.md; an area costs what the two largest runs there differ by.\n\n" + table(heads, rows, 1)
+    )
 
 
 def table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: int) -> str:
