@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from functools import cached_property
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,29 @@ KEPT, KEPT_COUNTS = 64, 1_000_000
 """Areas, and cells, that are remembered, so that going back and forth costs nothing: so many, or so many counts of areas."""
 
 _SERIALS = count()
+T = TypeVar("T")
+
+
+class made_once(Generic[T]):  # noqa: N801 - it reads like `property`
+    """A property that is made when it is first asked for, under the lock of its explorer.
+
+    `functools.cached_property` has a lock of its own for every property before Python 3.12: two that need each other, asked
+    for by two threads, would wait for each other for ever.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, held: Explorer, owner: type) -> T:
+        with held.lock:
+            found: dict[str, T] = held.__dict__
+            if self.name not in found:
+                found[self.name] = self.make(held)
+            return found[self.name]
 
 
 class Explorer:
@@ -50,27 +73,25 @@ class Explorer:
         self.folder = folder
         self.serial = next(_SERIALS)
         self.summary = folder.summary
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._explaining = threading.RLock()
         self._seen: OrderedDict[int, AreaSeen] = OrderedDict()
         self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
 
-    @cached_property
+    @made_once
     def _kept(self) -> int:
         return max(KEPT, KEPT_COUNTS // max(1, len(self.folder.told["columns"])))
 
     # -- what the release holds ---------------------------------------------------------------------------------------
 
-    @cached_property
+    @made_once
     def outline(self) -> Outline:
         """The counts as lines and tables."""
-        with self._lock:
-            return outline_of(self.folder.model, self.folder.told["axes"])
+        return outline_of(self.folder.model, self.folder.told["axes"])
 
-    @cached_property
+    @made_once
     def _texts(self) -> tuple[list[str], list[str]]:
-        with self._lock:
-            return area_texts(self.folder.areas, self.folder.told["areas"])
+        return area_texts(self.folder.areas, self.folder.told["areas"])
 
     @property
     def codes(self) -> list[str]:
@@ -82,17 +103,16 @@ class Explorer:
         """Every area's name; "" where it is the code."""
         return self._texts[1]
 
-    @cached_property
+    @made_once
     def index(self) -> AreaIndex:
         """Finds areas."""
-        with self._lock:
-            return AreaIndex(*self._texts)
+        return AreaIndex(*self._texts)
 
-    @cached_property
+    @made_once
     def _rows(self) -> dict[str, int]:
         return {code: row for row, code in reversed(list(enumerate(self.codes)))}
 
-    @cached_property
+    @made_once
     def levels(self) -> NDArray[np.object_]:
         """Every area's level, as the file calls it; "" where it does not say."""
         areas = self.folder.areas
@@ -100,28 +120,26 @@ class Explorer:
             return np.full(areas.height, "", dtype=object)
         return np.array(areas["level"].fill_null("").to_list(), dtype=object)
 
-    @cached_property
+    @made_once
     def level_names(self) -> list[str]:
         """The levels there are."""
         return [str(name) for name in dict.fromkeys(self.levels.tolist()) if name]
 
-    @cached_property
+    @made_once
     def claims(self) -> Claims:
         """The findings."""
-        with self._lock:
-            return Claims(self.folder, self.outline.table_of)
+        return Claims(self.folder, self.outline.table_of)
 
-    @cached_property
+    @made_once
     def sizes(self) -> NDArray[np.int64]:
         """The largest published count of every area, -1 where nothing was published."""
         import polars as pl
 
-        with self._lock:
-            published = pl.scan_parquet(self.folder.path / MODEL / "published.parquet")
-            largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
-            return np.where(largest > ABSENT, largest, -1).astype(np.int64)
+        published = pl.scan_parquet(self.folder.path / MODEL / "published.parquet")
+        largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
+        return np.where(largest > ABSENT, largest, -1).astype(np.int64)
 
-    @cached_property
+    @made_once
     def contradictions(self) -> pl.DataFrame:
         """What cannot be, as text."""
         import polars as pl
@@ -161,7 +179,7 @@ class Explorer:
 
     def look(self, row: int) -> AreaSeen:
         """Infer an area, or remember it."""
-        with self._lock:
+        with self.lock:
             seen = self._seen.pop(row, None) or look_at(self.folder, row)
             self._seen[row] = seen
             while len(self._seen) > self._kept:
