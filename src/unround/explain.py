@@ -18,7 +18,6 @@ from unround.batch.types import OPEN
 from unround.findings import proof_in_words
 from unround.infer import infer
 from unround.release import ABSENT, WHY_ABSENT, Counts
-from unround.spool import adjustable
 
 FARTHEST = 6
 """How many sums away from the cell the growth of its probability is followed."""
@@ -182,10 +181,12 @@ def look_at(folder: AuditFolder, row: int) -> AreaSeen:
     row : int
         The area's place in it; `find_area` tells.
     """
-    here = folder.areas[row]
-    inferred = folder.auditor.infer(folder.counts(row)[None, :], adjustable(here))
+    here = folder.areas.row(row, named=True)
+    # As `spool.adjustable` has it for a block; of one row polars would take longer than the inference.
+    adjustable = np.array([here.get("adjustable") is not False])
+    inferred = folder.auditor.infer(folder.counts(row)[None, :], adjustable)
     # Certificates come before anything is shown: what they rest on may turn "proved" into "conditional".
-    return AreaSeen(here.row(0, named=True), inferred, proofs(folder.model, inferred))
+    return AreaSeen(here, inferred, proofs(folder.model, inferred))
 
 
 # -- one cell ---------------------------------------------------------------------------------------------------------
