@@ -69,7 +69,8 @@ def main() -> None:
     for target in chosen:
         start = time.monotonic()
         share = target.weight / weights
-        inputs, seconds = round(asked.inputs * share), asked.seconds / len(chosen)
+        # Who can take many inputs gets more time, though not as much more: slow readers need theirs.
+        inputs, seconds = round(asked.inputs * share), asked.seconds * (0.5 * share + 0.5 / len(chosen))
         drawn = sum(run_drawn(target, min(DRAWN, inputs)).values())
         each = max(0, inputs - drawn) // (2 if guided else 1)
         changed, read = plainly(target, each, seconds / 2, rng)
