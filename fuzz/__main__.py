@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 from fuzz.drawn import run_drawn, run_plain
-from fuzz.targets import TARGETS, Target
+from fuzz.targets import PLACE, SHARED, TARGETS, Target
 
 DRAWN = 200
 """Inputs a target that Hypothesis draws, which makes a fault small; changes without it are many times as fast."""
@@ -38,7 +40,8 @@ def plainly(target: Target, inputs: int, seconds: float, rng: random.Random) -> 
 def bred(target: Target, inputs: int, seconds: float) -> int:
     """Return how many inputs atheris tried."""
     command = [sys.executable, "-m", "fuzz.guided", target.name, str(inputs), str(max(2, round(seconds)))]
-    ran = subprocess.run(command, capture_output=True, check=False)
+    with tempfile.TemporaryDirectory(prefix="unround-fuzz-", dir=SHARED if SHARED.is_dir() else None) as place:
+        ran = subprocess.run(command, capture_output=True, check=False, env={**os.environ, PLACE: place})
     said = ran.stderr.decode(errors="replace")
     found = re.search(r"stat::number_of_executed_units: *(\d+)", said) or re.search(r"Done (\d+) runs", said)
     if ran.returncode or not found:
@@ -66,7 +69,8 @@ def main() -> None:
     for target in chosen:
         start = time.monotonic()
         share = target.weight / weights
-        inputs, seconds = round(asked.inputs * share), asked.seconds / len(chosen)
+        # Who can take many inputs gets more time, though not as much more: slow readers need theirs.
+        inputs, seconds = round(asked.inputs * share), asked.seconds * (0.5 * share + 0.5 / len(chosen))
         drawn = sum(run_drawn(target, min(DRAWN, inputs)).values())
         each = max(0, inputs - drawn) // (2 if guided else 1)
         changed, read = plainly(target, each, seconds / 2, rng)

@@ -5,6 +5,7 @@ python -m fuzz.guided equations 100000 60     a target, so many inputs at most, 
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -39,7 +40,9 @@ def main(name: str, runs: str, seconds: str) -> None:
     def one(data: bytes) -> None:
         judged(target.run, data)
 
-    folder = Path(tempfile.mkdtemp(prefix="unround-breed-"))
+    place = Path(os.environ.get(targets.PLACE) or tempfile.mkdtemp(prefix="unround-breed-"))
+    folder = place / "corpus"
+    folder.mkdir()
     for number, seed in enumerate(targets.seeds(target)):
         (folder / str(number)).write_bytes(seed)
     words = folder.with_suffix(".words")

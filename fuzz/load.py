@@ -153,6 +153,9 @@ async def _send(host: str, port: int, asked: Iterator[bytes], rate: float, secon
     async def one(request: bytes, due: float) -> None:
         try:
             async with asyncio.timeout(PATIENCE):
+                # One that has been idle for long may have been closed by the server, as browsers know too.
+                while idle and (idle[-1][0].at_eof() or idle[-1][1].is_closing()):
+                    idle.pop()[1].close()
                 reader, writer = idle.pop() if idle else await asyncio.open_connection(host, port)
                 writer.write(request)
                 status, goes_on = await _answer(reader)

@@ -80,6 +80,14 @@ def count_of(text: str) -> int | None:
     return int(number)
 
 
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
     """Return a file's rows as Python's csv module reads them; None where it is not plain text."""
     if data[:2] == b"\x1f\x8b" or data[:2] == b"PK":
@@ -87,7 +95,8 @@ def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        if data.startswith(b"\xef\xbb\xbf"):
+        # Lines are looked at one by one: where some are UTF-8 and some are not, this reading would not be another one.
+        if any(_is_utf8(line) for line in data.split(b"\n") if not line.isascii()):
             return None
         text = data.decode("cp1252", errors="replace")
     text = text.rstrip("\x1a")

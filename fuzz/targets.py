@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import io
 import json
+import os
 import shutil
 import tempfile
 import zipfile
@@ -18,6 +20,10 @@ from fuzz.oracle import Fault, compare, count_of, rows_of
 from unround.release import ABSENT, Release
 
 Run = Callable[[bytes], None]
+
+SHARED = Path("/dev/shm")
+PLACE = "UNROUND_FUZZ_FOLDER"
+"""Names the folder that a process is lent which will not end in the usual way."""
 
 BULK_HEAD = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,CHARACTERISTIC_ID,CHARACTERISTIC_NAME,C1_COUNT_TOTAL,SYMBOL,"
@@ -94,9 +100,12 @@ class Target:
 
 @cache
 def _folder() -> Path:
-    """Return where inputs become files: in memory, where there is such a place."""
-    shared = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="unround-fuzz-", dir=shared if shared.is_dir() else None))
+    """Return where inputs become files: in memory, where there is such a place. Whoever lends a folder clears it away."""
+    if PLACE in os.environ:
+        return Path(os.environ[PLACE])
+    folder = tempfile.mkdtemp(prefix="unround-fuzz-", dir=SHARED if SHARED.is_dir() else None)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _file(name: str, data: bytes) -> Path:

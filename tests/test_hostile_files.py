@@ -135,6 +135,8 @@ BOMBS = {"nought bytes": b"\0" * MEGABYTE, "one line": b"0" * MEGABYTE, "lines":
 @pytest.mark.parametrize("filling", BOMBS)
 @pytest.mark.parametrize("head", ["", "bulk", "wide", "tidy"])
 def test_ten_gigabytes_in_ten_megabytes(tmp_path: Path, filling: str, head: str) -> None:
+    if head and filling != "lines" and not THOROUGH:
+        return  # the same as without a head
     body = zeros(10, BOMBS[filling])
     assert len(body) < 16 * MEGABYTE
     first = {"bulk": BULK, "wide": WIDE, "tidy": TIDY, "": ""}[head].encode()
@@ -345,7 +347,9 @@ def test_numbers_that_are_no_counts(tmp_path: Path, layout: str) -> None:
         "statsnz": ("curp,7", 'curp,"{}"'), "first-names": ("20,5,15", '20,5,"{}"'), "indicators": ("50,10", '50,"{}"'),
         "profile-page": (",,20,", ',,"{}",'),
     }[layout]  # fmt: skip
-    for cell, count in ODD.items():
+    for number, (cell, count) in enumerate(ODD.items()):
+        if layout == "statcan" and number % 2 and not THOROUGH:
+            continue  # each starts threads; `fuzz` holds this reader's numbers against another reading
         text = ALL[layout].replace(spot[0], spot[1].format(cell))
         assert text != ALL[layout]
         try:
@@ -517,7 +521,7 @@ def test_packed_files_with_every_byte_changed(tmp_path: Path) -> None:
     expected = whole(read(put(tmp_path / "a.csv", TIDY)))[1]
     for content in (gz, (tmp_path / "whole.zip").read_bytes()):
         for at in range(len(content)):
-            for bit in (1, 0x80, 0xFF):
+            for bit in (1, 0x80, 0xFF) if THOROUGH else (0xFF,):
                 spoilt = bytearray(content)
                 spoilt[at] ^= bit
                 with contextlib.suppress(InputError):
@@ -569,7 +573,7 @@ def test_text_that_is_none(tmp_path: Path, layout: str) -> None:
     # Bytes that are no UTF-8 are taken for Windows' own, unless the file says that it is UTF-8.
     lines = text.encode().splitlines(keepends=True)
     for bad in (b"\xff", b"\xc3", b"\xe9", b"\xf0\x9f", b"\x80", b"\xed\xa0\x80"):
-        for number in range(1, min(len(lines), 5)):
+        for number in range(1, min(len(lines), 5 if THOROUGH else 2)):
             for spot in (b",", b"\n", b"\r"):
                 spoilt = b"".join([*lines[:number], lines[number].replace(spot, bad + spot, 1), *lines[number + 1 :]])
                 with contextlib.suppress(InputError):
@@ -629,7 +633,7 @@ def test_every_cell_of_a_parquet_file_may_be_anything(tmp_path: Path) -> None:
             with contextlib.suppress(InputError):
                 whole(read(tmp_path / "a.parquet"))
     content = bytearray((tmp_path / "a.parquet").read_bytes())
-    for at in range(0, len(content), 3):
+    for at in range(0, len(content), 3 if THOROUGH else 20):
         spoilt = content.copy()
         spoilt[at] ^= 0xFF
         with contextlib.suppress(InputError):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
 
 from fuzz.load import RATE, Told, addresses, run
 
+from unround.web.explorer import Explorer, Shelf
 from unround.web.pages import Pages
 
 
@@ -17,6 +19,26 @@ def test_no_request_is_lost(census_audit: Path) -> None:
     # Good and bad requests alike are answered by what they deserve.
     assert {200, 400, 404} <= set(told.statuses)
     assert told.statuses[200] > told.sent * 3 // 4
+
+
+def test_threads_that_need_the_same_things_do_not_wait_for_each_other(census_audit: Path) -> None:
+    """What is made once is made under one lock: with one a property, two threads could each hold what the other needs."""
+    for _ in range(20):
+        explorer = Shelf(census_audit).explorer()
+        ready = threading.Barrier(4)
+
+        def ask(name: str, explorer: Explorer = explorer, ready: threading.Barrier = ready) -> None:
+            ready.wait()
+            getattr(explorer, name)
+
+        asking = [
+            threading.Thread(target=ask, args=(name,), daemon=True) for name in ("claims", "outline", "index", "codes")
+        ]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join(30)
+            assert not thread.is_alive()
 
 
 def test_what_is_lost_is_told() -> None:

@@ -203,12 +203,15 @@ def look_at(folder: AuditFolder, row: int) -> AreaSeen:
     row : int
         The area's place in it; `find_area` tells.
     """
-    kin, rows = folder.kin, np.array([row])
-    if kin is not None:
-        rows = kin.family(row)  # what areas say about each other depends on all of them
-        kin = kin.reordered(rows)
+    kin = folder.kin
+    if kin is None:  # as below; but of one row polars would take longer than the inference
+        one = folder.areas.row(row, named=True)
+        alone = folder.auditor.infer(folder.counts(row)[None, :], np.array([one.get("adjustable") is not False]), keep=0)
+        return AreaSeen(one, alone, proofs(folder.model, alone), (row,))
+    rows = kin.family(row)  # what areas say about each other depends on all of them
+    kin = kin.reordered(rows)
     here = folder.areas[rows]
-    inferred = folder.auditor.infer(folder.counts_of(rows), adjustable(here), kin if kin and kin.any else None, keep=0)
+    inferred = folder.auditor.infer(folder.counts_of(rows), adjustable(here), kin if kin.any else None, keep=0)
     # Certificates come before anything is shown: what they rest on may turn "proved" into "conditional".
     written = proofs(folder.model, inferred, here[folder.told["areas"][0]].to_list(), only=0)
     return AreaSeen(here.row(0, named=True), inferred, written, tuple(rows.tolist()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,9 @@ def serve(
     It listens on this machine alone, reads nothing but the audit, and needs no network. Every view has its own address,
     and says the same as JSON at that address with .json after it. Ctrl-C ends it.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
+    # Before numpy is loaded. For matrices as small as ours, threads that wait for each other in a busy loop take fifty times
+    # as long as one thread does, wherever anything else runs on the machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from unround.web import serve as web
 
     if get is not None:

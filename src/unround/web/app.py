@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from unround._version import __version__
@@ -34,7 +35,7 @@ STATIC = {"unround.css": "text/css", "unround.js": "text/javascript", "icon.svg"
 """The files that can be asked for, by name: no path that anybody sends is ever opened."""
 
 View = Callable[[Asked], Page]
-Endpoint = Callable[[Request], Response | Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("/areas", views.areas),
     ("/findings", views.findings),
@@ -96,7 +97,8 @@ class _Site:
         self.shelf = shelf
         self.bench = bench
         self.pages = Pages()
-        self.slow = anyio.CapacityLimiter(4)
+        # Python runs one thread at a time: more of them would only get in each other's way.
+        self.quick, self.slow = anyio.CapacityLimiter(2), anyio.CapacityLimiter(1)
         self.templates = Environment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
@@ -115,8 +117,6 @@ class _Site:
 
     def html(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
-            if (again := self.pages.get(self._key(request))) is not None:
-                return again
             page = view(self._asked(request))
             path = request.url.path
             twin = with_query("/index.json" if path == "/" else f"{path}.json", _parameters(request))
@@ -127,8 +127,6 @@ class _Site:
 
     def json(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
-            if (again := self.pages.get(self._key(request))) is not None:
-                return again
             page = view(self._asked(request))
             return self.pages.put(self._key(request), _json(page.told, page.status))
 
@@ -157,13 +155,22 @@ class _Site:
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
 
-        if view not in SLOW:
-            return safely
+        limiter = self.slow if view in SLOW else self.quick
 
         async def in_turn(request: Request) -> Response:
-            return await anyio.to_thread.run_sync(safely, request, limiter=self.slow)
+            # What was shown before takes no thread, and no turn.
+            if (again := self._again(request)) is not None:
+                return again
+            return await anyio.to_thread.run_sync(safely, request, limiter=limiter)
 
         return in_turn
+
+    def _again(self, request: Request) -> Response | None:
+        """Return a page that was shown before, if it is remembered."""
+        try:
+            return self.pages.get(self._key(request))
+        except InputError:  # the audit is gone, which the endpoint tells
+            return None
 
     def _key(self, request: Request) -> Key:
         """Return what a page depends on: the audit, and what is asked for."""
@@ -216,11 +223,16 @@ class _Site:
         return answer
 
 
-def _static(request: Request) -> Response:
+@cache
+def _content(name: str) -> bytes:
+    return (HERE / "static" / name).read_bytes()
+
+
+async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise HTTPException(404)
-    return FileResponse(HERE / "static" / name, media_type=STATIC[name], headers={"Cache-Control": "max-age=3600"})
+    return Response(_content(name), media_type=STATIC[name], headers={"Cache-Control": "max-age=3600"})
 
 
 def _parameters(request: Request) -> dict[str, list[str]]:
