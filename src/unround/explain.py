@@ -379,9 +379,9 @@ def _distribution(
 
     That engine knows nothing of shared random numbers; where there are any, the audit's own is asked.
     """
-    model, counts = folder.model, inferred.counts[0]
     if folder.auditor.sharing is not None:
         return histogram(folder.auditor, inferred, cell, equations, fitted=fitted)
+    model, counts = folder.model, inferred.counts[0]
     slack = {int(c): int(inferred.slack[0, c]) for c in np.flatnonzero(inferred.slack[0])}
     system = model.system(counts, equations, slack, silent_in(inferred, 0), also=(cell,))
     prior = {}
@@ -392,9 +392,7 @@ def _distribution(
                 prior[model.columns[c].key] = folder.prior.weights_for(c, low, high)
     answer = infer(system, prior=prior or None, top=0, count=False).answer
     marginal = answer.marginals[system.index[model.columns[cell].key]] if answer and answer.marginals else None
-    if marginal is None:
-        return ()
-    return tuple((marginal[0] + i, float(p)) for i, p in enumerate(marginal[1]) if p > 0)
+    return tuple((marginal[0] + i, float(p)) for i, p in enumerate(marginal[1]) if p > 0) if marginal is not None else ()
 
 
 def _assumptions(folder: AuditFolder, inferred: Inferred, cell: int, kind: str, others: Others | None) -> tuple[str, ...]:
