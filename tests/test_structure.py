@@ -538,7 +538,7 @@ def test_a_sum_that_cannot_be_is_not_taken_from_anyone():
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        (("[structure",), r"plan.toml, line 1, .*this is no TOML"),
+        (("[structure",), r"plan.toml, line 1, .*this is not TOML"),
         (("[other]",), "'other' means nothing in a plan: known are structure"),
         (("x = 1",), "'x' means nothing"),
         (("",), r"needs a table \[structure\]"),
