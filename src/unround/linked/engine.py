@@ -25,6 +25,10 @@ BATCH = 1500
 WIDEST = 60
 """Possible values of a linked cell above which its family is not linked: it would take too long, and tell little."""
 
+MOST_COUNTS = 400
+"""Counts of an area above which families of several children are not linked: drawing so many over and over would take longer
+than all the rest. Only children are merged all the same, which costs nothing."""
+
 MOST_RHAT = 1.25
 """How far chains may differ; families where they differ more are sampled again, for longer, and then not linked."""
 
@@ -33,6 +37,7 @@ LONGER = 6
 
 LARGE = "it has more than {most} children: what they add up to says too little about any of them"
 WIDE = "some count of the family has more than {widest} possible values"
+MANY = "its areas have more than {most} counts each, which would take too long to be drawn over and over"
 MISFIT = "no combination of possible counts fits all that was published of it and its only child"
 APART = "chains of random draws did not agree, or found no state that fits"
 """Why a family is not linked."""
@@ -271,6 +276,9 @@ class _Work:
         """Say whether the cells of a family are narrow enough to be linked, and all its areas possible."""
         if broken[at] or broken[members].any():
             self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
+            return False
+        if self.layout.columns > MOST_COUNTS:
+            self.unlinked.append(Unlinked(int(rows[at]), MANY.format(most=MOST_COUNTS)))
             return False
         width = listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))]
         if width.size and (width.min() < 1 or width.max() > WIDEST):
