@@ -653,3 +653,10 @@ def test_lists_of_areas_that_are_none(tmp_path: Path) -> None:
         "\0",
     ):
         refused(table, areas=put(tmp_path / "areas.csv", text))
+
+
+def test_an_indicator_that_is_no_column(tmp_path: Path) -> None:
+    """Its header has another sign between its columns than its first line seems to have."""
+    table = tmp_path / "table.csv"
+    table.write_bytes(b"ge\x97_or_1,indicator_00,50,cator\xf49\nA1A,1051,00,20\nB1B01,00,2indicator_0,10.5\n")
+    assert refused(table, layout="indicators")

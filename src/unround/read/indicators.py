@@ -78,6 +78,10 @@ def load(source: Source) -> Release:
     places = {int(found[1]): at for at, name in enumerate(table.header) if (found := _INDICATOR.fullmatch(name))}
     if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header):
         raise InputError(f"{source.path} has two columns for one indicator, written in different ways; keep one of them.")
+    if not places:
+        raise InputError(
+            f"{source.path} has no column of its own that is called indicator_ and a number; look at its header."
+        )
     if max(places) > LAST:
         raise InputError(
             f"{source.path} has indicator_{max(places)}, but the 2021 profile ends with {LAST}: these are other IDs. "
