@@ -11,7 +11,7 @@ FEWEST = 16
 """Areas below which a thread of their own would cost more than it saves."""
 
 
-def in_threads(job: Callable[[int, int], object], areas: int, threads: int | None = None) -> None:
+def in_threads(job: Callable[[int, int], object], areas: int, threads: int | None = None, fewest: int = FEWEST) -> None:
     """Run a job on ranges of areas at the same time, and wait for all of them.
 
     Parameters
@@ -22,17 +22,19 @@ def in_threads(job: Callable[[int, int], object], areas: int, threads: int | Non
         How many there are.
     threads : int, optional
         At most so many at a time; by default as many as the machine has processors.
+    fewest : int, optional
+        So many are worth a thread of their own.
 
     Notes
     -----
     There are several ranges a thread, so that no thread waits long for one with harder areas. The first error of any
     range is raised.
     """
-    most = min(threads or os.cpu_count() or 1, -(-areas // FEWEST))
+    most = min(threads or os.cpu_count() or 1, -(-areas // fewest))
     if most < 2:
         job(0, areas)
         return
-    ranges = min(4 * most, -(-areas // FEWEST))
+    ranges = min(4 * most, -(-areas // fewest))
     cuts = [areas * k // ranges for k in range(ranges + 1)]
     with ThreadPoolExecutor(most) as pool:
         for done in [pool.submit(job, first, last) for first, last in pairwise(cuts)]:

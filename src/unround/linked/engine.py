@@ -12,9 +12,9 @@ from unround.errors import InputError
 from unround.linked.bounds import Clash, LinkedBounds, Rows, linked_bounds
 from unround.linked.gibbs import Effort
 from unround.linked.kept import Keeper, Kept
-from unround.linked.kin import GIBBS, LOOPY, MERGED, MOST_LINKED, MOST_SAMPLED, OWN, Kinship, components, kinship
-from unround.linked.loopy import exchange
-from unround.linked.sampled import EFFORT, Sampled, sampled
+from unround.linked.kin import GIBBS, LOOPY, MERGED, MOST_LINKED, OWN, Kinship, components, is_sampled, kinship
+from unround.linked.loopy import exchange, without_parts
+from unround.linked.sampled import EFFORT, Sampled, sampled_again
 from unround.linked.summaries import put_summaries
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -28,12 +28,6 @@ WIDEST = 60
 MOST_COUNTS = 400
 """Counts of an area above which families of several children are not linked: drawing so many over and over would take longer
 than all the rest. Only children are merged all the same, which costs nothing."""
-
-MOST_RHAT = 1.25
-"""How far chains may differ; families where they differ more are sampled again, for longer, and then not linked."""
-
-LONGER = 6
-"""How many times as long such families are sampled."""
 
 LARGE = "it has more than {most} children: what they add up to says too little about any of them"
 WIDE = "some count of the family has more than {widest} possible values"
@@ -129,7 +123,7 @@ def link(
 
     Notes
     -----
-    A parent with one child is that child: exact. Up to `MOST_SAMPLED` children are sampled, more exchange messages. Where an
+    A parent with one child is that child: exact. Families of few children are sampled, others exchange messages. Where an
     area is a child in one family and the parent of another, it has its probabilities from the smaller; what larger ones
     know, they tell as a message. Using less of what is known leaves claims right as often as they say.
 
@@ -193,8 +187,6 @@ class _Work:
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
         self.unlinked: list[Unlinked] = []
         self.keeper = Keeper(keep, linked)
-        totals = {total for total, _ in layout.equations}
-        self.leaves = np.array([c for c in np.flatnonzero(linked).tolist() if c not in totals], dtype=np.int64)
 
     def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
         """Take over what was found for some areas."""
@@ -224,10 +216,12 @@ class _Work:
         here = set(rows.tolist())
         families = {int(place[at]): place[kin.families[at]] for at in sorted(here & kin.families.keys())}
         families = {at: members for at, members in families.items() if self._narrow(listed, broken, at, members, rows)}
-        large = {at: members for at, members in families.items() if len(members) > MOST_SAMPLED}
-        small = {at: members for at, members in families.items() if len(members) <= MOST_SAMPLED}
+        small, large = dict[int, Rows](), dict[int, Rows]()
+        for at, members in families.items():
+            width = float(self._widths(listed, at, members).mean())
+            (small if is_sampled(len(members), width) else large)[at] = members
         if large:
-            self._exchange(listed, tight, large, found, rows, active)
+            self._exchange(listed, large, found, rows, active)
         if small:
             self._sample(listed, small, found, rows, active)
         self.put(rows, found, np.arange(len(rows)))
@@ -280,51 +274,52 @@ class _Work:
         if self.layout.columns > MOST_COUNTS:
             self.unlinked.append(Unlinked(int(rows[at]), MANY.format(most=MOST_COUNTS)))
             return False
-        width = listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))]
-        if width.size and (width.min() < 1 or width.max() > WIDEST):
+        width = self._widths(listed, at, members)
+        if not width.size:
+            return False
+        if width.min() < 1 or width.max() > WIDEST:
             self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))
             return False
         return True
 
+    def _widths(self, listed: Listed, at: int, members: Rows) -> Rows:
+        """Return how many counts are possible in each linked cell of a family."""
+        return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))])
+
     def _exchange(
-        self,
-        listed: Listed,
-        tight: Tight,
-        families: dict[int, Rows],
-        found: Posterior,
-        rows: Rows,
-        active: BoolArray | None,
+        self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
         """Let large families exchange messages; what they tell stays in `listed`."""
-        if self.prior is not None:
-            # Of a parent, the children's prior says all that there is to say beforehand.
-            heads = np.zeros(len(rows), dtype=np.bool_)
-            heads[list(families)] = True
-            listed.without_prior(self.prior, heads)
-        told, whole, factor = exchange(self.layout, listed, tight, self.prior, active, families, self.leaves)
-        listed.weights = listed.scale(listed.weights * factor)
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
-        for name in ("mode", "probability", "mean", "deviation"):
-            getattr(found, name)[some] = getattr(told, name)[some]
-        self.keeper.take(whole, some, some)
+        place = np.full(len(rows), -1, dtype=np.int64)
+        place[some] = np.arange(len(some))
+        here = {int(place[at]): place[members] for at, members in families.items()}
+        few = listed.take(some)
+        told, factor = exchange(
+            self.layout,
+            few,
+            self.prior,
+            None if active is None else active[some],
+            here,
+            without_parts(self.layout, self.linked),
+        )
+        put_summaries(found, told, some, np.arange(len(some)))
+        self.keeper.take(told, some, np.arange(len(some)))
+        if self.prior is not None:
+            # Of a parent, the children's prior says all that there is to say beforehand.
+            few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)))
+        listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some]], self.children[rows[some]] = LOOPY, number[some]
 
     def _sample(
         self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
         """Sample small families; an area in two of them has its probabilities from the smaller."""
-        drawn = sampled(self.layout, listed, self.prior, active, families, self.linked, self.effort)
-        apart = drawn.failed | (drawn.rhat > MOST_RHAT)
-        self._take(drawn, ~apart, families, found, rows)
-        heads = [at for at, again in zip(families, apart, strict=True) if again]
-        if heads:
-            some = {at: families[at] for at in heads}
-            longer = self.effort._replace(settle=3 * self.effort.settle, sweeps=LONGER * self.effort.sweeps)
-            drawn = sampled(self.layout, listed, self.prior, active, some, self.linked, longer)
-            apart = drawn.failed | (drawn.rhat > MOST_RHAT)
-            self._take(drawn, ~apart, some, found, rows)
-            self.unlinked += [Unlinked(int(rows[at]), APART) for at, bad in zip(heads, apart, strict=True) if bad]
+        for again, drawn in sampled_again(self.layout, listed, self.prior, active, families, self.linked, self.effort):
+            self._take(drawn, ~drawn.failed, again, found, rows)
+        heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
+        self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
 
     def _take(self, drawn: Sampled, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
         """Take over what was sampled, where an area has nothing from a smaller family."""

@@ -59,11 +59,28 @@ class Swaps(NamedTuple):
     cells: Table
 
 
+class Known(NamedTuple):
+    """What children know of their cells by themselves: the weights of a cell's counts, by child, from `start` on.
+
+    There is a zero before and behind them: one less or one more than is possible weighs nothing. `start` is -1 where
+    nothing was published.
+    """
+
+    start: Table
+    weights: FloatArray
+
+
+class Change(NamedTuple):
+    """Cells that change by one if a person moves, and in which direction; only the first few count."""
+
+    cells: Table
+    steps: Table
+
+
 class Effort(NamedTuple):
     """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep.
 
-    Families of fewer than four children are sampled for fewer sweeps: their distributions vary less from draw to draw;
-    those in which few counts are possible for more, as these cost less.
+    Families in which few counts are possible are sampled for more sweeps, as these cost less.
     """
 
     chains: int
@@ -131,46 +148,87 @@ def _fits(block: Block, parent: int, sums: Ints) -> bool:
 
 
 @inner
-def _ratio(block: Block, row: int, x: Ints, deltas: Ints, cells: Table, number: int, sign: int) -> float:
-    """Return by which factor an area's weight changes if some cells change."""
-    found = 1.0
-    for k in range(number):
-        c = cells[k]
-        if deltas[c] == 0:
-            continue
-        new = x[c] + sign * deltas[c]
-        if new < block.low[row, c] or new > block.high[row, c]:
-            return 0.0
-        before = weight(block.evidence, row, c, x[c])
-        found *= weight(block.evidence, row, c, new) / before if before > 0.0 else 0.0
-    return found
+def _list_weights(block: Block, rows: Table, known: Known) -> None:
+    """List what each child knows of its cells by itself, count by count, so that swaps find it at once."""
+    at = 0
+    for b in range(len(rows) - 1):
+        row = rows[1 + b]
+        for c in range(known.start.shape[1]):
+            known.start[b, c] = -1
+            if block.evidence.start[row, c] < 0:
+                continue
+            first, last = block.low[row, c], block.high[row, c]
+            known.weights[at] = 0.0
+            known.start[b, c] = at + 1
+            for count in range(first, last + 1):
+                known.weights[at + 1 + count - first] = weight(block.evidence, row, c, count)
+            at += last - first + 3
+            known.weights[at - 1] = 0.0
 
 
 @inner
-def _swap(block: Block, rows: Table, swaps: Swaps, x: Ints, deltas: Ints, touched: Table, luck: Luck) -> None:
-    """Let two children swap a person, or one of one kind for one of another."""
+def _ratio(block: Block, row: int, known: Known, child: int, x: Ints, change: Change, number: int, sign: int) -> float:
+    """Return by which factor an area's weight changes if some cells change by one."""
+    above, below = 1.0, 1.0
+    for k in range(number):
+        c, step = change.cells[k], sign * change.steps[k]
+        at = known.start[child, c]
+        if at >= 0:
+            at += x[c] - block.low[row, c]
+            above *= known.weights[at + step]
+            below *= known.weights[at]
+        elif block.low[row, c] <= x[c] + step <= block.high[row, c]:
+            above *= weight(block.evidence, row, c, x[c] + step)
+            below *= weight(block.evidence, row, c, x[c])
+        else:
+            return 0.0
+        if above == 0.0:
+            return 0.0
+    return above / below if below > 0.0 else 0.0
+
+
+@inner
+def _choose(swaps: Swaps, change: Change, luck: Luck) -> int:
+    """Choose a kind of persons, or one in exchange for another; write down which cells change, and return how many."""
     kinds = len(swaps.first) - 1
+    kind = int(draw(luck) * kinds)
+    i, end = swaps.first[kind], swaps.first[kind + 1]
+    j, stop = ZERO, ZERO
+    if draw(luck) < 0.5:
+        kind = int(draw(luck) * kinds)
+        j, stop = swaps.first[kind], swaps.first[kind + 1]
+    number = 0
+    # Cells are sorted; those of both kinds stay as they are.
+    while i < end or j < stop:
+        if j < stop and i < end and swaps.cells[i] == swaps.cells[j]:
+            i += 1
+            j += 1
+        elif j >= stop or (i < end and swaps.cells[i] < swaps.cells[j]):
+            change.cells[number], change.steps[number] = swaps.cells[i], 1
+            number += 1
+            i += 1
+        else:
+            change.cells[number], change.steps[number] = swaps.cells[j], -1
+            number += 1
+            j += 1
+    return number
+
+
+@inner
+def _swap(block: Block, rows: Table, swaps: Swaps, known: Known, x: Ints, change: Change, luck: Luck) -> None:
+    """Let two children swap a person, or one of one kind for one of another."""
     one = int(draw(luck) * len(x))
     two = (one + 1 + int(draw(luck) * (len(x) - 1))) % len(x)
-    number = 0
-    for turn in range(2 if draw(luck) < 0.5 else 1):
-        kind = int(draw(luck) * kinds)
-        for k in range(swaps.first[kind], swaps.first[kind + 1]):
-            c = swaps.cells[k]
-            if deltas[c] == 0:
-                touched[number] = c
-                number += 1
-            deltas[c] += 1 - 2 * turn
-    ratio = _ratio(block, rows[1 + one], x[one], deltas, touched, number, 1)
+    number = _choose(swaps, change, luck)
+    bar = draw(luck)
+    ratio = _ratio(block, rows[1 + one], known, one, x[one], change, number, 1)
     if ratio > 0.0:
-        ratio *= _ratio(block, rows[1 + two], x[two], deltas, touched, number, -1)
-    accept = draw(luck) < ratio
-    for k in range(number):
-        c = touched[k]
-        if accept:
-            x[one, c] += deltas[c]
-            x[two, c] -= deltas[c]
-        deltas[c] = 0
+        ratio *= _ratio(block, rows[1 + two], known, two, x[two], change, number, -1)
+    if bar < ratio:
+        for k in range(number):
+            c = change.cells[k]
+            x[one, c] += change.steps[k]
+            x[two, c] -= change.steps[k]
 
 
 @inner
@@ -258,13 +316,15 @@ def gibbs(
     feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     found = Bounded(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
     low, high = cut[2, 0], cut[3, 0]
-    others, deltas = np.zeros(columns, dtype=np.int32), np.zeros(columns, dtype=np.int32)
-    touched = np.zeros(columns, dtype=np.int64)
+    others = np.zeros(columns, dtype=np.int32)
+    change = Change(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
     luck = np.zeros(1, dtype=np.uint64)
     for f in range(first, last):
         rows = kin.rows[kin.first[f] : kin.first[f + 1]]
         parent, member = rows[0], kin.first[f]
         x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
+        known = Known(np.zeros(x.shape, dtype=np.int64), np.empty(len(x) * (most_weights + 2 * columns)))
+        _list_weights(block, rows, known)
         for chain in range(effort.chains):
             luck[0] = kin.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
@@ -296,7 +356,7 @@ def gibbs(
                         )
                         averages.kept[f, chain] += 1
                 for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
-                    _swap(block, rows, swaps, x, deltas, touched, luck)
+                    _swap(block, rows, swaps, known, x, change, luck)
                 if fits:
                     sweep += 1
                     for b in range(len(x) if sweep > effort.settle else 0):

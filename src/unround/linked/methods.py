@@ -35,7 +35,8 @@ METHODS = (
     Method(
         GIBBS,
         "sampled",
-        f"Up to {MOST_SAMPLED} children and their parent: areas are drawn whole, and their exact distributions averaged.",
+        f"Up to {MOST_SAMPLED} children and their parent, or more where few counts are possible: areas are drawn whole, and "
+        "their exact distributions averaged, with some help from messages.",
         0.019,
         0.11,
     ),

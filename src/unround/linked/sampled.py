@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,13 +18,23 @@ from unround.batch.types import Distributions, Layout, PriorTable
 from unround.linked.bounds import Rows
 from unround.linked.gibbs import Averages, Block, Effort, Kin, gibbs
 from unround.linked.kin import in_own_order, seeds
+from unround.linked.loopy import exchange, without_parts
 from unround.linked.persons import kinds_of_persons
+from unround.linked.towards import normalised, towards
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort(chains=4, settle=5, sweeps=38, swaps=1000)
+EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
 """What is spent on a family: see `docs/linked.md` for what it buys."""
 
+MOST_RHAT = 1.25
+"""How far chains may differ. Where they are short, chance alone makes them differ more: see `CHANCE`."""
+
+CHANCE = 20.0
+"""How many times as far apart as independent draws would be, squared, the means of chains may be in any cell of a family."""
+
+LONGER = 6
+"""How many times as long families are sampled whose chains differ too much."""
 
 USUAL_WIDTH = 8.0
 """Possible counts of a cell, on average, in families that are sampled for as long as `Effort` says: so it is at base 5."""
@@ -45,7 +57,7 @@ class Sampled:
     spread : array
         By family: how far the probability of any cell's likeliest count is off, as chains differ (one standard error).
     failed : array
-        By family: no chain ever met all windows.
+        By family: chains differ by more than chance explains, or none ever met all windows.
     """
 
     rows: Rows
@@ -64,6 +76,8 @@ def sampled(
     families: dict[int, Rows],
     linked: BoolArray,
     effort: Effort = EFFORT,
+    *,
+    heed: bool = True,
 ) -> Sampled:
     """Sample all families of a batch of areas.
 
@@ -79,6 +93,8 @@ def sampled(
         The columns in which children add up to their parent.
     effort : Effort
         How long to sample.
+    heed : bool
+        Whether to draw what is found towards messages.
     """
     rows, first = list[int](), [0]
     bounds = np.stack([listed.low, listed.high])
@@ -118,32 +134,59 @@ def sampled(
     def job(begin: int, end: int) -> None:
         gibbs(begin, end, forest, room_for(forest), lists, block, kin, swaps, effort, most, averages)
 
-    in_threads(job, len(families))
+    in_threads(job, len(families), fewest=2)
     family = np.repeat(np.arange(len(families)), np.diff(first))
-    found.chances[:] = _normalised(found, averages.chances.sum(axis=0))
+    cell = np.repeat(np.arange(found.start.size), np.where(found.start >= 0, found.high - found.low + 1, 0).ravel())
+    found.chances[:] = normalised(cell, averages.chances.sum(axis=0))
+    error = _error(cell, averages.chances)
+    if heed:
+        use = None if active is None else active[members]
+        own_families = {begin: np.arange(begin + 1, end) for begin, end in pairwise(first)}
+        leaves = without_parts(layout, linked)
+        told, _ = exchange(layout, listed.take(members), prior, use, own_families, leaves)
+        kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
+        kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
+        found.chances[:], error = towards(cell, kind, found.chances, told.chances, error)
+    worst = np.zeros(len(families))
+    np.maximum.at(worst, family[cell // columns], error)
     rhat = _rhat(averages, sweeps[family], family, chosen)
-    spread = _spread(found, averages, family)
+    apart = rhat > np.maximum(MOST_RHAT, np.sqrt((sweeps - 1 + CHANCE) / sweeps))
     found = Distributions(found.low, found.high, start, found.chances)
-    return Sampled(members, family, found, rhat, spread, averages.kept.sum(axis=1) == 0)
+    return Sampled(members, family, found, rhat, worst, apart | (averages.kept.sum(axis=1) == 0))
+
+
+def sampled_again(
+    layout: Layout,
+    listed: Listed,
+    prior: PriorTable | None,
+    active: BoolArray | None,
+    families: dict[int, Rows],
+    linked: BoolArray,
+    effort: Effort = EFFORT,
+) -> Iterator[tuple[dict[int, Rows], Sampled]]:
+    """Sample all families, and then those that failed once more, for longer; return each time which, and what was found."""
+    for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
+        drawn = sampled(layout, listed, prior, active, families, linked, chosen)
+        yield families, drawn
+        families = {at: members for (at, members), bad in zip(families.items(), drawn.failed, strict=True) if bad}
+        if not families:
+            return
 
 
 def _sweeps(effort: Effort, members: Rows, widths: FloatArray) -> Rows:
     """Return how many sweeps to average in each family.
 
-    Where few counts are possible a sweep costs little, and chains stick more easily: up to twice as many.
+    Where few counts are possible a sweep costs little, and chains stick more easily: up to three times as many.
     """
-    more = np.clip(USUAL_WIDTH * members / widths, 1, 2)
-    return np.maximum(effort.sweeps * np.minimum(members, 5) / 5 * more, 1).astype(np.int64)
+    return np.maximum(effort.sweeps * np.clip((USUAL_WIDTH * members / widths) ** 2, 1, 3), 1).astype(np.int64)
 
 
-def _normalised(found: Distributions, chances: FloatArray) -> FloatArray:
-    width = np.where(found.start >= 0, found.high.astype(np.int64) - found.low + 1, 0).ravel()
-    width = width[width > 0]
-    if not width.size:
-        return chances
-    firsts = np.cumsum(width) - width
-    whole = np.add.reduceat(chances, firsts)
-    return np.asarray(chances / np.repeat(np.where(whole > 0, whole, 1.0), width))
+def _error(cell: Rows, chances: FloatArray) -> FloatArray:
+    """Return by how far chains disagree about the probability of every count: one standard error of their mean."""
+    if len(chances) < 2:
+        return np.zeros(chances.shape[1])
+    each = np.stack([normalised(cell, one) for one in chances])
+    return np.asarray(each.std(axis=0, ddof=1) / len(each) ** 0.5)
 
 
 def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> FloatArray:
@@ -156,18 +199,4 @@ def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> Float
         ratio = np.where(within > 0.05, np.sqrt((n - 1) / n + between / within), 1.0)
     worst = np.ones(int(family.max(initial=-1)) + 1)
     np.maximum.at(worst, family, ratio[:, linked].max(axis=1, initial=1.0))
-    return worst
-
-
-def _spread(found: Distributions, averages: Averages, family: Rows) -> FloatArray:
-    """Return how far chains disagree about the likeliest count of any cell: one standard error."""
-    worst = np.zeros(int(family.max(initial=-1)) + 1)
-    chains = len(averages.chances)
-    if chains < 2 or not found.chances.size:
-        return worst
-    each = np.stack([_normalised(found, one) for one in averages.chances])
-    error = each.std(axis=0, ddof=1) / chains**0.5
-    width = np.where(found.start >= 0, found.high.astype(np.int64) - found.low + 1, 0)
-    member = np.repeat(np.repeat(np.arange(width.shape[0]), width.shape[1]), width.ravel())
-    np.maximum.at(worst, family[member], error)
     return worst

@@ -49,10 +49,11 @@ class Listed:
         before = np.cumsum(width) - width
         return np.repeat(start - before, width) + np.arange(int(width.sum()))
 
-    def windows(self, factor: FloatArray | None = None) -> Windows:
-        """Return windows with these weights, times a factor; of cells that are not listed, the bounds."""
-        weights = self.weights if factor is None else self.weights * factor
-        return Windows(self.low, self.high, self.start, weights, np.ones_like(self.certain))
+    def windows(self, weights: FloatArray | None = None) -> Windows:
+        """Return windows with these weights, or others; of cells that are not listed, the bounds."""
+        return Windows(
+            self.low, self.high, self.start, self.weights if weights is None else weights, np.ones_like(self.certain)
+        )
 
     def scale(self, weights: FloatArray) -> FloatArray:
         """Divide the weights of every cell by their largest."""
@@ -62,8 +63,8 @@ class Listed:
         largest = np.maximum.reduceat(weights, firsts)
         return np.asarray(weights / np.repeat(np.where(largest > 0, largest, 1.0), np.diff(np.r_[firsts, weights.size])))
 
-    def without_prior(self, prior: PriorTable, rows: BoolArray) -> None:
-        """Take a prior out of the weights of some areas, so that it weighs nothing when it is put in again."""
+    def without_prior(self, prior: PriorTable, rows: BoolArray) -> FloatArray:
+        """Return the weights, those of some areas such that a prior weighs nothing when it is put in again."""
         columns = self.low.shape[1]
         here = rows[self.cell // columns]
         cell, step = self.cell[here], self.step[here]
@@ -72,4 +73,9 @@ class Listed:
         own = prior.weights[prior.offset[column] + np.minimum(count, prior.size[column] - 1)]
         weights = self.weights.copy()
         weights[here] = np.where(own > 0, weights[here] / np.where(own > 0, own, 1.0), 0.0)
-        self.weights = self.scale(weights)
+        return self.scale(weights)
+
+    def take(self, rows: Rows) -> Listed:
+        """Return a list of some areas, each as often as it is named."""
+        windows = Windows(self.low, self.high, self.start, self.weights, self.certain)
+        return Listed(windows, self.low[rows], self.high[rows], rows)
