@@ -304,13 +304,15 @@ class _Work:
             here,
             without_parts(self.layout, self.linked),
         )
-        put_summaries(found, told, some, np.arange(len(some)))
-        self.keeper.take(told, some, np.arange(len(some)))
+        # Where nothing adds up any more, what the area knows by itself stays.
+        known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], told.chances, len(some)) > 0)
+        put_summaries(found, told, some[known], known)
+        self.keeper.take(told, some[known], known)
         if self.prior is not None:
             # Of a parent, the children's prior says all that there is to say beforehand.
             few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)))
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
-        self.method[rows[some]], self.children[rows[some]] = LOOPY, number[some]
+        self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
 
     def _sample(
         self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
