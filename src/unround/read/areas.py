@@ -94,7 +94,25 @@ def _pairs(table: pl.DataFrame, path: Path) -> dict[str, Around]:
             )
     if not found:
         raise InputError(f"{path} has a header but no pairs of child and parent.")
+    if circle := _circle(found):
+        raise InputError(f"{path} says that an area lies in itself: {' in '.join(circle)}. Delete the line that is wrong.")
     return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | found
+
+
+def _circle(found: Mapping[str, Around]) -> list[str]:
+    """Return areas of which each lies in the next, and the last is the first; none where there are no such."""
+    done = set[str]()
+    for child in found:
+        way: dict[str, None] = {}
+        at: str | None = child
+        while at is not None and at not in done:
+            if at in way:
+                names = list(way)
+                return [*names[names.index(at) :], at]
+            way[at] = None
+            at = found[at]["parent"] if at in found else None
+        done |= way.keys()
+    return []
 
 
 def _levels(table: pl.DataFrame) -> dict[str, str]:

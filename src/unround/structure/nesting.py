@@ -209,7 +209,19 @@ def nest(
             _odd(int(parents[f]), children[family == f], int(found.odd[f]), pick, structure.columns[found.odd[f]].key)
             for f in np.flatnonzero(found.odd >= 0).tolist()
         ]
+    circles = _circles(made.parent)
+    made.parent[circles], made.level[circles] = -1, -1
     return Nest(made.parent, made.level, made.sure, tuple(levels), tuple(odd))
+
+
+def _circles(parent: Places) -> Places:
+    """Return areas that lie in themselves: an only child and its parent, if each is said to lie in the other."""
+    at = parent.copy()
+    steps = 1
+    while steps < len(parent) and (at >= 0).any():
+        at = np.where(at >= 0, at[at], -1)
+        steps *= 2
+    return np.unique(at[at >= 0])
 
 
 def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Counts], key: str) -> Odd:
