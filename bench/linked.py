@@ -25,7 +25,7 @@ from unround.batch.windows import windows_of
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
 from unround.linked.kin import GIBBS, LOOPY, is_sampled, kinship
-from unround.linked.loopy import exchange, without_parts
+from unround.linked.loopy import exchange
 from unround.linked.methods import METHODS
 from unround.linked.sampled import EFFORT, sampled, sampled_again
 from unround.linked.weights import Listed
@@ -160,7 +160,7 @@ def accuracy(
     if loopy is None:
         loopy = not is_sampled(children, float(listed.width.mean()))
     if loopy:
-        told, _ = exchange(one.layout, listed, one.prior, None, kin.families, without_parts(one.layout, one.linked))
+        told, _ = exchange(one.layout, listed, one.prior, None, kin.families, one.linked)
         found = _rows(told, reference.rows)
     else:
         found = _settled(one, listed, kin.families)

@@ -25,7 +25,7 @@ from unround.infer.enumerate import cpsat_bounds
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
 from unround.linked.kin import GIBBS, LOOPY, MERGED, OWN, components, kinship
-from unround.linked.loopy import ROUNDS, exchange, without_parts
+from unround.linked.loopy import ROUNDS, exchange
 from unround.linked.methods import METHODS
 from unround.linked.persons import kinds_of_persons
 from unround.linked.proofs import Prover, rows_moved
@@ -180,6 +180,83 @@ def test_messages_are_exact_where_nothing_closes_a_loop() -> None:
         assert found.method.tolist() == [LOOPY] * 6
         reference = brute(family_system(("t",), (), counts, parent, Rounding(5)))
         agrees(found.posterior, reference, 1e-6, 1e-6)
+
+
+def test_totals_that_do_not_add_up_do_not_lean_on_their_parts() -> None:
+    """Where no sum holds within areas, every column is a tree of its own, and messages are exact."""
+    parent = [-1, *[0] * 5]
+    rng = np.random.default_rng(3)
+    true = rng.integers(5, 16, (6, 3))
+    true[0] = true[1:].sum(axis=0)
+    counts = Rounding(5).publish(true, rng).astype(np.int32)
+    layout = compile_layout(3, PLAIN, frozenset())
+    windows, _ = windows_of(counts, [Rounding(5)] * 3)
+    none = np.zeros((6, 1), dtype=np.bool_)
+    tight = tighten(layout, windows, none)
+    found = link(layout, windows, tight, np.array(parent), np.ones(3, dtype=np.bool_), None, none)
+    assert found.method.tolist() == [LOOPY] * 6
+    # The total itself hears nothing: messages are about its parts.
+    for column in (1, 2):
+        reference = brute(family_system(("t",), (), counts[:, [column]], parent, Rounding(5)))
+        for a in range(6):
+            expected = reference.marginal(a)
+            mean = float(sum(x * p for x, p in expected.items()))
+            assert found.posterior.mean[a, column] == pytest.approx(mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("hidden", [[], [1], [1, 2, 3]])
+def test_a_count_that_nothing_tells_does_not_stop_the_others(hidden: list[int]) -> None:
+    """The first column is not linked, and hidden in some children."""
+    rng = np.random.default_rng(1)
+    true = rng.integers(6, 20, (4, 1))
+    true[0] = true[1:].sum()
+    told = Rounding(5).publish(true, rng).astype(np.int32)
+    counts = np.concatenate([np.full((4, 1), 10, dtype=np.int32), told], axis=1)
+    counts[hidden, 0] = SUPPRESSED
+    layout = compile_layout(2, (), frozenset())
+    windows, _ = windows_of(counts, [Rounding(5)] * 2)
+    tight, second = tighten(layout, windows), np.array([False, True])
+    found = link(layout, windows, tight, np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500))
+    assert found.method.tolist() == [GIBBS] * 4
+    reference = brute(family_system(("t",), (), told, [-1, 0, 0, 0], Rounding(5)))
+    for a in range(4):
+        expected = reference.marginal(a)
+        assert found.posterior.mean[a, 1] == pytest.approx(float(sum(x * p for x, p in expected.items())), abs=0.1)
+        assert found.posterior.probability[a, 1] == pytest.approx(float(max(expected.values())), abs=0.03)
+
+
+@settings(max_examples=shapes.examples(25), deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_whatever_is_said_of_a_family_adds_up(seed: int) -> None:
+    """Sums that do not hold here and there, hidden cells, two levels: families are linked whole, or not at all."""
+    rng = np.random.default_rng(seed)
+    parent = [-1, *[0] * int(rng.integers(2, 7)), 1, 1]
+    _, counts = tiny(seed, BY_SEX, CROSSED, parent, int(rng.choice([3, 5])), 14)
+    base = 3 if (counts % 3 == 0).all() else 5
+    counts[rng.random(counts.shape) < 0.1] = SUPPRESSED
+    active = rng.random((len(parent), len(CROSSED))) > 0.2
+    layout = compile_layout(9, CROSSED, frozenset())
+    windows, _ = windows_of(counts, [Rounding(base)] * 9)
+    tight = tighten(layout, windows, active)
+    for keep in range(len(parent)):
+        found = link(layout, windows, tight, np.array(parent), np.ones(9, dtype=np.bool_), None, active, keep=keep)
+        if not found.posterior.possible[keep]:
+            continue
+        for column, (low, chances) in found.kept.items():
+            assert chances.sum() == pytest.approx(1.0)
+            assert (chances >= 0).all()
+            assert found.tight.low[keep, column] <= low <= found.tight.high[keep, column]
+            assert chances.max() == pytest.approx(found.posterior.probability[keep, column], abs=1e-9)
+
+
+def test_of_two_families_alike_it_is_the_own_one_that_counts() -> None:
+    parent = np.array([-1, 0, 0, 1, 1])
+    for seed in range(4):
+        _, counts = tiny(seed, NAMES, PLAIN, parent.tolist(), 5, 12)
+        turned = np.where(parent[::-1] >= 0, 4 - parent[::-1], -1)
+        _, _, one = linked(PLAIN, counts, parent.tolist(), 5)
+        _, _, other = linked(PLAIN, counts[::-1], turned.tolist(), 5)
+        np.testing.assert_array_equal(one.posterior.mean, other.posterior.mean[::-1])
 
 
 def test_an_area_in_two_families_is_sampled_in_the_smaller() -> None:
@@ -421,8 +498,7 @@ def test_messages_settle_within_a_few_rounds() -> None:
     one = cube(6, 2, 5, seed=3)
     listed = Listed(one.windows, one.tight.low, one.tight.high, np.arange(len(one.true)))
     families = {0: np.arange(1, 7), 7: np.arange(8, 14)}
-    told = without_parts(one.layout, one.linked)
-    few, many = (exchange(one.layout, listed, one.prior, None, families, told, rounds)[0] for rounds in (ROUNDS, 60))
+    few, many = (exchange(one.layout, listed, one.prior, None, families, one.linked, rounds)[0] for rounds in (ROUNDS, 60))
     apart = distances(few, many)
     assert apart.mean() < 0.003
     assert apart.max() < 0.05

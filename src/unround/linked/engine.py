@@ -217,9 +217,10 @@ class _Work:
         families = {int(place[at]): place[kin.families[at]] for at in sorted(here & kin.families.keys())}
         families = {at: members for at, members in families.items() if self._narrow(listed, broken, at, members, rows)}
         small, large = dict[int, Rows](), dict[int, Rows]()
+        silent = not without_parts(self.layout, self.linked).size
         for at, members in families.items():
             width = float(self._widths(listed, at, members).mean())
-            (small if is_sampled(len(members), width) else large)[at] = members
+            (small if silent or is_sampled(len(members), width) else large)[at] = members
         if large:
             self._exchange(listed, large, found, rows, active)
         if small:
@@ -295,22 +296,15 @@ class _Work:
         place = np.full(len(rows), -1, dtype=np.int64)
         place[some] = np.arange(len(some))
         here = {int(place[at]): place[members] for at, members in families.items()}
-        few = listed.take(some)
-        told, factor = exchange(
-            self.layout,
-            few,
-            self.prior,
-            None if active is None else active[some],
-            here,
-            without_parts(self.layout, self.linked),
-        )
+        few, use = listed.take(some), None if active is None else active[some]
+        told, factor = exchange(self.layout, few, self.prior, use, here, self.linked)
         # Where nothing adds up any more, what the area knows by itself stays.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], told.chances, len(some)) > 0)
         put_summaries(found, told, some[known], known)
         self.keeper.take(told, some[known], known)
         if self.prior is not None:
             # Of a parent, the children's prior says all that there is to say beforehand.
-            few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)))
+            few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)), self.linked)
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
 
@@ -324,12 +318,16 @@ class _Work:
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
 
     def _take(self, drawn: Sampled, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
-        """Take over what was sampled, where an area has nothing from a smaller family."""
+        """Take over what was sampled, where an area has nothing from a smaller family.
+
+        Of two that are equally large, it is the family that the area is the parent of.
+        """
         number = np.array([len(members) for members in families.values()], dtype=np.int32)[drawn.family]
-        areas = rows[drawn.rows]
+        areas, head = rows[drawn.rows], np.diff(drawn.family, prepend=-1) > 0
         better = good[drawn.family] & ((self.method[areas] != GIBBS) | (number < self.children[areas]))
         for n in np.unique(number):  # an area that is twice among the rows ends up with the smaller family
             some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
+            some = some[np.argsort(head[some], kind="stable")]  # who is named twice has what is written last
             put_summaries(found, drawn.chances, drawn.rows[some], some)
             self.keeper.take(drawn.chances, drawn.rows[some], some)
             self.method[areas[some]], self.children[areas[some]] = GIBBS, n

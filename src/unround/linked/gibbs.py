@@ -177,7 +177,7 @@ def _ratio(block: Block, row: int, known: Known, child: int, x: Ints, change: Ch
             at += x[c] - block.low[row, c]
             above *= known.weights[at + step]
             below *= known.weights[at]
-        elif block.low[row, c] <= x[c] + step <= block.high[row, c]:
+        elif block.low[row, c] <= min(x[c], x[c] + step) and x[c] + step <= block.high[row, c]:
             above *= weight(block.evidence, row, c, x[c] + step)
             below *= weight(block.evidence, row, c, x[c])
         else:
@@ -245,15 +245,15 @@ def _add(
 
 
 @inner
-def _others(block: Block, rows: Table, x: Ints, j: int, into: Ints) -> None:
-    """Add up the counts of all children but one; of those that have none yet, the middle of what is possible."""
+def _others(block: Block, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
+    """Add up the counts of all children but one; of those not among the first that are drawn, the middle of what may be."""
     into[:] = 0
     for b in range(len(x)):
         for c in range(len(into)):
             if b == j:
                 continue
             row = rows[1 + b]
-            into[c] += x[b, c] if x[b, 0] >= 0 else (block.low[row, c] + block.high[row, c]) // 2
+            into[c] += x[b, c] if b < drawn else (block.low[row, c] + block.high[row, c]) // 2
 
 
 @inner
@@ -328,13 +328,13 @@ def gibbs(
         for chain in range(effort.chains):
             luck[0] = kin.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
-            fits, tries, sweep = False, 0, 0
+            fits, tries, sweep, drawn = False, 0, 0, 0
             while sweep < effort.settle + kin.sweeps[f] and tries < MOST_TRIES:
                 tries += not fits
                 for j in range(len(x)):
                     row = rows[1 + j]
                     use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
-                    _others(block, rows, x, j, others)
+                    _others(block, rows, x, drawn, j, others)
                     _see(block, row, parent, others, not fits, own, cut[1, 0])
                     cut[2:4] = cut[0:2]
                     cut[4:6] = -1
@@ -350,6 +350,7 @@ def gibbs(
                         tries = MOST_TRIES
                         break
                     sample(forest, room, arena, own, 0, low, high, luck, state, x[j])
+                    drawn = max(drawn, j + 1)
                     if fits and sweep >= effort.settle and down(forest, room, arena, scratch, low, high):
                         _keep(
                             forest, room, arena, scratch[0], own, block, rows, j, others, low, high, averages, chain, member
@@ -364,5 +365,5 @@ def gibbs(
                             averages.moments[chain, 0, member + 1 + b, c] += x[b, c]
                             averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
                 elif tries < MOST_TRIES:
-                    _others(block, rows, x, MINUS_ONE, others)
+                    _others(block, rows, x, drawn, MINUS_ONE, others)
                     fits = _fits(block, parent, others)

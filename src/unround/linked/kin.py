@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import Ints
 from unround.linked.bounds import Rows
 
 OWN, MERGED, GIBBS, LOOPY = 0, 1, 2, 3
@@ -127,11 +126,6 @@ def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
     while (above != above[above]).any():
         above = above[above]
     return np.unique(above, return_inverse=True)[1].astype(np.int64)
-
-
-def in_own_order(members: Rows, low: Ints, high: Ints) -> list[int]:
-    """Return children in an order that only depends on what is possible in them: where an area stands must not matter."""
-    return sorted(members.tolist(), key=lambda row: (low[row].tobytes(), high[row].tobytes()))
 
 
 def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:

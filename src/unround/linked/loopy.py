@@ -26,8 +26,8 @@ from unround.batch.threads import in_threads
 from unround.batch.types import Distributions, Layout, PriorTable
 from unround.infer.bounds import Equations
 from unround.linked.bounds import Rows
-from unround.linked.kin import in_own_order, pieces_of
-from unround.linked.telling import Cells, Told, hear, lean, tell, write_all, write_down
+from unround.linked.kin import pieces_of
+from unround.linked.telling import Cells, Told, add_up, hear, lean, tell, write_all, write_down
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
 
@@ -51,12 +51,17 @@ class _Families(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Totals that lean on their parts: in turn t those from `first[t]` on; `cells[begin[i]:begin[i + 1]]` are parts."""
+    """Totals that lean on their parts: in turn t those from `first[t]` on.
+
+    Those of number i are `cells[begin[i]:begin[i + 1]]`, and it is their sum by `equations[origin[i]:origin[i + 1]]`.
+    """
 
     first: Table
     columns: Table
     begin: Table
     cells: Table
+    origin: Table
+    equations: Table
 
 
 def exchange(
@@ -65,7 +70,7 @@ def exchange(
     prior: PriorTable | None,
     active: BoolArray | None,
     families: dict[int, Rows],
-    columns: Rows,
+    linked: BoolArray,
     rounds: int = ROUNDS,
 ) -> tuple[Distributions, FloatArray]:
     """Send messages within all families at once.
@@ -79,8 +84,8 @@ def exchange(
         What is known of their cells. All areas must be in families.
     families : dict
         The rows of the children, by the row of the parent.
-    columns : array
-        The cells that messages are about.
+    linked : array of bool
+        By column, whether the counts of children add up to that of their parent. Messages are about those without parts.
     rounds : int
         How often.
 
@@ -93,7 +98,7 @@ def exchange(
     areas, number = listed.low.shape
     heads = np.zeros(areas, dtype=np.bool_)
     heads[list(families)] = True
-    weights = listed.weights if prior is None else listed.without_prior(prior, heads)
+    weights = listed.weights if prior is None else listed.without_prior(prior, heads, linked)
     houses = _houses(listed, families, heads)
     forest = forest_of(layout)
     windows = listed.windows(weights)
@@ -116,6 +121,7 @@ def exchange(
     )
     most = int(listed.width.max(initial=1)) * (1 + int(np.diff(houses.first).max(initial=1)))
     room_needed = int(np.diff(begin).max(initial=1))
+    columns = without_parts(layout, linked)
     totals = _leaning(layout.equations, tuple(columns.tolist()))
 
     def job(first: int, last: int) -> None:
@@ -137,7 +143,7 @@ def _houses(listed: Listed, families: dict[int, Rows], heads: BoolArray) -> _Fam
     piece = pieces_of(families, len(listed.low))
     areas = np.lexsort((heads, piece))
     houses = sorted(families, key=lambda parent: int(piece[parent]))
-    members = [[parent, *in_own_order(families[parent], listed.low, listed.high)] for parent in houses]
+    members = [[parent, *listed.in_own_order(families[parent])] for parent in houses]
     every = np.arange(int(piece.max(initial=-1)) + 1)
     first_area = np.searchsorted(piece[areas], [*every, len(every)])
     return _Families(
@@ -154,18 +160,25 @@ def _houses(listed: Listed, families: dict[int, Rows], heads: BoolArray) -> _Fam
 def _leaning(equations: Equations, columns: tuple[int, ...]) -> Totals:
     """Sort totals by turns: those that have no parts in common take the same turn, large ones first."""
     parts: dict[int, frozenset[int]] = {}
-    split = dict(reversed(equations))
+    sums: dict[int, frozenset[int]] = {}
+    split = {total: number for number, (total, _) in reversed(list(enumerate(equations)))}
 
-    def parts_of(column: int, above: frozenset[int]) -> frozenset[int]:
-        if column not in split or column in above:
-            return frozenset([column])
-        if column not in parts:
-            parts[column] = frozenset().union(*(parts_of(one, above | {column}) for one in split[column]))
-        return parts[column]
+    def take_apart(column: int, above: frozenset[int]) -> None:
+        if column in parts:
+            return
+        parts[column], sums[column] = frozenset([column]), frozenset()
+        if column in split and column not in above:
+            below = equations[split[column]][1]
+            for one in below:
+                take_apart(one, above | {column})
+            parts[column] = frozenset().union(*(parts[one] for one in below))
+            sums[column] = frozenset([split[column]]).union(*(sums[one] for one in below))
 
+    for total in split:
+        take_apart(total, frozenset())
     turns: list[list[int]] = []
     told = set(columns)
-    totals = [total for total in split if len(parts_of(total, frozenset())) > 1 and parts[total] <= told]
+    totals = [total for total in split if len(parts[total]) > 1 and parts[total] <= told]
     for total in sorted(totals, key=lambda one: (-len(parts[one]), one)):
         for turn in turns:
             # Much smaller ones have a turn of their own: they move once the large ones have moved.
@@ -181,6 +194,8 @@ def _leaning(equations: Equations, columns: tuple[int, ...]) -> Totals:
         np.array(order, dtype=np.int64),
         np.cumsum([0, *(len(parts[total]) for total in order)]).astype(np.int64),
         np.array([cell for total in order for cell in sorted(parts[total])], dtype=np.int64),
+        np.cumsum([0, *(len(sums[total]) for total in order)]).astype(np.int64),
+        np.array([number for total in order for number in sorted(sums[total])], dtype=np.int64),
     )
 
 
@@ -231,7 +246,7 @@ def _talk(
                     )
                     hear(cells, told.messages, a, start[0], weights)
                     use = cells.holds[a if len(cells.holds) > 1 else 0]
-                    size, needed, _ = arrange(forest, room, low, high, use, 1)
+                    size, needed, cut = arrange(forest, room, low, high, use, 1)
                     if size > len(arena):
                         arena = np.empty(size + size // 4)
                     if needed > scratch.shape[1]:
@@ -246,11 +261,12 @@ def _talk(
                     if at_end:
                         write_all(forest, room, arena, own, a, cells, told, scratch[0])
                     else:
-                        write_down(forest, room, arena, own, a, cells, columns, waiting, told, scratch[0])
+                        write_down(forest, room, arena, own, a, cut == 0, cells, columns, waiting, told, scratch[0])
                 for f in range(houses.first_house[p], houses.first_house[p + 1] if not at_end else 0):
                     tell(houses.rows[houses.first[f] : houses.first[f + 1]], cells, columns, told, sums, spare)
             for f in range(houses.first_house[p], houses.first_house[p + 1] if not at_end else 0):
                 rows = houses.rows[houses.first[f] : houses.first[f + 1]]
                 for k in range(totals.first[leaning], totals.first[leaning + 1]):
-                    parts = totals.cells[totals.begin[k] : totals.begin[k + 1]]
-                    lean(rows, cells, totals.columns[k], parts, told)
+                    if add_up(rows, cells.holds, totals.equations[totals.origin[k] : totals.origin[k + 1]]):
+                        parts = totals.cells[totals.begin[k] : totals.begin[k + 1]]
+                        lean(rows, cells, totals.columns[k], parts, told)

@@ -17,7 +17,7 @@ from unround.batch.tighten import lists_of
 from unround.batch.types import Distributions, Layout, PriorTable
 from unround.linked.bounds import Rows
 from unround.linked.gibbs import Averages, Block, Effort, Kin, gibbs
-from unround.linked.kin import in_own_order, seeds
+from unround.linked.kin import seeds
 from unround.linked.loopy import exchange, without_parts
 from unround.linked.persons import kinds_of_persons
 from unround.linked.towards import normalised, towards
@@ -32,6 +32,9 @@ MOST_RHAT = 1.25
 
 CHANCE = 20.0
 """How many times as far apart as independent draws would be, squared, the means of chains may be in any cell of a family."""
+
+STILL = 0.05
+"""Variance of a cell's draws below which a chain hardly moves there."""
 
 LONGER = 6
 """How many times as long families are sampled whose chains differ too much."""
@@ -57,7 +60,7 @@ class Sampled:
     spread : array
         By family: how far the probability of any cell's likeliest count is off, as chains differ (one standard error).
     failed : array
-        By family: chains differ by more than chance explains, or none ever met all windows.
+        By family: chains differ by more than chance explains, or one of them found no state that fits.
     """
 
     rows: Rows
@@ -100,7 +103,7 @@ def sampled(
     bounds = np.stack([listed.low, listed.high])
     contents = []
     for parent, children in families.items():
-        rows += [parent, *in_own_order(children, listed.low, listed.high)]
+        rows += [parent, *listed.in_own_order(children)]
         first.append(len(rows))
         contents.append(bounds[:, rows[first[-2] :]])
     members = np.array(rows, dtype=np.int64)
@@ -139,11 +142,11 @@ def sampled(
     cell = np.repeat(np.arange(found.start.size), np.where(found.start >= 0, found.high - found.low + 1, 0).ravel())
     found.chances[:] = normalised(cell, averages.chances.sum(axis=0))
     error = _error(cell, averages.chances)
-    if heed:
+    leaves = without_parts(layout, linked)
+    if heed and leaves.size:
         use = None if active is None else active[members]
         own_families = {begin: np.arange(begin + 1, end) for begin, end in pairwise(first)}
-        leaves = without_parts(layout, linked)
-        told, _ = exchange(layout, listed.take(members), prior, use, own_families, leaves)
+        told, _ = exchange(layout, listed.take(members), prior, use, own_families, linked)
         kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
         kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
         found.chances[:], error = towards(cell, kind, found.chances, told.chances, error)
@@ -152,7 +155,9 @@ def sampled(
     rhat = _rhat(averages, sweeps[family], family, chosen)
     apart = rhat > np.maximum(MOST_RHAT, np.sqrt((sweeps - 1 + CHANCE) / sweeps))
     found = Distributions(found.low, found.high, start, found.chances)
-    return Sampled(members, family, found, rhat, worst, apart | (averages.kept.sum(axis=1) == 0))
+    # A chain that found no state to go on from says nothing that can be trusted, and neither does its family.
+    whole = averages.kept == (sweeps * (np.diff(first) - 1))[:, np.newaxis]
+    return Sampled(members, family, found, rhat, worst, apart | ~whole.all(axis=1))
 
 
 def sampled_again(
@@ -196,7 +201,8 @@ def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> Float
     within = np.maximum(averages.moments[:, 1] / n - means**2, 0).mean(axis=0)
     between = means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros_like(within)
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(within > 0.05, np.sqrt((n - 1) / n + between / within), 1.0)
+        ratio = np.where(within > STILL, np.sqrt((n - 1) / n + between / within), 1.0)
+    ratio[(within <= STILL) & (between > STILL)] = np.inf  # each chain stands still, and not where the others do
     worst = np.ones(int(family.max(initial=-1)) + 1)
     np.maximum.at(worst, family, ratio[:, linked].max(axis=1, initial=1.0))
     return worst

@@ -95,13 +95,17 @@ def write_down(
     arena: FloatArray,
     own: Evidence,
     area: int,
+    complete: bool,
     cells: Cells,
     columns: Table,
     totals: Table,
     told: Told,
     spare: FloatArray,
 ) -> None:
-    """Write down what families have to hear of an area: what it knows apart from what they told it, and its totals."""
+    """Write down what families have to hear of an area: what it knows apart from what they told it, and its totals.
+
+    Of totals, only if no sum was left out of the area: or else they would not move with their parts.
+    """
     low, high = cells.low[area], cells.high[area]
     for c in columns:
         if cells.start[area, c] >= 0:
@@ -109,7 +113,7 @@ def write_down(
             _set_apart(told, cells.start[area, c], cells.width[area, c], begin - low[c], length, spare)
     for c in totals:
         told.variance[area, c] = math.nan
-        if cells.start[area, c] >= 0:
+        if complete and cells.start[area, c] >= 0:
             begin, length = known(forest, room, arena, own, c, low, high, spare)
             _, _, told.mean[area, c], spread = summary(spare, begin, length)
             told.variance[area, c] = spread**2
@@ -135,6 +139,16 @@ def _set(message: FloatArray, start: int, width: int) -> None:
         most = max(most, message[k])
     for k in range(start, start + width):
         message[k] = max(message[k] / most, LEAST) if most > 0.0 else 1.0
+
+
+@inner
+def add_up(rows: Table, holds: BoolArray, equations: Table) -> bool:
+    """Say whether sums hold in every area of a family."""
+    for row in rows:
+        for e in equations:
+            if not holds[row if len(holds) > 1 else 0, e]:
+                return False
+    return True
 
 
 @inner

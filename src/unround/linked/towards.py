@@ -55,7 +55,7 @@ def towards(cell: Rows, kind: Rows, drawn: FloatArray, told: FloatArray, error: 
     chance, apart = (np.bincount(alike, np.where(kind < 0, 0.0, one**2)) for one in (error, drawn - told))
     share = np.minimum(chance / np.where(apart > 0, apart, 1.0), MOST_HEEDED)[alike]
     # A single cell may be off where its kind is not: it is not drawn further than chance may have brought it.
-    usual = chance / np.maximum(np.bincount(alike, drawn), 1.0)
+    usual = chance / np.maximum(np.bincount(alike, np.where(kind < 0, 0.0, drawn)), 1.0)
     own_chance, own_apart = (np.bincount(cell, one**2)[cell] for one in (error, drawn - told))
     farthest = FARTHEST * np.sqrt(np.maximum(own_chance, usual[alike]))
     share *= np.minimum(1.0, farthest / np.sqrt(np.where(own_apart > 0, own_apart, 1.0)))

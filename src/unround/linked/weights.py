@@ -63,10 +63,10 @@ class Listed:
         largest = np.maximum.reduceat(weights, firsts)
         return np.asarray(weights / np.repeat(np.where(largest > 0, largest, 1.0), np.diff(np.r_[firsts, weights.size])))
 
-    def without_prior(self, prior: PriorTable, rows: BoolArray) -> FloatArray:
-        """Return the weights, those of some areas such that a prior weighs nothing when it is put in again."""
+    def without_prior(self, prior: PriorTable, rows: BoolArray, linked: BoolArray) -> FloatArray:
+        """Return the weights, those of some areas' linked cells such that a prior weighs nothing when it is put in again."""
         columns = self.low.shape[1]
-        here = rows[self.cell // columns]
+        here = rows[self.cell // columns] & linked[self.cell % columns]
         cell, step = self.cell[here], self.step[here]
         column = cell % columns
         count = self.low.ravel()[cell].astype(np.int64) + step
@@ -74,6 +74,15 @@ class Listed:
         weights = self.weights.copy()
         weights[here] = np.where(own > 0, weights[here] / np.where(own > 0, own, 1.0), 0.0)
         return self.scale(weights)
+
+    def in_own_order(self, rows: Rows) -> list[int]:
+        """Return areas in an order that only depends on what is known of them: where an area stands must not matter."""
+        begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
+
+        def known(row: int) -> tuple[bytes, bytes, bytes]:
+            return self.low[row].tobytes(), self.high[row].tobytes(), self.weights[begin[row] : begin[row + 1]].tobytes()
+
+        return sorted(rows.tolist(), key=known)
 
     def take(self, rows: Rows) -> Listed:
         """Return a list of some areas, each as often as it is named."""
