@@ -165,6 +165,17 @@ def test_areas_that_have_nothing_to_do_with_each_other() -> None:
     assert none.linked == 0
 
 
+@pytest.mark.parametrize("levels", [True, False])
+def test_areas_that_would_lie_in_each_other_are_not_linked_in_a_circle(levels: bool) -> None:
+    frame, true = country()
+    counts, how = published(true)
+    ward = pl.col("region").replace_strict({"000": "00000"}, default=None)  # the district's only ward
+    frame = frame.with_columns(parent=pl.coalesce("parent", ward))
+    found = parents(look(frame if levels else frame.with_columns(level=pl.lit("")), counts, how), frame)
+    assert None in (found["000"], found["00000"])
+    assert found["00101"] == "001", "the others are linked as ever"
+
+
 def _empty(frame: pl.DataFrame, counts: Counts) -> Release:
     columns = tuple(Column(key, (key, "total"), key) for key in KEYS)
     return Release("x", "x", columns, ("characteristic_id", "sex"), ("region",), lambda _: [Block(frame, counts)])
@@ -188,9 +199,12 @@ def test_files_of_areas(tmp_path: Path) -> None:
     pairs.write_text("Parent,Child\nT1,11\nT1,12\n", encoding="utf-8")
     assert AreasFile.open(pairs).find("12", "sa2") == {"parent": "T1"}
     assert AreasFile.open(pairs).find("T1", "ta") == {}, "a parent is known too"
+    pairs.write_text("child,parent\n1,2\n2,2\n", encoding="utf-8")
+    assert AreasFile.open(pairs).find("1", "") == {"parent": "2"}, "the largest area may name itself"
     for text, words in (
         ("child,parent\n1,2\n1,3\n", "says that 1 lies in 2 and in 3"),
-        ("child,parent\n", "no pairs"),
+        ("child,parent\n", "no pairs of child and parent; add a line"),
+        ("child,parent\n1,2\n2,3\n4,2\n3,2\n", "goes round in a circle: 2 lies in 3 lies in 2\\. Delete"),
         ("a,b\n1,2\n", "needs columns child and parent"),
     ):
         pairs.write_text(text, encoding="utf-8")
