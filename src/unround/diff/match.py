@@ -234,7 +234,22 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Cell]) 
         one, other = before.summary[what], after.summary[what]
         if one != other:
             found.append({"what": what, "before": one, "after": other, "means": means})
+    found += _assumed(before.summary, after.summary)
     found += _mechanisms(before.told, after.told, cells)
+    return found
+
+
+def _assumed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return whether areas were linked, or random numbers taken to be shared, in one audit and not in the other."""
+    found = []
+    one, other = (told.get("dependence", {}).get("rounding") for told in (before, after))
+    if one and other and one != other:
+        means = "total and parts share random numbers in one audit and not in the other, so that probabilities differ"
+        found.append({"what": "rounding", "before": one, "after": other, "means": means})
+    one, other = (sum(level["linked"] for level in told.get("linked", {}).get("levels", ())) for told in (before, after))
+    if one != other and before["areas"] == after["areas"]:  # else it comes from areas that were published besides
+        means = "what areas that lie in each other say about each other is used in other places (--link, --areas)"
+        found.append({"what": "families of areas that are linked", "before": one, "after": other, "means": means})
     return found
 
 
