@@ -217,6 +217,15 @@ def test_other_options_are_told(make: Make, run: Run) -> None:
     assert "The audits differ in threshold (23.2 % before, 50 % after)" in run("diff", str(before), str(after)).out
 
 
+def test_other_people_are_told(make: Make, run: Run) -> None:
+    before, after = make("before", {"a": PROVED, "b": LIKELY}), make("after", {"a": PROVED, "b": (1024, 1015, 10)})
+    (one,) = told(before, after)["differences"]
+    assert (one["what"], one["before"], one["after"]) == ("counts published as they are", 23, 1024)
+    assert "(23 before, 1,024 after): they are others in 1 of 2 areas" in " ".join(
+        run("diff", str(before), str(after)).out.split()
+    )
+
+
 def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
     simulate(tmp_path / "census", 40, seed=3, levels="da,csd")
     release = with_areas(read(next((tmp_path / "census").glob("*_data.csv"))), tmp_path / "census" / "areas.csv")
