@@ -21,7 +21,10 @@ from unround.diff import diff
 from unround.diff.match import Match
 from unround.diff.tally import KEY, tally
 from unround.errors import InputError
+from unround.read import read
+from unround.read.areas import with_areas
 from unround.read.frames import from_frame
+from unround.simulate import simulate
 
 from .conftest import Run
 
@@ -212,6 +215,32 @@ def test_other_options_are_told(make: Make, run: Run) -> None:
     (one,) = found["differences"]
     assert (one["what"], one["before"], one["after"]) == ("threshold", 0.232, 0.5)
     assert "The audits differ in threshold (23.2 % before, 50 % after)" in run("diff", str(before), str(after)).out
+
+
+def test_other_people_are_told(make: Make, run: Run) -> None:
+    before, after = make("before", {"a": PROVED, "b": LIKELY}), make("after", {"a": PROVED, "b": (1024, 1015, 10)})
+    (one,) = told(before, after)["differences"]
+    assert (one["what"], one["before"], one["after"]) == ("counts published as they are", 23, 1024)
+    assert "(23 before, 1,024 after): they are others in 1 of 2 areas" in " ".join(
+        run("diff", str(before), str(after)).out.split()
+    )
+
+
+def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
+    simulate(tmp_path / "census", 40, seed=3, levels="da,csd")
+    release = with_areas(read(next((tmp_path / "census").glob("*_data.csv"))), tmp_path / "census" / "areas.csv")
+    for name, link, rounding in (
+        ("alone", False, "independent"),
+        ("linked", True, "independent"),
+        ("shared", False, "dependent"),
+    ):
+        audit(release, tmp_path / name, Options(prior="flat", link=link, rounding=rounding))
+    (one,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
+    assert (one["what"], one["before"]) == ("families of areas that are linked", 0)
+    assert one["after"] > 0
+    assert told(tmp_path / "linked", tmp_path / "linked")["differences"] == []
+    (one,) = told(tmp_path / "alone", tmp_path / "shared")["differences"]
+    assert (one["what"], one["before"], one["after"]) == ("rounding", "independent", "dependent")
 
 
 def test_the_terminal_and_json_say_the_same(make: Make, run: Run) -> None:

@@ -19,7 +19,6 @@ from unround.release import SUPPRESSED, Block, Column, Counts, Release
 from unround.simulate import simulate
 from unround.simulate.geography import plan
 from unround.structure import Nest, find_structure, nest
-from unround.structure.nesting import _circles
 
 KEYS = ("population", *(f"age{n}" for n in range(6)))
 
@@ -156,21 +155,6 @@ def test_whether_a_single_ward_shows_the_numbers_of_its_district(alike: bool) ->
     assert ("the same numbers, so nothing new" if alike else "rounded anew") in level.why
 
 
-def test_areas_that_lie_in_each_other_are_not_linked() -> None:
-    """A ward that is all of its district might as well be told to hold it."""
-    frame, true = country()
-    codes = frame["region"].to_list()
-    ward, district = codes.index("00000"), codes.index("000")
-    turned = frame["parent"].to_list()
-    turned[district] = "00000"
-    counts, how = published(true)
-    found = parents(look(frame.with_columns(parent=pl.Series(turned)), counts, how), frame)
-    assert (found["00000"], found["000"]).count(None) >= 1
-    assert found[codes[ward + 2]] is not None
-    assert _circles(np.array([1, 2, 0, 0, 3, -1, 5])).tolist() == [0, 1, 2]
-    assert not _circles(np.array([1, 2, -1, 0, 3])).size
-
-
 def test_areas_that_have_nothing_to_do_with_each_other() -> None:
     frame, true = country()
     counts, how = published(true)
@@ -179,6 +163,17 @@ def test_areas_that_have_nothing_to_do_with_each_other() -> None:
     assert (found.linked, found.levels) == (0, ())
     none = nest(frame, lambda rows: counts[rows], find_structure(_empty(frame, counts)), ("region", "year"))
     assert none.linked == 0
+
+
+@pytest.mark.parametrize("levels", [True, False])
+def test_areas_that_would_lie_in_each_other_are_not_linked_in_a_circle(levels: bool) -> None:
+    frame, true = country()
+    counts, how = published(true)
+    ward = pl.col("region").replace_strict({"000": "00000"}, default=None)  # the district's only ward
+    frame = frame.with_columns(parent=pl.coalesce("parent", ward))
+    found = parents(look(frame if levels else frame.with_columns(level=pl.lit("")), counts, how), frame)
+    assert None in (found["000"], found["00000"])
+    assert found["00101"] == "001", "the others are linked as ever"
 
 
 def _empty(frame: pl.DataFrame, counts: Counts) -> Release:
@@ -204,11 +199,12 @@ def test_files_of_areas(tmp_path: Path) -> None:
     pairs.write_text("Parent,Child\nT1,11\nT1,12\n", encoding="utf-8")
     assert AreasFile.open(pairs).find("12", "sa2") == {"parent": "T1"}
     assert AreasFile.open(pairs).find("T1", "ta") == {}, "a parent is known too"
+    pairs.write_text("child,parent\n1,2\n2,2\n", encoding="utf-8")
+    assert AreasFile.open(pairs).find("1", "") == {"parent": "2"}, "the largest area may name itself"
     for text, words in (
         ("child,parent\n1,2\n1,3\n", "says that 1 lies in 2 and in 3"),
-        ("child,parent\n", "no pairs"),
-        ("child,parent\n1,2\n2,2\n", "an area lies in itself: 2 in 2"),
-        ("child,parent\n0,1\n1,2\n2,3\n3,1\n4,1\n", "an area lies in itself: 1 in 2 in 3 in 1"),
+        ("child,parent\n", "no pairs of child and parent; add a line"),
+        ("child,parent\n1,2\n2,3\n4,2\n3,2\n", "goes round in a circle: 2 lies in 3 lies in 2\\. Delete"),
         ("a,b\n1,2\n", "needs columns child and parent"),
     ):
         pairs.write_text(text, encoding="utf-8")

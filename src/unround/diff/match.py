@@ -139,6 +139,54 @@ class Match:
         return found
 
 
+def other_people(match: Match) -> list[dict[str, Any]]:
+    """Return whether numbers that both published as they are differ: then the audits are of different people.
+
+    No area is named, because public reports show this too.
+    """
+    import polars as pl
+
+    cells = [cell for cell in match.cells if cell.exact_before and cell.exact_after]
+    scans = []
+    for folder, side, keys in (
+        (match.before, "before", [cell.exact_before[0] for cell in cells]),
+        (match.after, "after", [cell.exact_after[0] for cell in cells]),
+    ):
+        places = {column["key"]: at for at, column in enumerate(folder.told["columns"])}
+        counts = [pl.col("counts").arr.get(places[key]).alias(f"{side}{at}") for at, key in enumerate(keys)]
+        scan = pl.scan_parquet(folder.path / PUBLISHED)
+        scans.append(scan.select(*(pl.col(axis).cast(pl.String) for axis in match.axes), *counts))
+    pairs = [(pl.col(f"before{at}"), pl.col(f"after{at}")) for at in range(len(cells))]
+    if not pairs:
+        return []
+    differ = [(one >= 0) & (other >= 0) & (one != other) for one, other in pairs]  # what is absent is below 0
+    told = (
+        scans[0]
+        .join(scans[1], on=match.axes)
+        .select(
+            pl.len().alias("areas"),
+            pl.any_horizontal(differ).sum().alias("others"),
+            *(
+                pl.sum_horizontal(
+                    pl.when(odd).then(pair[side]).otherwise(0) for odd, pair in zip(differ, pairs, strict=True)
+                )
+                .sum()
+                .alias(name)
+                for side, name in enumerate(("before", "after"))
+            ),
+        )
+        .collect(engine="streaming")
+        .row(0, named=True)
+    )
+    if not told["others"]:
+        return []
+    means = (
+        f"they are others in {told['others']:,} of {told['areas']:,} areas, so that these are not the same people, or "
+        "a file was corrected. New claims about them do not come from what was published besides"
+    )
+    return [{"what": "counts published as they are", "before": told["before"], "after": told["after"], "means": means}]
+
+
 def _cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cell]:
     """Join the columns of both audits that show the same count, and yield what comes of it, in the order of the files."""
     columns = {side: {one["key"]: one for one in told["columns"]} for side, told in (("b", before), ("a", after))}
@@ -234,7 +282,22 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Cell]) 
         one, other = before.summary[what], after.summary[what]
         if one != other:
             found.append({"what": what, "before": one, "after": other, "means": means})
+    found += _assumed(before.summary, after.summary)
     found += _mechanisms(before.told, after.told, cells)
+    return found
+
+
+def _assumed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return whether areas were linked, or random numbers taken to be shared, in one audit and not in the other."""
+    found = []
+    one, other = (told.get("dependence", {}).get("rounding") for told in (before, after))
+    if one and other and one != other:
+        means = "total and parts share random numbers in one audit and not in the other, so that probabilities differ"
+        found.append({"what": "rounding", "before": one, "after": other, "means": means})
+    one, other = (sum(level["linked"] for level in told.get("linked", {}).get("levels", ())) for told in (before, after))
+    if one != other and before["areas"] == after["areas"]:  # else it comes from areas that were published besides
+        means = "what areas that lie in each other say about each other is used in other places (--link, --areas)"
+        found.append({"what": "families of areas that are linked", "before": one, "after": other, "means": means})
     return found
 
 

@@ -10,7 +10,7 @@ from unround._version import __version__
 from unround.audit import AuditFolder
 from unround.audit.folder import FINDINGS
 from unround.audit.summary import AREA_SIZES, CLAIMS, SIZES
-from unround.diff.match import Match, differences
+from unround.diff.match import Match, differences, other_people
 from unround.diff.tally import SMALL_FIRST, STRENGTH, Counted, tally
 from unround.spool import Stage
 
@@ -72,7 +72,7 @@ class Diff:
             "unround": __version__,
             "before": _side(match.before) | {"counts": self._claimed("before")},
             "after": _side(match.after) | {"counts": self._claimed("after")},
-            "differences": differences(match.before, match.after, match.cells),
+            "differences": other_people(match) + differences(match.before, match.after, match.cells),
             "matched": self._matched(),
             "newly": self.newly(),
             "newly_of_known_cells": self.newly(known),

@@ -93,25 +93,30 @@ def _pairs(table: pl.DataFrame, path: Path) -> dict[str, Around]:
                 "Delete one of the two lines."
             )
     if not found:
-        raise InputError(f"{path} has a header but no pairs of child and parent.")
-    if circle := _circle(found):
-        raise InputError(f"{path} says that an area lies in itself: {' in '.join(circle)}. Delete the line that is wrong.")
+        raise InputError(f"{path} has a header but no pairs of child and parent; add a line for every area, or give none.")
+    if circle := _circle({child: around["parent"] for child, around in found.items()}):
+        raise InputError(
+            f"{path} goes round in a circle: {' lies in '.join(circle)}. Delete the line that is wrong, or turn it round."
+        )
     return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | found
 
 
-def _circle(found: Mapping[str, Around]) -> list[str]:
-    """Return areas of which each lies in the next, and the last is the first; none where there are no such."""
-    done = set[str]()
-    for child in found:
-        way: dict[str, None] = {}
-        at: str | None = child
-        while at is not None and at not in done:
-            if at in way:
-                names = list(way)
-                return [*names[names.index(at) :], at]
+def _circle(inside: Mapping[str, str | None]) -> list[str]:
+    """Return areas that lie in each other in turn, the first once more at the end; an area may name itself."""
+    settled = set[str]()
+    for start in inside:
+        way, at = dict[str, None](), start
+        while at not in settled and at not in way:
             way[at] = None
-            at = found[at]["parent"] if at in found else None
-        done |= way.keys()
+            above = inside.get(at)
+            if above is None or above == at:
+                break
+            at = above
+        else:
+            if at in way:
+                passed = list(way)
+                return [*passed[passed.index(at) :], at]
+        settled.update(way)
     return []
 
 

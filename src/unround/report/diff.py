@@ -217,7 +217,10 @@ def differing(told: Mapping[str, Any]) -> list[str]:
     """Return in what the audits differ besides what was published."""
     found = []
     for one in told["differences"]:
-        old, new = (share(one[side]) if one["what"] == "threshold" else one[side] for side in ("before", "after"))
+        old, new = (
+            share(one[side]) if one["what"] == "threshold" else f"{one[side]:,}" if isinstance(one[side], int) else one[side]
+            for side in ("before", "after")
+        )
         found.append(f"The audits differ in {one['what']} ({old} before, {new} after): {one['means']}.")
     return found
 

@@ -143,17 +143,28 @@ def template(name: str) -> Template:
     return environment.get_template(name)
 
 
+def files_of(source: str) -> str:
+    """Name the files of a release without their folders; several were audited as one.
+
+    Examples
+    --------
+    >>> files_of("census/profile.csv + table.csv")
+    'profile.csv + table.csv'
+    """
+    return " + ".join(Path(one).name for one in source.split(" + "))
+
+
 def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
     """Gather what a page shows; the template only lays it out."""
     told = folder.summary
     product = told["product"]
-    title = f"{product[:1].upper()}{product[1:]}" if product else Path(told["source"]).name
+    title = f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
     few = public and told["areas"] < FEWEST_AREAS
     return {
         "public": public,
         "told": told,
         "title": title,
-        "file": Path(told["source"]).name,
+        "file": files_of(told["source"]),
         "version": __version__,
         "notice": notice(product),
         "kinds": [kind for kind in CLAIMS if told[kind]],

@@ -209,19 +209,7 @@ def nest(
             _odd(int(parents[f]), children[family == f], int(found.odd[f]), pick, structure.columns[found.odd[f]].key)
             for f in np.flatnonzero(found.odd >= 0).tolist()
         ]
-    circles = _circles(made.parent)
-    made.parent[circles], made.level[circles] = -1, -1
     return Nest(made.parent, made.level, made.sure, tuple(levels), tuple(odd))
-
-
-def _circles(parent: Places) -> Places:
-    """Return areas that lie in themselves: an only child and its parent, if each is said to lie in the other."""
-    at = parent.copy()
-    steps = 1
-    while steps < len(parent) and (at >= 0).any():
-        at = np.where(at >= 0, at[at], -1)
-        steps *= 2
-    return np.unique(at[at >= 0])
 
 
 def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Counts], key: str) -> Odd:
@@ -245,15 +233,27 @@ def _open(link: Link, parent: Places, heads: Bools) -> tuple[Places, Places, Pla
     """Return the families of a link that no other has settled: parents, and of every child its family and position.
 
     Areas of three levels that lie in each other are linked step by step; the link over two steps says nothing more. And an
-    area that is made up of smaller ones in two ways is taken the first way, of the largest parts.
+    area that is made up of smaller ones in two ways is taken the first way, of the largest parts. Areas that would lie in
+    each other in turn are left out: counts can add up all the same where each is the only one in the next.
     """
     parents, family = np.unique(link.parents, return_inverse=True)
     settled = heads[parents].copy()
     np.logical_or.at(settled, family, parent[link.children] >= 0)
-    keep = ~settled[family]
+    keep = ~(settled | _round(link, parent)[parents])[family]
     parents, family = np.unique(link.parents[keep], return_inverse=True)
     order = np.argsort(family, kind="stable")
     return parents, family[order].astype(np.int64), link.children[keep][order]
+
+
+def _round(link: Link, parent: Places) -> Bools:
+    """Return which areas would lie in themselves, by however many steps, if all of a link were believed."""
+    above = parent.copy()
+    above[link.children] = link.parents
+    for _ in range(len(above).bit_length()):  # each time twice as far up: at last only circles lead anywhere
+        above = np.where(above >= 0, above[above], -1)
+    found = np.zeros(len(above), dtype=np.bool_)
+    found[above[above >= 0]] = True
+    return found
 
 
 def _told(link: Link, found: Families, number: Places) -> Level:
