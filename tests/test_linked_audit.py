@@ -165,6 +165,8 @@ def test_other_areas_give_more_away_and_claims_stay_right(linked: AuditFolder, a
     assert [(level["parents"], level["linked"]) for level in told["levels"]] == [(60, 60), (12, 12)]
     assert sum(told["likely_by_method"].values()) == linked.summary["likely"]
     assert told["probabilities"]
+    by_method = linked.summary["truth"]["by_method"]
+    assert {name: part["findings"]["cells"] for name, part in by_method.items()} == told["likely_by_method"]
     need = told["claims_that_need_other_areas"]
     assert need["proved"] > 0
     assert need["likely"] > 0

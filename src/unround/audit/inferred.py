@@ -115,3 +115,8 @@ class Inferred:
     without: Concluded | None = None
     across: Across | None = None
     linked: Linked | None = None
+
+    @property
+    def methods(self) -> NDArray[np.int8]:
+        """By which method the probabilities of every area were obtained: places in `linked.methods.METHODS`."""
+        return np.zeros(len(self.counts), dtype=np.int8) if self.linked is None else self.linked.method

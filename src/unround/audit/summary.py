@@ -107,8 +107,7 @@ class Tally:
 
     def _methods(self, inferred: Inferred) -> None:
         """Count areas, and what is likely in them, by how probabilities were obtained."""
-        linked = inferred.linked
-        codes = np.zeros(len(inferred.counts), dtype=np.int8) if linked is None else linked.method
+        codes = inferred.methods
         likely = (inferred.kinds == LIKELY).sum(axis=1)
         for code in np.unique(codes).tolist():
             self.methods[METHODS[code].name] += int((codes == code).sum())

@@ -15,6 +15,7 @@ from unround.audit.inferred import CONDITIONAL, LIKELY, PROVED, Inferred
 from unround.audit.model import Model
 from unround.batch.types import Posterior
 from unround.errors import InputError
+from unround.linked.methods import METHODS
 from unround.release import ABSENT, Counts, Release
 from unround.spool import Spool
 
@@ -124,6 +125,8 @@ class Score:
         likely as `BANDS` begin, and of findings: how many there were, the sum of their stated probabilities, and how many
         were right. Errors of opposite signs would cancel in figures of all cells together. And the same if no random numbers
         were shared.
+    methods : dict
+        The same by the method that probabilities were obtained with (see `linked.methods`).
     error : list
         The sum of estimates less truth, of squared errors, and their number.
     """
@@ -133,6 +136,7 @@ class Score:
     bands: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     parts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     parts_without: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    methods: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     outside: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
@@ -164,6 +168,10 @@ class Score:
             _add_part(self.parts, name, posterior, here, inferred.kinds, true)
             if inferred.without is not None:
                 _add_part(self.parts_without, name, inferred.without.posterior, here, inferred.without.kinds, true)
+        codes = inferred.methods
+        for code in np.unique(codes).tolist():
+            here = uncertain & (codes == code)[:, np.newaxis]
+            _add_part(self.methods, METHODS[code].name, posterior, here, inferred.kinds, true)
         off = posterior.mean[uncertain] - true[uncertain]
         self.error += (off.sum(), (off**2).sum(), off.size)
 
@@ -197,6 +205,7 @@ class Score:
             "bands": bands,
             "parts": {name: table.tolist() for name, table in self.parts.items()},
             "parts_without": {name: table.tolist() for name, table in self.parts_without.items()},
+            "methods": {name: table.tolist() for name, table in self.methods.items()},
             "error": self.error.tolist(),
             "outside": self.outside,
             "examples": self.examples,
@@ -205,8 +214,9 @@ class Score:
     @classmethod
     def of(cls, scored: Mapping[str, Any], matched: tuple[int, int]) -> Score:
         """Return what `plain` wrote down, or several of them added up."""
-        bands, parts, parts_without = (
-            {name: np.array(table) for name, table in scored[what].items()} for what in ("bands", "parts", "parts_without")
+        bands, parts, parts_without, methods = (
+            {name: np.array(table) for name, table in scored[what].items()}
+            for what in ("bands", "parts", "parts_without", "methods")
         )
         return cls(
             scored["checked"],
@@ -214,6 +224,7 @@ class Score:
             bands,
             parts,
             parts_without,
+            methods,
             np.array(scored["error"]),
             scored["outside"],
             scored["examples"][:MOST_WRONG],
@@ -237,6 +248,7 @@ class Score:
                 if self.parts_without
                 else {}
             ),
+            "by_method": {one.name: _part(self.methods[one.name]) for one in METHODS if one.name in self.methods},
             "mean_error": _share(total, number) if number else None,
             "root_mean_square_error": _share(squares, number) ** 0.5 if number else None,
             "cells": int(number),
