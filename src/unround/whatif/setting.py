@@ -101,7 +101,8 @@ def check_areas(release: Release, table: Release, old: Numbers, new: Numbers) ->
         one, other = (", ".join(next(iter(numbers.row))) for numbers in (old, new))
         raise InputError(
             f"no area of {table.source} is one of {release.source}: the table has {other} …, the release {one} … Areas are "
-            "matched by their codes; see that both files use the same ones."
+            "matched by their codes; see that both files use the same ones. For a table of larger or smaller areas, audit "
+            "the release, audit both files together (unround audit A B --areas FILE), and compare the two (unround diff)."
         )
 
 
