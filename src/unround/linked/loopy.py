@@ -102,12 +102,11 @@ def exchange(
     houses = _houses(listed, families, heads)
     forest = forest_of(layout)
     windows = listed.windows(weights)
-    begin = np.concatenate([[0], np.cumsum(listed.width.sum(axis=1))])
     cells = Cells(
         evidence_of(windows, prior, number, len(forest.nodes)),
         plain(listed.low, np.int32),
         plain(listed.high, np.int32),
-        begin,
+        listed.begin,
         listed.start,
         listed.width,
         np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_),
@@ -120,7 +119,7 @@ def exchange(
         np.zeros(weights.size),
     )
     most = int(listed.width.max(initial=1)) * (1 + int(np.diff(houses.first).max(initial=1)))
-    room_needed = int(np.diff(begin).max(initial=1))
+    room_needed = int(np.diff(listed.begin).max(initial=1))
     columns = without_parts(layout, linked)
     totals = _leaning(layout.equations, tuple(columns.tolist()))
 

@@ -29,6 +29,7 @@ class Listed:
         grid = ranges(self.low, self.high)
         self.start = grid.start
         self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
+        self.begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
         shown = windows.start[rows]
         origin = np.where(shown >= 0, shown + (self.low.astype(np.int64) - windows.low[rows]), -1)
         cell = np.repeat(np.arange(self.width.size), self.width.ravel())
@@ -77,10 +78,10 @@ class Listed:
 
     def in_own_order(self, rows: Rows) -> list[int]:
         """Return areas in an order that only depends on what is known of them: where an area stands must not matter."""
-        begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
 
         def known(row: int) -> tuple[bytes, bytes, bytes]:
-            return self.low[row].tobytes(), self.high[row].tobytes(), self.weights[begin[row] : begin[row + 1]].tobytes()
+            weights = self.weights[self.begin[row] : self.begin[row + 1]]
+            return self.low[row].tobytes(), self.high[row].tobytes(), weights.tobytes()
 
         return sorted(rows.tolist(), key=known)
 
