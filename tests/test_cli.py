@@ -188,11 +188,16 @@ def test_simulate_writes_a_release_and_its_truth(run: Run, tmp_path: Path) -> No
 
 def test_output_that_cannot_be_written_is_no_clash() -> None:
     """Exit code 1 says that no true counts fit; nothing else may use it."""
-    command = f"{sys.executable} -m unround solve '87! = 35 + 45' > /dev/full"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "cannot be written" in done.stderr
-    assert "Traceback" not in done.stderr
+    command = f"{sys.executable} -m unround solve '87! = 35 + 45'"
+    environment = {name: told for name, told in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    for env in (environment, environment | {"PYTHONUNBUFFERED": "1"}):
+        told = {"capture_output": True, "text": True, "check": False, "env": env}
+        done = subprocess.run(["bash", "-c", f"{command} > /dev/full"], **told)
+        assert done.returncode == 2
+        assert done.stderr.startswith("error: the output cannot be written")
+        assert done.stderr.count("\n") == 1
+    closed = subprocess.run(["bash", "-c", f"{command} >&-"], **told)
+    assert (closed.returncode, closed.stderr) == (0, "")
 
 
 def test_a_terminal_that_knows_few_signs_gets_question_marks() -> None:

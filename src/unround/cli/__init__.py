@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 from typing import Annotated
@@ -80,17 +81,23 @@ def main() -> None:
 
 def run() -> None:
     """Run the command line; errors become one message and an exit code."""
+    if sys.stdout is None:  # closed by who called us: what is written to files is wanted all the same
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign shows a question mark
     try:
-        app()
-        sys.stdout.flush()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where it can still be told that this fails
     except InternalError as problem:
         _fail(f"internal error: {problem}\nThis is a fault of unround. Please report it with the input that led here.", 3)
     except UnroundError as problem:
         _fail(f"error: {problem}", 2)
     except OSError as problem:
+        # What is left to be written would fail once more at the very end, and the exit code tell something else.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"error: the output cannot be written: {problem.strerror}.", 2)
     except KeyboardInterrupt:
         _fail("interrupted: nothing was written", 130)
