@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.row import Row, Time, timed
-from unround.simulate import simulate
+from unround.simulation import simulate
 
 
 def rows() -> Iterator[Row]:

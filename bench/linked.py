@@ -17,21 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.row import Time
-from unround.batch.compile import compile_layout
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Distributions, Layout, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Distributions, PriorTable, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.kin import GIBBS, LOOPY, is_sampled, kinship
+from unround.linked.families import GIBBS, LOOPY, find_families, is_sampled
 from unround.linked.loopy import exchange
 from unround.linked.methods import METHODS
 from unround.linked.sampled import EFFORT, sampled, sampled_again
 from unround.linked.weights import Listed
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
-from unround.simulate import schema, true_counts
+from unround.simulation import schema, true_counts
 
 CHILDREN = (1, 2, 3, 4, 5, 7, 10)
 BEGIN, END = "<!-- measured -->", "<!-- end -->"
@@ -55,7 +55,7 @@ Ints = NDArray[np.int64]
 class Cube:
     """Families of areas: for each the parent, then its children."""
 
-    layout: Layout
+    compiled: CompiledSums
     true: Ints
     windows: Windows
     tight: Tight
@@ -65,10 +65,10 @@ class Cube:
     @property
     def linked(self) -> NDArray[np.bool_]:
         """All columns are."""
-        return np.ones(self.layout.columns, dtype=np.bool_)
+        return np.ones(self.compiled.columns, dtype=np.bool_)
 
 
-def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
+def age_layout() -> tuple[CompiledSums, list[tuple[int, int]]]:
     """Return the sums of ages by sex, and the row and sex of every column."""
     table = schema("age")
     rounded = np.array([row.mechanism != "exact" for row in table.rows])
@@ -81,12 +81,12 @@ def age_layout() -> tuple[Layout, list[tuple[int, int]]]:
             for s in range(3)
             if all((row, s) in at for row in (one.total, *one.parts))
         ]
-    return compile_layout(len(places), tuple(equations), frozenset()), places
+    return compile_sums(len(places), tuple(equations), frozenset()), places
 
 
 def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = True) -> Cube:
     """Simulate families of areas, and publish them."""
-    layout, places = age_layout()
+    compiled, places = age_layout()
     ids, sexes = np.array(places).T
     need = max(families, -(-FITTED // children)) * children
     found = list[Ints]()
@@ -95,25 +95,25 @@ def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = T
         found.append(block.true[das][:, ids, sexes].astype(np.int64))
         if sum(map(len, found)) >= need:
             break
-    own = np.concatenate(found)[:need].reshape(-1, children, layout.columns)
-    true = np.concatenate([own.sum(axis=1, keepdims=True), own], axis=1).reshape(-1, layout.columns)
+    own = np.concatenate(found)[:need].reshape(-1, children, compiled.columns)
+    true = np.concatenate([own.sum(axis=1, keepdims=True), own], axis=1).reshape(-1, compiled.columns)
     head = np.arange(families) * (children + 1)
     parent = np.stack([np.full(families, -1), *[head] * children], axis=1).ravel()
     kept = families * (children + 1)
     how = Rounding(base)
     published = how.publish(true, np.random.default_rng([seed, children, base])).astype(np.int32)
-    windows, _ = windows_of(published[:kept], [how] * layout.columns)
+    windows, _ = windows_of(published[:kept], [how] * compiled.columns)
     prior = None
     if fitted:
-        fit = PriorFit(layout.columns)
+        fit = PriorFit(compiled.columns)
         fit.add(published)
-        prior = fit.finish(layout, [how] * layout.columns).table
-    return Cube(layout, true[:kept], windows, tighten(layout, windows), parent, prior)
+        prior = fit.finish(compiled, [how] * compiled.columns).table
+    return Cube(compiled, true[:kept], windows, tighten(compiled, windows), parent, prior)
 
 
 def linked_cube(one: Cube) -> Linked:
     """Link a cube by the method that it gets."""
-    return link(one.layout, one.windows, one.tight, one.parent, one.linked, one.prior)
+    return link(one.compiled, one.windows, one.tight, one.parent, one.linked, one.prior)
 
 
 def distances(found: Distributions, other: Distributions) -> NDArray[np.float64]:
@@ -148,25 +148,32 @@ def accuracy(
 ) -> Accuracy:
     """Compare the method that families of this size get (or messages, if asked for) with chains so many sweeps long."""
     one = cube(children, families, base, seed)
-    bounds = linked_bounds(one.layout, one.windows, one.tight, one.parent, one.linked)
-    kin = kinship(bounds.parent, most=1000)
+    bounds = linked_bounds(one.compiled, one.windows, one.tight, one.parent, one.linked)
+    found_families = find_families(bounds.parent, most=1000)
     rows = np.arange(len(one.true))
     tight = bounds.tight
     listed = Listed(one.windows, tight.low, tight.high, rows)
     reference = sampled(
-        one.layout, listed, one.prior, None, kin.families, one.linked, REFERENCE._replace(sweeps=longer), heed=False
+        one.compiled,
+        listed,
+        one.prior,
+        None,
+        found_families.families,
+        one.linked,
+        REFERENCE._replace(sweeps=longer),
+        heed=False,
     )
     started = process_time()
     if loopy is None:
         loopy = not is_sampled(children, float(listed.width.mean()))
     if loopy:
-        told, _ = exchange(one.layout, listed, one.prior, None, kin.families, one.linked)
+        told, _ = exchange(one.compiled, listed, one.prior, None, found_families.families, one.linked)
         found = _rows(told, reference.rows)
     else:
-        found = _settled(one, listed, kin.families)
+        found = _settled(one, listed, found_families.families)
     seconds = (process_time() - started) / families
     apart = distances(found, reference.chances)
-    _, alone = marginals(one.layout, one.windows, tight, one.prior)
+    _, alone = marginals(one.compiled, one.windows, tight, one.prior)
     without = distances(_rows(alone, reference.rows), reference.chances)
     wide = reference.chances.high > reference.chances.low
     return Accuracy(
@@ -184,7 +191,7 @@ def accuracy(
 def _settled(one: Cube, listed: Listed, families: dict[int, Ints]) -> Distributions:
     """Sample families as `link` does: again where chains differ."""
     found: Distributions | None = None
-    for _, drawn in sampled_again(one.layout, listed, one.prior, None, families, one.linked):
+    for _, drawn in sampled_again(one.compiled, listed, one.prior, None, families, one.linked):
         if found is None:
             found, rows = drawn.chances, drawn.rows.tolist()
             continue
@@ -226,7 +233,7 @@ class Calibration:
 def calibration(children: int, base: int, families: int, seed: int = 9) -> Calibration:
     """Compare claims with the truth."""
     one = cube(children, families, base, seed)
-    own = posteriors(one.layout, one.windows, one.tight, one.prior)
+    own = posteriors(one.compiled, one.windows, one.tight, one.prior)
     started = process_time()
     found = linked_cube(one)
     seconds = (process_time() - started) / families
@@ -255,7 +262,7 @@ def rows() -> Iterator[Time]:
     for children, families in NATIONAL.items():
         one = cube(children, families, 5, seed=2)
         started = process_time()
-        posteriors(one.layout, one.windows, one.tight, one.prior)
+        posteriors(one.compiled, one.windows, one.tight, one.prior)
         between = process_time()
         linked_cube(one)
         # Areas in larger families cost the same, linked or not: only their bounds are linked.

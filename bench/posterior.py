@@ -9,14 +9,14 @@ import numpy as np
 
 from bench.row import Ratio, Row, Time, busy, interleaved
 from bench.single import age_by_sex
-from unround.batch.compile import compile_layout
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Layout, Tight, Windows
+from unround.batch.types import CompiledSums, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.infer import infer
 from unround.mechanisms import Exact, Mechanism, mechanism
-from unround.simulate import published_counts, schema
+from unround.simulation import published_counts, schema
 from unround.system import System
 
 FEW = 15
@@ -25,7 +25,7 @@ FEW = 15
 MANY = 150
 """Areas of which the fullest and the emptiest are measured."""
 
-Block = tuple[Layout, Windows, Tight]
+Block = tuple[CompiledSums, Windows, Tight]
 
 
 def compiled(counts: list[list[int]], mechanisms: list[Mechanism], equations: list[tuple[int, tuple[int, ...]]]) -> Block:
@@ -33,7 +33,7 @@ def compiled(counts: list[list[int]], mechanisms: list[Mechanism], equations: li
     windows, misfits = windows_of(np.array(counts, dtype=np.int32), mechanisms)
     assert not misfits.any()
     fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
-    layout = compile_layout(len(mechanisms), tuple(equations), fixed)
+    layout = compile_sums(len(mechanisms), tuple(equations), fixed)
     return layout, windows, tighten(layout, windows)
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.row import Ratio, Row, interleaved
-from unround.batch.compile import compile_layout
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.scan import Scanner
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.release import Counts
-from unround.simulate import schema
+from unround.simulation import schema
 
 AREAS = 61_029
 SOME = 8_000
@@ -87,7 +87,7 @@ def rows() -> Iterator[Row]:
     equations = tuple((at[one.total], tuple(at[part] for part in one.parts)) for one in profile.sums)
     counts = census(AREAS, mechanisms, equations)
     fixed = frozenset(c for c, how in enumerate(mechanisms) if isinstance(how, Exact))
-    scanner = Scanner(compile_layout(len(mechanisms), equations, fixed), mechanisms)
+    scanner = Scanner(compile_sums(len(mechanisms), equations, fixed), mechanisms)
     scanner.scan(counts)  # compiles the kernel, and works out every class once
     pairs = interleaved(partial(_copies, counts), partial(scanner.scan, counts), 9)
     scanned = int(scanner.scannable.sum())

@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 
 from bench.row import Row, Time
-from unround.audit import audit
-from unround.read import read
-from unround.simulate import simulate
+from unround.audits import audit
+from unround.readers import read
+from unround.simulation import simulate
 
 AREAS = 27_013
 EACH = 60

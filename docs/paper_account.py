@@ -14,14 +14,14 @@ from typing import Any
 
 from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
 from unround.errors import InputError
-from unround.expect import expectation, surprise
-from unround.paper import Claim, Experiment, claims, excess, pooled, ten_seeds
-from unround.paper.facts import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
-from unround.paper.frequencies import predicted
-from unround.paper.outcome import condition
-from unround.paper.proposal import laplace_distances, rounding_distances
-from unround.report.paper import EXPLAINED, prediction_text, summary, value_text, weighed
-from unround.report.terminal import either
+from unround.expectation import expectation, surprise
+from unround.presentation.paper import EXPLAINED, prediction_text, summary, value_text, weighed
+from unround.presentation.terminal import either
+from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
+from unround.replication.facts import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
+from unround.replication.frequencies import predicted
+from unround.replication.outcome import condition
+from unround.replication.proposal import laplace_distances, rounding_distances
 
 RUNS = "experiment.json"
 VERDICTS = {True: "yes", False: "**no**", None: "–"}
@@ -40,7 +40,7 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     progress : callable, optional
         Told how many areas of the census at hand are done, while the experiment runs.
     """
-    from unround.report.charts import save
+    from unround.presentation.charts import save
 
     figures = folder / "figures"
     figures.mkdir(parents=True, exist_ok=True)

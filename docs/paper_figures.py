@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unround.equations import parse
-from unround.paper.outcome import Experiment
-from unround.paper.proposal import laplace_distances, rounding_distances
-from unround.simulate import published_counts, schema
+from unround.replication.outcome import Experiment
+from unround.replication.proposal import laplace_distances, rounding_distances
+from unround.simulation import published_counts, schema
 from unround.solution import Solution, solve
 
 if TYPE_CHECKING:

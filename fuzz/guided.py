@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 WATCHED = (
-    "unround.read", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
-    "unround.audit.folder",
+    "unround.readers", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
+    "unround.audits.folder",
 )  # fmt: skip
 MEGABYTES = 3_000
 """Of memory, all in all; the libraries take a few hundred."""
@@ -25,9 +25,9 @@ def main(name: str, runs: str, seconds: str) -> None:
     import atheris
 
     # What is compiled must not be watched, for then it no longer compiles.
-    import unround.audit
-    import unround.explain
-    import unround.read.scanning  # noqa: F401
+    import unround.audits
+    import unround.explanation.cell
+    import unround.readers.scanning  # noqa: F401
 
     with atheris.instrument_imports(include=list(WATCHED)):
         from fuzz import targets

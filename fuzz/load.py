@@ -222,9 +222,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = asked.folder
         if folder is None:
-            from unround.audit import audit
-            from unround.read import read
-            from unround.simulate import simulate
+            from unround.audits import audit
+            from unround.readers import read
+            from unround.simulation import simulate
 
             folder = Path(place) / "audit"
             audit(read(simulate(Path(place) / "census", asked.areas, 1).files[0]), folder)

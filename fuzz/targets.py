@@ -123,7 +123,7 @@ def _gone_through(release: Release) -> Release:
 
 def _table(name: str = "a.csv", **more: bytes) -> Run:
     def run(data: bytes) -> None:
-        from unround.read import read
+        from unround.readers import read
 
         path = _file(name, data)
         rest = {key: _file(f"{key}.csv", value) for key, value in more.items()}
@@ -133,8 +133,8 @@ def _table(name: str = "a.csv", **more: bytes) -> Run:
 
 
 def _bulk(data: bytes) -> None:
-    from unround.read import read
-    from unround.read.source import Source
+    from unround.readers import read
+    from unround.readers.source import Source
 
     path = _file("a.csv", data)
     release = read(path, "statcan")
@@ -166,8 +166,8 @@ def _packed(data: bytes) -> None:
 
 
 def _tidy(data: bytes) -> None:
-    from unround.read import read
-    from unround.read.source import Source
+    from unround.readers import read
+    from unround.readers.source import Source
 
     path = _file("a.csv", data)
     release = read(path, "tidy")
@@ -189,20 +189,20 @@ def _tidy(data: bytes) -> None:
 
 
 def _tidy_toml(data: bytes) -> None:
-    from unround.read import read
+    from unround.readers import read
 
     _gone_through(read(_file("t.csv", TIDY_OF_TOML.encode()), "tidy", toml=_file("t.toml", data)))
 
 
 def _described(data: bytes) -> None:
-    from unround.read import read
+    from unround.readers import read
 
     _gone_through(read(_file("t.csv", data), "tidy", toml=_file("t.toml", TOML.encode())))
 
 
 def _hierarchy(name: str) -> Run:
     def run(data: bytes) -> None:
-        from unround.read.hierarchy import fit, read_hierarchy
+        from unround.readers.hierarchy import fit, read_hierarchy
 
         codes = ("all", "young", "old", "0-4", "5-9")
         fit(read_hierarchy(_file(name, data), codes, None), codes, name)
@@ -213,7 +213,7 @@ def _hierarchy(name: str) -> Run:
 def _numbers(data: bytes) -> None:
     import polars as pl
 
-    from unround.read.symbols import as_counts
+    from unround.readers.symbols import as_counts
 
     cells = data.decode("utf-8", errors="replace").split("\n")
     counts, _ = as_counts(pl.Series(cells, dtype=pl.String))
@@ -232,7 +232,7 @@ def _frame(data: bytes) -> None:
     import polars as pl
 
     from unround.errors import InputError
-    from unround.read.frames import from_frame
+    from unround.readers.frames import from_frame
 
     try:
         given = json.loads(data)
@@ -298,8 +298,8 @@ AUDIT_FILES = {
 @cache
 def audit_folder() -> Path:
     """Return an audit of the example of the documentation."""
-    from unround.audit import audit
-    from unround.read import read
+    from unround.audits import audit
+    from unround.readers import read
 
     audit(read(EXAMPLES / "survey.toml"), _folder() / "audit")
     return _folder() / "audit"
@@ -327,10 +327,10 @@ def _audit(name: str) -> Run:
     """Put an input in place of one file of an audit, and look through all of it."""
 
     def run(data: bytes) -> None:
-        from unround.audit import AuditFolder
-        from unround.audit.claims import read_proof
-        from unround.explain import explain_in, look_at
-        from unround.findings import check_proof
+        from unround.audits import AuditFolder
+        from unround.audits.claims import read_proof
+        from unround.explanation.cell import explain_in, look_at
+        from unround.proofs import check_proof
 
         (_damaged() / name).write_bytes(data)
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unround.audit import audit
-from unround.read import read
-from unround.simulate import simulate
+from unround.audits import audit
+from unround.readers import read
+from unround.simulation import simulate
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audit import AuditFolder, Options, audit
-from unround.audit.claims import read_proof
+from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.claims import read_proof
 from unround.errors import InputError
-from unround.explain import explain
-from unround.findings import check_proof
-from unround.read import read
-from unround.read.frames import from_frame
-from unround.simulate import simulate
+from unround.explanation.cell import explain
+from unround.proofs import check_proof
+from unround.readers import read
+from unround.readers.frames import from_frame
+from unround.simulation import simulate
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 KEYS = ["region", "characteristic_id", "sex"]
@@ -55,7 +55,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def audited(census: Path, tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
     """Its audit, with estimates, scored against the truth."""
     out = tmp_path_factory.mktemp("audit") / "out"
-    return audit(read(census / BULK), out, Options(estimates=True), truth=read(census / "truth.parquet"))
+    return audit(read(census / BULK), out, AuditOptions(estimates=True), truth=read(census / "truth.parquet"))
 
 
 def truth_of(census: Path) -> dict[tuple[str, str, str], int]:
@@ -109,7 +109,7 @@ def test_populations_of_small_areas_make_claims_conditional(audited: AuditFolder
     conditional = findings(audited).filter(kind="conditional")
     assert conditional.height > 0
     assert set(conditional["assumptions"]) == {"population exact"}
-    loose = audit(read(census / BULK), tmp_path / "loose", Options(population="within5"))
+    loose = audit(read(census / BULK), tmp_path / "loose", AuditOptions(population="within5"))
     kinds = findings(loose)["kind"].value_counts()
     assert "conditional" not in kinds["kind"]
     assert loose.summary["proved"] == audited.summary["proved"]
@@ -203,7 +203,7 @@ def test_a_wide_census_is_scored_with_its_own_truth(tmp_path: Path) -> None:
 
 
 def test_a_flat_prior_is_the_papers(census: Path, tmp_path: Path) -> None:
-    folder = audit(read(census / BULK), tmp_path / "flat", Options(prior="flat"))
+    folder = audit(read(census / BULK), tmp_path / "flat", AuditOptions(prior="flat"))
     assert folder.summary["prior"] == "flat"
     likely = findings(folder).filter(kind="likely")
     assert likely.height > 50
@@ -416,7 +416,7 @@ def test_a_folder_of_something_else_is_left_alone(census: Path, tmp_path: Path) 
 
 
 def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
-    audit(read(census / BULK), tmp_path / "out", Options(estimates=True))
+    audit(read(census / BULK), tmp_path / "out", AuditOptions(estimates=True))
     folder = audit(read(census / BULK), tmp_path / "out")
     names = sorted(path.name for path in folder.path.iterdir())
     assert names == [
@@ -438,7 +438,7 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
         ({"population": "roughly"}, "no population 'roughly'"),
     ):
         with pytest.raises(InputError, match=message):
-            Options(**options)  # type: ignore[arg-type]
+            AuditOptions(**options)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no folder"):
         AuditFolder.open(tmp_path / "out")
     with pytest.raises(InputError, match="no finished audit"):

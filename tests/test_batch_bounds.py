@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests import shapes
-from unround.batch.compile import compile_layout, implied_sums
+from unround.batch.compiled_sums import compile_sums, implied_sums
 from unround.batch.lookup import SumClass
 from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, scan
 from unround.batch.threads import in_threads
 from unround.batch.tighten import chain, tighten
-from unround.batch.types import OPEN, Layout, Tight, Windows
+from unround.batch.types import OPEN, CompiledSums, Tight, Windows
 from unround.batch.windows import WindowTable, windows_of
 from unround.errors import InputError
-from unround.expect import expectation
-from unround.findings import check_proof, proofs_of
+from unround.expectation import expectation
 from unround.infer import infer
 from unround.infer.bounds import UNBOUNDED, Bounds, Equations, Trace, propagate
 from unround.infer.certify import certain_windows, certificates
@@ -39,8 +38,9 @@ from unround.mechanisms import (
     Within,
     mechanism,
 )
+from unround.proofs import check_proof, proofs_of
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts
-from unround.simulate import MISSING, published_counts, schema
+from unround.simulation import MISSING, published_counts, schema
 from unround.system import Cell, Sum, System
 
 
@@ -48,17 +48,19 @@ def fixed(mechanisms: Sequence[Mechanism]) -> frozenset[int]:
     return frozenset(c for c, one in enumerate(mechanisms) if isinstance(one, Exact))
 
 
-def as_batch(system: System) -> tuple[Layout, Windows]:
+def as_batch(system: System) -> tuple[CompiledSums, Windows]:
     """Turn one system into a batch of one area."""
     mechanisms = [cell.mechanism for cell in system.cells]
     values = [[NOT_AVAILABLE if cell.published is None else cell.published for cell in system.cells]]
-    layout = compile_layout(len(system.cells), system.equations, fixed(mechanisms))
+    layout = compile_sums(len(system.cells), system.equations, fixed(mechanisms))
     windows, misfits = windows_of(np.array(values, dtype=np.int32), mechanisms)
     assert not misfits.any()
     return layout, windows
 
 
-def as_system(layout: Layout, mechanisms: Sequence[Mechanism], row: Counts, sums: Sequence[int] | None = None) -> System:
+def as_system(
+    layout: CompiledSums, mechanisms: Sequence[Mechanism], row: Counts, sums: Sequence[int] | None = None
+) -> System:
     """Turn one area of a batch into a system, of some of its sums and their cells or of all."""
     some = [layout.equations[e] for e in (range(len(layout.equations)) if sums is None else sums)]
     used = sorted({c for total, parts in some for c in (total, *parts)}) if sums is not None else range(layout.columns)
@@ -83,7 +85,7 @@ def random_equations(rng: np.random.Generator, columns: int, number: int) -> Equ
 # -- layouts -----------------------------------------------------------------------------------------------------------
 
 
-def in_forest(layout: Layout) -> list[int]:
+def in_forest(layout: CompiledSums) -> list[int]:
     """Return the equations that nodes and links stand for, checking each link against its equations."""
     equations, nodes = layout.equations, layout.plan.nodes
     assert len(layout.links_of) == len(layout.plan.links)
@@ -112,14 +114,14 @@ def in_forest(layout: Layout) -> list[int]:
     return found + list(splits.values())
 
 
-def assert_forest(layout: Layout, exact: frozenset[int]) -> None:
+def assert_forest(layout: CompiledSums, exact: frozenset[int]) -> None:
     """Check that every equation is in the forest or unused, and that the plan is what the tree engine would make of it."""
     used = in_forest(layout)
     assert sorted([*used, *layout.unused]) == list(range(len(layout.equations)))
     kept = tuple(layout.equations[e] for e in sorted(used))
     assert plan_for(layout.columns, kept, exact) is not None
     for e in layout.unused:  # nothing was left out without need
-        again = compile_layout(layout.columns, tuple(layout.equations[i] for i in sorted([*used, e])), exact)
+        again = compile_sums(layout.columns, tuple(layout.equations[i] for i in sorted([*used, e])), exact)
         assert again.unused
 
 
@@ -142,7 +144,7 @@ def test_loops_are_left_out_of_the_forest_and_listed(seed: int) -> None:
     columns = int(rng.integers(4, 14))
     equations = random_equations(rng, columns, int(rng.integers(1, 9)))
     exact = frozenset(map(int, np.flatnonzero(rng.random(columns) < 0.15)))
-    assert_forest(compile_layout(columns, equations, exact), exact)
+    assert_forest(compile_sums(columns, equations, exact), exact)
 
 
 def by_sex(sums: Equations, columns: int) -> Equations:
@@ -155,7 +157,7 @@ def test_a_profile_is_one_forest() -> None:
     """A tree, a repeat of its total, a second partition of that, all by sex, under an exact population without sexes."""
     tree = ((0, (1, 2, 3)), (1, (4, 5)), (3, (6, 7, 8)), (9, (0,)), (9, (10, 11)))
     equations = (*by_sex(tree, 12), (0, (36,)), (9, (36,)))
-    layout = compile_layout(37, equations, frozenset([36]))
+    layout = compile_sums(37, equations, frozenset([36]))
     assert layout.unused == ()
     assert sum(node.is_pair for node in layout.plan.nodes) == 12
     assert sorted(map(len, layout.links_of)) == [1, 1, 3, 3, 3, 3, 3]
@@ -165,22 +167,22 @@ def test_a_profile_is_one_forest() -> None:
 def test_pairs_come_before_the_rest_and_short_sums_before_long_ones() -> None:
     """The total of a tree by sex, added up from its leaves too: the leaves' sum would close a loop."""
     tree = ((0, (1, 2)), (1, (3, 4)), (0, (3, 4, 2)))
-    layout = compile_layout(15, by_sex(tree, 5), frozenset())
+    layout = compile_sums(15, by_sex(tree, 5), frozenset())
     assert {layout.equations[e][1] for e in layout.unused} == {(3, 4, 2), (8, 9, 7), (13, 14, 12)}
     # Of two sums with the same parts the one with an exact total is kept, though it has more of them.
     sums: Equations = ((0, (2, 3)), (1, (2, 3, 4)))
-    assert compile_layout(5, sums, frozenset()).unused == (1,)
-    assert compile_layout(5, sums, frozenset([1])).unused == (0,)
+    assert compile_sums(5, sums, frozenset()).unused == (1,)
+    assert compile_sums(5, sums, frozenset([1])).unused == (0,)
 
 
 def test_a_sum_that_repeats_another_is_listed() -> None:
-    layout = compile_layout(3, ((0, (1, 2)), (0, (2, 1))), frozenset())
+    layout = compile_sums(3, ((0, (1, 2)), (0, (2, 1))), frozenset())
     assert (layout.links_of, layout.unused) == (((0,),), (1,))
 
 
 def test_sums_that_follow_from_two_others_open_loops() -> None:
     overlapping: Equations = ((0, (1, 2, 3)), (4, (2, 3)), (5, (3, 2)), (6, (2, 7)))
-    assert compile_layout(8, overlapping, frozenset()).unused != ()
+    assert compile_sums(8, overlapping, frozenset()).unused != ()
     new = implied_sums(overlapping)
     assert [one for one, _ in new] == [(0, (4, 1)), (5, (4,)), (0, (5, 1))]
     for (total, parts), (large, small) in new:  # the larger sum is the new one with the smaller put in
@@ -188,14 +190,14 @@ def test_sums_that_follow_from_two_others_open_loops() -> None:
         assert overlapping[small][0] in parts
         inside = set(parts) - {overlapping[small][0]} | set(overlapping[small][1])
         assert inside == set(overlapping[large][1])
-    layout = compile_layout(8, (*overlapping, *(one for one, _ in new)), frozenset())
+    layout = compile_sums(8, (*overlapping, *(one for one, _ in new)), frozenset())
     used = {layout.equations[e] for e in in_forest(layout)}
     # Nothing is lost: what is not used follows from what is.
     assert used >= {(5, (4,)), (6, (2, 7))}
     assert len(used) == 4
 
 
-def profile(rows: str) -> tuple[Layout, list[Mechanism], NDArray[np.int64]]:
+def profile(rows: str) -> tuple[CompiledSums, list[Mechanism], NDArray[np.int64]]:
     """Return the layout of a simulated profile, sums and sexes, its mechanisms, and each column's row and sex."""
     made = schema(rows)
     places = np.argwhere(made.shown)
@@ -206,7 +208,7 @@ def profile(rows: str) -> tuple[Layout, list[Mechanism], NDArray[np.int64]]:
         (at[total], tuple(at[part] for part in parts)) for total, parts in sums if at.keys() >= {total, *parts}
     )
     mechanisms = [mechanism(made.rows[row].mechanism) for row, _ in places.tolist()]
-    return compile_layout(len(places), equations, fixed(mechanisms)), mechanisms, places
+    return compile_sums(len(places), equations, fixed(mechanisms)), mechanisms, places
 
 
 @pytest.mark.parametrize(("rows", "most_unused"), [("age", 0), ("short", 0), ("all", 20)])
@@ -296,7 +298,9 @@ def test_columns_without_mechanism_are_refused() -> None:
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
-def assert_tight(layout: Layout, tight: Tight, systems: Sequence[System], active: NDArray[np.bool_] | None = None) -> None:
+def assert_tight(
+    layout: CompiledSums, tight: Tight, systems: Sequence[System], active: NDArray[np.bool_] | None = None
+) -> None:
     """Compare with the engine for one system, bound by bound and depth by depth."""
     for area, system in enumerate(systems):
         bounds, trace = Bounds.of(certain_windows(system)), Trace()
@@ -347,7 +351,7 @@ HOWS: list[Mechanism] = [Exact(), Rounding(5), Rounding(3), Nearest(5), Sample(3
 HOWS += [Suppressed(1, 3), mechanism("digits:1")]
 
 
-def random_batch(seed: int, areas: int) -> tuple[Layout, list[Mechanism], Counts, NDArray[np.bool_]]:
+def random_batch(seed: int, areas: int) -> tuple[CompiledSums, list[Mechanism], Counts, NDArray[np.bool_]]:
     """Draw sums, true counts that obey them in most areas, and publish these with some cells missing."""
     rng = np.random.default_rng(seed)
     columns = int(rng.integers(4, 16))
@@ -362,7 +366,7 @@ def random_batch(seed: int, areas: int) -> tuple[Layout, list[Mechanism], Counts
         counts[:, c] = np.where(drawn < -1_000, NOT_AVAILABLE, drawn)
     counts[rng.random(counts.shape) < 0.1] = NOT_AVAILABLE
     active = rng.random((areas, len(equations))) < 0.9
-    return compile_layout(columns, equations, fixed(mechanisms)), mechanisms, counts, active
+    return compile_sums(columns, equations, fixed(mechanisms)), mechanisms, counts, active
 
 
 @settings(max_examples=shapes.examples(60), deadline=None)
@@ -376,7 +380,7 @@ def test_bounds_of_many_areas_are_those_of_each(seed: int) -> None:
 
 
 def test_a_cut_tail_lends_nothing_to_proofs() -> None:
-    layout = compile_layout(3, ((0, (1, 2)),), frozenset([0]))
+    layout = compile_sums(3, ((0, (1, 2)),), frozenset([0]))
     counts = np.array([[500, 20, 100]], dtype=np.int32)
     windows, _ = windows_of(counts, [Exact(), Rounding(5), Laplace(1.45)])
     assert not tighten(layout, windows).feasible[0]
@@ -388,7 +392,7 @@ def test_a_cut_tail_lends_nothing_to_proofs() -> None:
 def test_creeping_bounds_neither_overflow_nor_last_for_ever() -> None:
     """Around this loop a lower bound doubles at every turn, and nothing bounds it from above."""
     equations = ((0, (1, 2)), (1, (0, 3)), (2, (0, 4)))
-    layout = compile_layout(5, equations, frozenset())
+    layout = compile_sums(5, equations, frozenset())
     counts = np.array([[NOT_AVAILABLE] * 3 + [5, 5]], dtype=np.int32)
     windows, _ = windows_of(counts, [Rounding(5)] * 5)
     tight = tighten(layout, windows)
@@ -456,7 +460,7 @@ def test_a_chain_in_which_a_bound_jumped_over_a_hole() -> None:
     mechanisms = [Suppressed(*one, Rounding(5)) if one else Rounding(5) for one in hidden]
     row = [25, 15, 5, 0, 10, 10, 10, SUPPRESSED, 5, 0, 0, 5, NOT_AVAILABLE, 0, 0, 0]
     sums = [(0, (1, 2, 3)), (0, (4, 5, 6)), *((1 + i, (7 + 3 * i, 8 + 3 * i, 9 + 3 * i)) for i in range(3))]
-    layout = compile_layout(16, (*sums, *((4 + j, (7 + j, 10 + j, 13 + j)) for j in range(3))), frozenset())
+    layout = compile_sums(16, (*sums, *((4 + j, (7 + j, 10 + j, 13 + j)) for j in range(3))), frozenset())
     windows, _ = windows_of(np.array([row], dtype=np.int32), mechanisms)
     tight = tighten(layout, windows)
     assert (tight.by_low[0, 4], tight.by_high[0, 4]) == (-1, 5)
@@ -471,7 +475,7 @@ BIG = 600
 
 def looked_up(values: list[list[int]], mechanisms: list[Mechanism]) -> Scan:
     """Scan one sum, the total first, in many areas."""
-    layout = compile_layout(len(mechanisms), ((0, tuple(range(1, len(mechanisms)))),), fixed(mechanisms))
+    layout = compile_sums(len(mechanisms), ((0, tuple(range(1, len(mechanisms)))),), fixed(mechanisms))
     return scan(layout, np.array(values, dtype=np.int32), mechanisms)
 
 
@@ -564,7 +568,7 @@ def test_a_scan_of_many_areas_block_after_block() -> None:
     mechanisms: list[Mechanism] = [Exact(), *[Rounding(5)] * 6, *[Sample(5)] * 6, *[Rounding(6)] * 4, Nearest(5)]
     equations = ((0, (1, 2, 3)), (1, (4, 5)), (7, (8, 9, 10)), (0, (11, 12)), (6, (8, 9)), (13, (14, 15, 16)), (1, (17, 2)))
     equations += ((1, (8, 2)), (2, (1,)))
-    layout = compile_layout(18, equations, frozenset([0]))
+    layout = compile_sums(18, equations, frozenset([0]))
     scanner = Scanner(layout, mechanisms)
     assert scanner.scannable.tolist() == [True, True, True, True, True, True, False, False, True]
     for areas in (100, 1, 33, 700):
@@ -657,11 +661,11 @@ def test_a_simulated_census() -> None:
 
 
 def test_nothing_to_work_on() -> None:
-    layout = compile_layout(2, (), frozenset())
+    layout = compile_sums(2, (), frozenset())
     windows, _ = windows_of(np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2)
     assert tighten(layout, windows).high.tolist() == [[4, 4]] * 3
     assert scan(layout, np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2).codes.shape == (3, 0)
     empty, _ = windows_of(np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2)
     assert tighten(layout, empty).feasible.shape == (0,)
-    sums = compile_layout(2, ((0, (1,)),), frozenset())
+    sums = compile_sums(2, ((0, (1,)),), frozenset())
     assert scan(sums, np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2).proved.tolist() == [0]

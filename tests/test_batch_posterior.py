@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import shapes
-from unround import simulate as sim
+from unround import simulation as sim
 from unround.batch import posterior, room
-from unround.batch.compile import compile_layout
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import OPEN, Layout, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import OPEN, CompiledSums, Posterior, PriorTable, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.equations import parse
 from unround.infer import infer
@@ -25,7 +25,7 @@ from unround.release import SUPPRESSED
 from unround.system import Sum, System
 
 Prior = Mapping[str, Mapping[int, float]]
-Block = tuple[Layout, Windows, Tight]
+Block = tuple[CompiledSums, Windows, Tight]
 
 
 def block(systems: list[System]) -> Block:
@@ -37,7 +37,7 @@ def block(systems: list[System]) -> Block:
     windows, misfits = windows_of(np.array(counts, dtype=np.int32), mechanisms)
     assert not misfits.any()
     fixed = frozenset(i for i, one in enumerate(mechanisms) if isinstance(one, Exact))
-    layout = compile_layout(len(first.cells), first.equations, fixed)
+    layout = compile_sums(len(first.cells), first.equations, fixed)
     return layout, windows, tighten(layout, windows)
 
 
@@ -379,7 +379,7 @@ def census(areas: int, rows: str) -> tuple[Block, np.ndarray]:
     counts = np.where(published[:, index[0], index[1]] < 0, SUPPRESSED, published[:, index[0], index[1]])
     windows, misfits = windows_of(counts.astype(np.int32), mechanisms)
     assert not misfits.any()
-    layout = compile_layout(len(places), tuple(equations), frozenset([where[1, 0]]))
+    layout = compile_sums(len(places), tuple(equations), frozenset([where[1, 0]]))
     return (layout, windows, tighten(layout, windows)), true[:, index[0], index[1]]
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import Run
-from unround.compare import simulated
-from unround.compare.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release
+from unround.comparison import simulated
+from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release
 from unround.errors import InputError
-from unround.read import read
-from unround.simulate import simulate
+from unround.readers import read
+from unround.simulation import simulate
 
 
 @cache

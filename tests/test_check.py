@@ -11,18 +11,18 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
-import unround.simulate as sim
+import unround.simulation as sim
 from tests.test_structure import census, release_of
-from unround.check import check_release
-from unround.check.dependence import NONE, PARTS, WITH_TOTAL, shared, shares_of
-from unround.check.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Comparison
-from unround.check.law import Laws, even_shares
-from unround.expect import expectation
+from unround.checks import check_release
+from unround.checks.dependence import NONE, PARTS, WITH_TOTAL, shared, shares_of
+from unround.checks.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
+from unround.checks.law import Laws, even_shares
+from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
+from unround.presentation.check import residual_charts, sentence
 from unround.prior.histograms import BELOW, CAP
-from unround.read import read
+from unround.readers import read
 from unround.release import Column, Proposal
-from unround.report.check import residual_charts, sentence
 from unround.structure import read_plan
 
 THOROUGH = bool(os.environ.get("UNROUND_THOROUGH"))
@@ -269,22 +269,22 @@ def test_the_test_has_the_size_that_it_states():
     p_values = []
     for _ in range(2000):
         seen = rng.multinomial(800, shares)
-        p_values.append(Comparison(seen, 800 * shares, int(seen[2]), 800 * shares[2], 1.0).p_value)
+        p_values.append(FamilyHistogram(seen, 800 * shares, int(seen[2]), 800 * shares[2], 1.0).p_value)
     tenths = np.histogram(p_values, np.linspace(0, 1, 11))[0]
     assert chisquare(tenths).pvalue > 1e-4
-    alike = Comparison(np.array([500, 300]), np.array([450.0, 350.0]), 300, 350.0, 4.0)
-    assert alike.p_value > Comparison(alike.observed, alike.expected, 300, 350.0, 1.0).p_value
+    alike = FamilyHistogram(np.array([500, 300]), np.array([450.0, 350.0]), 300, 350.0, 4.0)
+    assert alike.p_value > FamilyHistogram(alike.observed, alike.expected, 300, 350.0, 1.0).p_value
 
 
 def test_a_departure_needs_both_chance_and_size():
     large = np.array([561_000, 425_500, 13_500])
-    slight = Comparison(large, 1e6 * shares_of(5), 13_500, 13_440.0, 1.0)
+    slight = FamilyHistogram(large, 1e6 * shares_of(5), 13_500, 13_440.0, 1.0)
     assert slight.distance < 0.01
     assert not slight.departs
-    few = Comparison(np.array([30, 60, 0]), 90 * shares_of(5), 0, 1.2, 1.0)
+    few = FamilyHistogram(np.array([30, 60, 0]), 90 * shares_of(5), 0, 1.2, 1.0)
     assert few.sums < LEAST_SUMS
     assert not few.departs
-    tail = Comparison(np.array([5580, 4242, 178]), 1e4 * shares_of(5), 178, 134.4, 1.0)
+    tail = FamilyHistogram(np.array([5580, 4242, 178]), 1e4 * shares_of(5), 178, 134.4, 1.0)
     assert tail.tail_ratio > 1.3
     assert tail.departs
     assert tail.distance < 0.02
@@ -401,7 +401,7 @@ def test_there_is_nothing_to_draw_where_nothing_was_tested():
 
 
 def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
-    from unround.audit import Options, audit
+    from unround.audits import AuditOptions, audit
 
     true, cells, table, _ = ages()
     counts, rng = published(), np.random.default_rng(6)
@@ -412,7 +412,7 @@ def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
             counts[:, cells.index((at, s))] = x - x % 5 + 5 * (drawn < x % 5 / 5)
     said = {"independent": "rounding departs from independence", "auto": "not independent; the probability heeds that"}
     for rounding, doubt in said.items():
-        found = audit(release(counts), tmp_path / rounding, Options(rounding=rounding))
+        found = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding))
         assert found.summary["check"]["verdict"] == DEPARTS
         claims = pl.read_parquet(tmp_path / rounding / "findings.parquet")
         marked = claims["assumptions"].str.contains(doubt, literal=True)

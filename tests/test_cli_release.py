@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run
-from unround.simulate import simulate
+from unround.simulation import simulate
 from unround.structure import read_plan
 
 SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")

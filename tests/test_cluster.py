@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.test_resume import contents
-from unround.audit.job import FOLDER
-from unround.audit.work import PARTS
-from unround.simulate import simulate
+from unround.audits.job import FOLDER
+from unround.audits.work import PARTS
+from unround.simulation import simulate
 
 pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
 

@@ -12,28 +12,28 @@ import numpy as np
 import pytest
 
 from tests.conftest import Run
-from unround.audit import Auditor, Rules
-from unround.audit.inferred import LIKELY, PROVED
+from unround.audits import Auditor, Rules
+from unround.audits.inferred import LIKELY, PROVED
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.batch.windows import windows_of
-from unround.compare import Material, compare, from_release, practice, simulated, what_if
-from unround.compare.attack import Attacker
-from unround.compare.distances import distances, laplace_mean
-from unround.compare.material import levels_of
-from unround.compare.measure import added_up
-from unround.compare.narrow import Narrower, in_steps
-from unround.compare.practice import WHAT_IFS
-from unround.compare.privacy import cells_of_a_person, cost
-from unround.compare.run import as_counts, fitted_prior
-from unround.compare.verdict import sentences
+from unround.comparison import Material, compare, from_release, practice, simulated, what_if
+from unround.comparison.attack import Attacker
+from unround.comparison.distances import distances, laplace_mean
+from unround.comparison.material import levels_of
+from unround.comparison.measure import added_up
+from unround.comparison.narrow import Narrower, in_steps
+from unround.comparison.practice import WHAT_IFS
+from unround.comparison.privacy import cells_of_a_person, cost
+from unround.comparison.run import as_counts, fitted_prior
+from unround.comparison.verdict import sentences
 from unround.errors import InputError, InternalError
 from unround.infer import infer
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
 from unround.prior import Prior
-from unround.read import read
+from unround.readers import read
 from unround.release import Column
-from unround.simulate import simulate
+from unround.simulation import simulate
 
 ROUNDED, NOISY = "rounding:5", "laplace:1.45"
 SEEDS = 3

@@ -10,23 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unround.audit import AuditFolder, Auditor, Options, Rules, audit
-from unround.audit.dependence import Dependence, Table, groups_of, paired, sharing_of
-from unround.audit.model import Model
-from unround.audit.sharing_fit import fit
+from unround.audits import AuditFolder, AuditOptions, Auditor, Rules, audit
+from unround.audits.dependence import Dependence, DependentTable, groups_of, paired, sharing_of
+from unround.audits.model import Model
+from unround.audits.sharing_fit import fit
 from unround.batch.evidence import Drawn
 from unround.batch.posterior import posteriors, pulls
 from unround.batch.tighten import tighten
 from unround.batch.types import PriorTable
 from unround.batch.windows import windows_of
 from unround.errors import InputError
-from unround.explain import explain_at
+from unround.explanation.cell import explain_at
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.mechanisms.sharing import SharedDraws
 from unround.prior import Prior
-from unround.read import read
+from unround.readers import read
 from unround.release import Column, Release
-from unround.simulate import simulate
+from unround.simulation import simulate
 from unround.structure import read_plan
 
 SEXES = ("total", "men", "women")
@@ -46,7 +46,7 @@ def model_of(rows: int, mechanism: Mechanism, ages: bool = True) -> Model:
 
 
 def dependence(model: Model, shares: tuple[float, float, float] = SHARES) -> Dependence:
-    return Dependence("dependent", tuple(Table(*group.key, shares=shares) for group in groups_of(model)))
+    return Dependence("dependent", tuple(DependentTable(*group.key, shares=shares) for group in groups_of(model)))
 
 
 @cache
@@ -195,7 +195,7 @@ def audits(census: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     for rounding in ("auto", "independent"):
         truth = read(census / "truth.parquet", "auto", None, None)
         out = tmp_path_factory.mktemp(rounding)
-        found[rounding] = audit(release(census), out, Options(rounding=rounding, link=False), truth=truth)
+        found[rounding] = audit(release(census), out, AuditOptions(rounding=rounding, link=False), truth=truth)
     return found
 
 
@@ -267,7 +267,7 @@ def test_explanations_show_what_the_audit_used(audits: dict[str, AuditFolder]) -
 
 def test_independent_rounding_is_not_taken_for_shared(tmp_path: Path) -> None:
     simulate(tmp_path / "census", areas=300, seed=2)
-    folder = audit(release(tmp_path / "census"), tmp_path / "audit", Options(rounding="dependent"))
+    folder = audit(release(tmp_path / "census"), tmp_path / "audit", AuditOptions(rounding="dependent"))
     (table,) = folder.dependence.tables
     assert table.p_value is not None
     assert table.p_value > 0.01
@@ -279,11 +279,11 @@ TABLE = "Total - Age groups of the population - 100% data"
 
 def test_a_plan_overrules(village: Path, tmp_path: Path) -> None:
     plan = f'[[structure.dependence]]\ntable = "{TABLE}"\nshares = {{ total-women = 0.5 }}\n'
-    folder = audit(release(village), tmp_path / "given", overrides=read_plan(plan))
+    folder = audit(release(village), tmp_path / "given", plan_file=read_plan(plan))
     (given,) = folder.dependence.tables
     assert (given.shares, given.errors, given.why) == ((0.0, 0.5, 0.0), None, "given in the plan")
     assert folder.summary["dependence"]["claims"]["only_without"] > 0
-    none = audit(release(village), tmp_path / "none", overrides=read_plan(plan.replace("total-women = 0.5", "")))
+    none = audit(release(village), tmp_path / "none", plan_file=read_plan(plan.replace("total-women = 0.5", "")))
     assert not none.dependence.used
     assert none.summary["likely"] == folder.summary["dependence"]["claims"]["likely_without"]
 
@@ -301,7 +301,7 @@ def test_a_plan_overrules(village: Path, tmp_path: Path) -> None:
 def test_plans_that_cannot_be(village: Path, tmp_path: Path, entry: str, said: str) -> None:
     text = "[[structure.dependence]]\n" + entry.replace("TABLE", TABLE)
     with pytest.raises(InputError, match=said):
-        audit(release(village), tmp_path / "audit", overrides=read_plan(text))
+        audit(release(village), tmp_path / "audit", plan_file=read_plan(text))
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_shares_that_cannot_be(text: str, said: str) -> None:
 
 def test_unknown_roundings_are_refused() -> None:
     with pytest.raises(InputError, match="auto, dependent, independent"):
-        Options(rounding="sideways")
+        AuditOptions(rounding="sideways")
 
 
 def test_splits_that_stand_alone_do_not_tell_whose_number_the_total_uses() -> None:
@@ -345,5 +345,5 @@ def test_splits_that_stand_alone_do_not_tell_whose_number_the_total_uses() -> No
     assert 0.01 < off[2] < 0.05
 
 
-def replace_used(table: Table) -> Table:
-    return Table(table.table, table.names, table.mechanism, table.shares)
+def replace_used(table: DependentTable) -> DependentTable:
+    return DependentTable(table.table, table.names, table.mechanism, table.shares)

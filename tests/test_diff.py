@@ -16,15 +16,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from unround.audit import AuditFolder, Options, audit
-from unround.diff import diff
-from unround.diff.match import Match
-from unround.diff.tally import KEY, tally
+from unround.audits import AuditFolder, AuditOptions, audit
+from unround.differences import diff
+from unround.differences.match import MatchedAudits
+from unround.differences.tally import KEY, tally
 from unround.errors import InputError
-from unround.read import read
-from unround.read.areas import with_areas
-from unround.read.frames import from_frame
-from unround.simulate import simulate
+from unround.readers import read
+from unround.readers.areas import with_areas
+from unround.readers.frames import from_frame
+from unround.simulation import simulate
 
 from .conftest import Run
 
@@ -44,7 +44,7 @@ def make(tmp_path: Path) -> Make:
         rows = [{"town": town, **dict(zip(columns, counts, strict=True))} for town, counts in areas.items()]
         given = {"sums": {"all": ["young", "old"]}, "exact": ["all"], "mechanism": "rounding:5"} | keys
         release = from_frame(pl.DataFrame(rows), area="town", **given)
-        audit(release, tmp_path / name, Options(threshold, prior="flat"))
+        audit(release, tmp_path / name, AuditOptions(threshold, prior="flat"))
         return tmp_path / name
 
     return call
@@ -147,7 +147,9 @@ def test_an_audit_compared_with_itself_changes_nothing(make: Make) -> None:
 
 
 def test_dealt_out_into_parts_the_claims_count_the_same(make: Make) -> None:
-    match = Match.of(*(AuditFolder.open(make(name, areas)) for name, areas in (("before", BEFORE), ("after", AFTER))))
+    match = MatchedAudits.of(
+        *(AuditFolder.open(make(name, areas)) for name, areas in (("before", BEFORE), ("after", AFTER)))
+    )
     whole, parts = tally(match), tally(match, at_a_time=5)
     assert whole.cube.sort(KEY).equals(parts.cube.sort(KEY))
     assert whole.by_cell.equals(parts.by_cell)
@@ -234,7 +236,7 @@ def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
         ("linked", True, "independent"),
         ("shared", False, "dependent"),
     ):
-        audit(release, tmp_path / name, Options(prior="flat", link=link, rounding=rounding))
+        audit(release, tmp_path / name, AuditOptions(prior="flat", link=link, rounding=rounding))
     (one,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
     assert (one["what"], one["before"]) == ("families of areas that are linked", 0)
     assert one["after"] > 0
@@ -289,6 +291,6 @@ def test_what_cannot_be_compared(make: Make, run: Run, tmp_path: Path) -> None:
         exact=["all"],
         mechanism="rounding:5",
     )
-    audit(release, tmp_path / "placed", Options(prior="flat"))
+    audit(release, tmp_path / "placed", AuditOptions(prior="flat"))
     with pytest.raises(InputError, match=r"has rows by town, .* by place: .*same names"):
         diff(one, tmp_path / "placed")

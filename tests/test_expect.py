@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from unround import expect
+from unround import expectation as expect
 from unround.equations import parse
 from unround.errors import InputError
-from unround.expect import Expectation, expectation, interval, one_in, shifted, surprise
+from unround.expectation import Expectation, expectation, interval, one_in, shifted, surprise
 from unround.mechanisms import Rounding
 from unround.solution import solve
 

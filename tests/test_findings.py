@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests import shapes
 from unround.equations import parse
 from unround.errors import InternalError
-from unround.findings import Proof, check_proof, fault_in_proof, proofs_of
 from unround.infer.bounds import Bounds, propagate
 from unround.infer.certify import certificates
 from unround.mechanisms import Suppressed
+from unround.proofs import Proof, check_proof, fault_in_proof, proofs_of
 from unround.solution import solve
 from unround.system import Cell, Sum, System
 

@@ -19,8 +19,8 @@ import pytest
 
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
-from unround.read import read, source, tidy
-from unround.read.frames import from_frame
+from unround.readers import read, source, tidy
+from unround.readers.frames import from_frame
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Release
 
 MEGABYTE = 1 << 20
@@ -92,7 +92,7 @@ ALL = {
 @pytest.mark.parametrize("layout", ALL)
 def test_the_files_that_are_spoilt_below_are_read_when_they_are_whole(tmp_path: Path, layout: str) -> None:
     release = read(put(tmp_path / "a.csv", ALL[layout]))
-    assert release.layout == layout
+    assert release.file_format == layout
     assert (whole(release)[1] > ABSENT).any()
 
 
@@ -422,7 +422,7 @@ def test_areas_and_characteristics_that_come_again(tmp_path: Path) -> None:
 
 
 def test_an_area_split_between_blocks_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from unround.read import stream
+    from unround.readers import stream
 
     monkeypatch.setattr(stream, "BLOCK_ROWS", 10)
     monkeypatch.setattr(stream, "CHUNK", 500)

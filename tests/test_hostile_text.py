@@ -14,13 +14,13 @@ from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS, Target
 
 from tests.test_hostile_files import MEMORY, SECONDS, THOROUGH, bounded, put, whole
 from unround import parse
-from unround.audit import AuditFolder
-from unround.audit.claims import read_proof
+from unround.audits import AuditFolder
+from unround.audits.claims import read_proof
 from unround.errors import InputError
-from unround.explain import explain_in, look_at
+from unround.explanation.cell import explain_in, look_at
 from unround.mechanisms import mechanism
-from unround.read import read
-from unround.read.hierarchy import fit, read_hierarchy
+from unround.readers import read
+from unround.readers.hierarchy import fit, read_hierarchy
 from unround.structure import read_plan
 
 DEEP = 100_000

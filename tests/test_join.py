@@ -16,9 +16,9 @@ from tests.conftest import Run
 from unround.errors import InputError
 from unround.join import Match, join, with_truth
 from unround.mechanisms import Exact, Rounding
-from unround.read import read
+from unround.readers import read
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Proposal, Release
-from unround.simulate import simulate
+from unround.simulation import simulate
 from unround.structure import find_structure
 
 SEXES = ("total", "men", "women")
@@ -402,8 +402,8 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     assert run("check", *files).code == 0
     ran = run("inspect", files[0], "--plan", str(plan))
     assert (ran.code, "links the columns of several files" in ran.err) == (2, True)
-    ran = run("inspect", *files, "--layout", files[0])
-    assert (ran.code, "--layout describes one table" in ran.err) == (2, True)
+    ran = run("inspect", *files, "--describe", files[0])
+    assert (ran.code, "--describe describes one table" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(

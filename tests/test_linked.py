@@ -12,19 +12,18 @@ from hypothesis import strategies as st
 
 from tests import shapes
 from tests.test_batch_posterior import block
-from unround.batch.compile import compile_layout
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import posteriors, samples
 from unround.batch.tighten import tighten
-from unround.batch.types import Layout, Posterior, Windows
+from unround.batch.types import CompiledSums, Posterior, Windows
 from unround.batch.windows import windows_of
 from unround.errors import InputError
-from unround.findings import check_proof
 from unround.infer.bounds import Equations
 from unround.infer.brute import Brute, brute
 from unround.infer.enumerate import cpsat_bounds
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.kin import GIBBS, LOOPY, MERGED, OWN, components, kinship
+from unround.linked.families import GIBBS, LOOPY, MERGED, OWN, components, find_families
 from unround.linked.loopy import ROUNDS, exchange
 from unround.linked.methods import METHODS
 from unround.linked.persons import kinds_of_persons
@@ -33,6 +32,7 @@ from unround.linked.sampled import EFFORT
 from unround.linked.towards import normalised, towards
 from unround.linked.weights import Listed
 from unround.mechanisms import Rounding
+from unround.proofs import check_proof
 from unround.release import SUPPRESSED, Counts
 from unround.system import Cell, Sum, System
 
@@ -85,14 +85,14 @@ def tiny(
 
 def linked(
     equations: Equations, counts: Counts, parent: list[int], base: int, **more: object
-) -> tuple[Layout, Windows, Linked]:
+) -> tuple[CompiledSums, Windows, Linked]:
     columns = counts.shape[1]
-    layout = compile_layout(columns, equations, frozenset())
+    compiled = compile_sums(columns, equations, frozenset())
     windows, misfits = windows_of(counts, [Rounding(base)] * columns)
     assert not misfits.any()
-    tight = tighten(layout, windows)
-    found = link(layout, windows, tight, np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
-    return layout, windows, found
+    tight = tighten(compiled, windows)
+    found = link(compiled, windows, tight, np.array(parent), np.ones(columns, dtype=np.bool_), **more)  # type: ignore[arg-type]
+    return compiled, windows, found
 
 
 def agrees(found: Posterior, reference: Brute, mean: float, chance: float) -> None:
@@ -114,14 +114,14 @@ def agrees(found: Posterior, reference: Brute, mean: float, chance: float) -> No
 @given(data=st.data())
 def test_every_state_is_drawn_as_often_as_it_is_likely(shape: str, data: st.DataObject) -> None:
     system, _ = data.draw({**shapes.ACYCLIC, **shapes.CROSSED}[shape])
-    layout, windows, tight = block([system])
-    if (tight.high >= 1000).any() or layout.unused:
+    compiled, windows, tight = block([system])
+    if (tight.high >= 1000).any() or compiled.unused:
         return
     found = brute(system)
     if found.count > 2000:
         return
     number = 4000
-    drawn = samples(layout, windows, tight, number, seed=1)[:, 0]
+    drawn = samples(compiled, windows, tight, number, seed=1)[:, 0]
     tally: dict[tuple[int, ...], int] = {}
     for state in drawn.tolist():
         tally[tuple(state)] = tally.get(tuple(state), 0) + 1
@@ -189,11 +189,11 @@ def test_totals_that_do_not_add_up_do_not_lean_on_their_parts() -> None:
     true = rng.integers(5, 16, (6, 3))
     true[0] = true[1:].sum(axis=0)
     counts = Rounding(5).publish(true, rng).astype(np.int32)
-    layout = compile_layout(3, PLAIN, frozenset())
+    compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
     none = np.zeros((6, 1), dtype=np.bool_)
-    tight = tighten(layout, windows, none)
-    found = link(layout, windows, tight, np.array(parent), np.ones(3, dtype=np.bool_), None, none)
+    tight = tighten(compiled, windows, none)
+    found = link(compiled, windows, tight, np.array(parent), np.ones(3, dtype=np.bool_), None, none)
     assert found.method.tolist() == [LOOPY] * 6
     # The total itself hears nothing: messages are about its parts.
     for column in (1, 2):
@@ -213,10 +213,10 @@ def test_a_count_that_nothing_tells_does_not_stop_the_others(hidden: list[int]) 
     told = Rounding(5).publish(true, rng).astype(np.int32)
     counts = np.concatenate([np.full((4, 1), 10, dtype=np.int32), told], axis=1)
     counts[hidden, 0] = SUPPRESSED
-    layout = compile_layout(2, (), frozenset())
+    compiled = compile_sums(2, (), frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 2)
-    tight, second = tighten(layout, windows), np.array([False, True])
-    found = link(layout, windows, tight, np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500))
+    tight, second = tighten(compiled, windows), np.array([False, True])
+    found = link(compiled, windows, tight, np.array([-1, 0, 0, 0]), second, effort=EFFORT._replace(sweeps=500))
     assert found.method.tolist() == [GIBBS] * 4
     reference = brute(family_system(("t",), (), told, [-1, 0, 0, 0], Rounding(5)))
     for a in range(4):
@@ -235,11 +235,11 @@ def test_whatever_is_said_of_a_family_adds_up(seed: int) -> None:
     base = 3 if (counts % 3 == 0).all() else 5
     counts[rng.random(counts.shape) < 0.1] = SUPPRESSED
     active = rng.random((len(parent), len(CROSSED))) > 0.2
-    layout = compile_layout(9, CROSSED, frozenset())
+    compiled = compile_sums(9, CROSSED, frozenset())
     windows, _ = windows_of(counts, [Rounding(base)] * 9)
-    tight = tighten(layout, windows, active)
+    tight = tighten(compiled, windows, active)
     for keep in range(len(parent)):
-        found = link(layout, windows, tight, np.array(parent), np.ones(9, dtype=np.bool_), None, active, keep=keep)
+        found = link(compiled, windows, tight, np.array(parent), np.ones(9, dtype=np.bool_), None, active, keep=keep)
         if not found.posterior.possible[keep]:
             continue
         for column, (low, chances) in found.kept.items():
@@ -271,10 +271,10 @@ def test_an_area_in_two_families_is_sampled_in_the_smaller() -> None:
 def test_columns_that_are_not_linked_stay_with_their_area() -> None:
     parent = np.array([-1, 0])
     counts = np.array([[30, 15, 15], [30, 10, 20]], dtype=np.int32)
-    layout = compile_layout(3, PLAIN, frozenset())
+    compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
     only_total = np.array([True, False, False])
-    found = link(layout, windows, tighten(layout, windows), parent, only_total)
+    found = link(compiled, windows, tighten(compiled, windows), parent, only_total)
     assert found.posterior.mean[0, 0] == found.posterior.mean[1, 0]
     assert found.posterior.mode[0, 1] != found.posterior.mode[1, 1]
 
@@ -283,12 +283,12 @@ def test_what_is_published_alike_counts_once() -> None:
     counts = np.array([[30, 15, 15], [30, 15, 15], [35, 15, 15], [35, -1, -1]], dtype=np.int32)
     counts[3, 1:] = SUPPRESSED
     parent = np.array([-1, 0, -1, 2])
-    layout = compile_layout(3, PLAIN, frozenset())
+    compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
-    tight, every = tighten(layout, windows), np.ones(3, dtype=np.bool_)
-    once = link(layout, windows, tight, parent, every, alike=np.array([True, False, True, False])).posterior
-    twice = link(layout, windows, tight, parent, every).posterior
-    alone = posteriors(layout, windows, tight)
+    tight, every = tighten(compiled, windows), np.ones(3, dtype=np.bool_)
+    once = link(compiled, windows, tight, parent, every, alike=np.array([True, False, True, False])).posterior
+    twice = link(compiled, windows, tight, parent, every).posterior
+    alone = posteriors(compiled, windows, tight)
     np.testing.assert_allclose(once.probability[:2], alone.probability[:2])
     assert (twice.probability[:2] > alone.probability[:2] + 0.05).all()
     # What is hidden of one and shown of the other is known of both.
@@ -297,11 +297,11 @@ def test_what_is_published_alike_counts_once() -> None:
 
 def test_only_children_that_no_count_fits_are_taken_apart() -> None:
     """Windows with holes: bounds overlap, possible counts do not."""
-    layout = compile_layout(1, (), frozenset())
+    compiled = compile_sums(1, (), frozenset())
     weights = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
     low = np.array([[10], [9]], dtype=np.int32)
     windows = Windows(low, low + 4, np.zeros((2, 1), dtype=np.int64), weights, np.ones(1, dtype=np.bool_))
-    found = link(layout, windows, tighten(layout, windows), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
+    found = link(compiled, windows, tighten(compiled, windows), np.array([-1, 0]), np.ones(1, dtype=np.bool_))
     assert found.method.tolist() == [OWN] * 2
     assert found.posterior.possible.all()
     np.testing.assert_allclose(found.posterior.mean[:, 0], [12, 11])
@@ -322,10 +322,10 @@ def test_bounds_are_nearly_those_of_all_sums_together(base: int, parent: list[in
     looser = cells = 0
     for seed in range(6):
         true, counts = tiny(50 + seed, BY_SEX, CROSSED, parent, base, 9)
-        layout = compile_layout(9, CROSSED, frozenset())
+        compiled = compile_sums(9, CROSSED, frozenset())
         windows, _ = windows_of(counts, [Rounding(base)] * 9)
         every = np.ones(9, dtype=np.bool_)
-        found = linked_bounds(layout, windows, tighten(layout, windows), np.array(parent), every)
+        found = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every)
         assert not found.clashes
         system = family_system(BY_SEX, CROSSED, counts, parent, Rounding(base))
         expected = cpsat_bounds(system.equations, system.windows)
@@ -351,12 +351,12 @@ def test_proofs_across_areas_are_checked() -> None:
     for parent in ([-1, 0], [-1, 0, 0], [-1, 0, 1, 1]):
         for seed in range(30):
             true, counts = tiny(seed, NAMES, PLAIN, parent, 3, 9)
-            layout = compile_layout(3, PLAIN, frozenset())
+            compiled = compile_sums(3, PLAIN, frozenset())
             windows, _ = windows_of(counts, [Rounding(3)] * 3)
             every = np.ones(3, dtype=np.bool_)
-            bounds = linked_bounds(layout, windows, tighten(layout, windows), np.array(parent), every, proofs_only=True)
+            bounds = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every, proofs_only=True)
             names = [f"area {row}" for row in range(len(parent))]
-            prover = Prover(layout, bounds, every, None, partial(one_cell, counts), names)
+            prover = Prover(compiled, bounds, every, None, partial(one_cell, counts), names)
             for area, columns in rows_moved(bounds):
                 for column, system, proof in prover.prove(area, columns.tolist()):
                     assert proof.cell == f"area {area} · {NAMES[column]}"
@@ -383,13 +383,13 @@ def test_a_link_that_contradicts_is_dropped_and_spoils_nothing() -> None:
 def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
     """Each count of the parent can be its child's; all together they cannot."""
     counts = np.array([[24, 15, 3], [21, 12, 9]], dtype=np.int32)
-    layout = compile_layout(3, PLAIN, frozenset())
+    compiled = compile_sums(3, PLAIN, frozenset())
     windows, _ = windows_of(counts, [Rounding(5)] * 3)
     windows.low[:] = [[22, 14, 4], [18, 12, 6]]
     windows.high[:] = [[24, 19, 7], [22, 14, 9]]
-    tight = tighten(layout, windows)
+    tight = tighten(compiled, windows)
     assert tight.feasible.all()
-    found = linked_bounds(layout, windows, tight, np.array([-1, 0]), np.ones(3, dtype=np.bool_))
+    found = linked_bounds(compiled, windows, tight, np.array([-1, 0]), np.ones(3, dtype=np.bool_))
     assert [clash.parent for clash in found.clashes] == [0]
     np.testing.assert_array_equal(found.tight.low, tight.low)
 
@@ -399,7 +399,7 @@ def test_a_contradiction_that_only_an_area_shows_drops_its_family() -> None:
 
 def test_chains_of_only_children_are_one_unit() -> None:
     #        country  one CD  its CSD  two DAs; another CD that is its own DA
-    found = kinship(np.array([-1, 0, 1, 2, 2, 0, 5]))
+    found = find_families(np.array([-1, 0, 1, 2, 2, 0, 5]))
     assert found.unit.tolist() == [0, 2, 2, 3, 4, 6, 6]
     assert {at: rows.tolist() for at, rows in found.families.items()} == {0: [2, 6], 2: [3, 4]}
     assert found.height.tolist() == [0, 1, 0, 0, 0, 1, 0]
@@ -407,7 +407,7 @@ def test_chains_of_only_children_are_one_unit() -> None:
 
 def test_families_with_too_many_children_are_not_linked_and_named() -> None:
     parent = np.array([-1, *[0] * 20, 1, 1])
-    found = kinship(parent, most=12)
+    found = find_families(parent, most=12)
     assert found.large == (0,)
     assert list(found.families) == [1]
     (batch,) = components(found, 100)
@@ -416,7 +416,7 @@ def test_families_with_too_many_children_are_not_linked_and_named() -> None:
 
 def test_batches_keep_families_together() -> None:
     parent = np.array([-1, 0, 0, -1, 3, 3, -1, 6, 6, -1])
-    batches = components(kinship(parent), 4)
+    batches = components(find_families(parent), 4)
     assert [batch.tolist() for batch in batches] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 
@@ -498,7 +498,7 @@ def test_messages_settle_within_a_few_rounds() -> None:
     one = cube(6, 2, 5, seed=3)
     listed = Listed(one.windows, one.tight.low, one.tight.high, np.arange(len(one.true)))
     families = {0: np.arange(1, 7), 7: np.arange(8, 14)}
-    few, many = (exchange(one.layout, listed, one.prior, None, families, one.linked, rounds)[0] for rounds in (ROUNDS, 60))
+    few, many = (exchange(one.compiled, listed, one.prior, None, families, one.linked, rounds)[0] for rounds in (ROUNDS, 60))
     apart = distances(few, many)
     assert apart.mean() < 0.003
     assert apart.max() < 0.05

@@ -16,17 +16,17 @@ from starlette.testclient import TestClient
 from tests.conftest import Run
 from tests.shapes import examples
 from unround import check_proof
-from unround.audit import AuditFolder, Options, audit
-from unround.audit.claims import NESTED, read_proof
-from unround.explain import explain_at
-from unround.linked import kin
-from unround.linked.kin import GIBBS
+from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.claims import NESTED, read_proof
+from unround.explanation.cell import explain_at
+from unround.linked import families
+from unround.linked.families import GIBBS
 from unround.linked.methods import METHODS
 from unround.linked.proofs import BETWEEN
 from unround.mechanisms import Exact, Rounding
+from unround.presentation.page import page
+from unround.presentation.terminal import percent
 from unround.release import Block, Column, Proposal, Release
-from unround.report.page import page
-from unround.report.terminal import percent
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
 from unround.web.trial import Bench
@@ -109,14 +109,14 @@ def country(
 
 def audited(made: Country, out: Path, **options: object) -> AuditFolder:
     """Audit it against the truth."""
-    return audit(made.release(), out, Options(**options), truth=made.release(true=True))  # type: ignore[arg-type]
+    return audit(made.release(), out, AuditOptions(**options), truth=made.release(true=True))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def messages_at_base_3() -> Iterator[None]:
     """Let large families exchange messages, which are otherwise sampled at base 3: so every method has its areas."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kin, "NARROW", 0.0)
+        patch.setattr(families, "NARROW", 0.0)
         yield
 
 

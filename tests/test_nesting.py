@@ -13,12 +13,12 @@ from tests.conftest import Run
 from unround.errors import InputError
 from unround.join import join
 from unround.mechanisms import Exact, Mechanism, Rounding
-from unround.read import read
-from unround.read.areas import AreasFile, with_areas
+from unround.readers import read
+from unround.readers.areas import AreasFile, with_areas
 from unround.release import SUPPRESSED, Block, Column, Counts, Release
-from unround.simulate import simulate
-from unround.simulate.geography import plan
-from unround.structure import Nest, find_structure, nest
+from unround.simulation import simulate
+from unround.simulation.geography import plan
+from unround.structure import Nesting, find_nesting, find_structure
 
 KEYS = ("population", *(f"age{n}" for n in range(6)))
 
@@ -47,17 +47,17 @@ def published(true: Counts, seed: int = 2, exact: bool = True) -> tuple[Counts, 
     return shown, [Exact() if exact else Rounding(5), *[Rounding(5)] * 6]
 
 
-def look(frame: pl.DataFrame, counts: Counts, how: list[Mechanism], adjusted: int = 0) -> Nest:
+def look(frame: pl.DataFrame, counts: Counts, how: list[Mechanism], adjusted: int = 0) -> Nesting:
     columns = tuple(
         Column(key, (key, "total"), key, "Ages" if at else "Population", mechanism=kind, adjusted=0 if at else adjusted)
         for at, (key, kind) in enumerate(zip(KEYS, how, strict=True))
     )
     block = Block(frame, counts)
     release = Release("test", "test", columns, ("characteristic_id", "sex"), ("region",), lambda _: [block])
-    return nest(frame, lambda rows: counts[rows], find_structure(release))
+    return find_nesting(frame, lambda rows: counts[rows], find_structure(release))
 
 
-def parents(found: Nest, frame: pl.DataFrame) -> dict[str, str | None]:
+def parents(found: Nesting, frame: pl.DataFrame) -> dict[str, str | None]:
     codes = frame["region"].to_list()
     return {code: codes[at] if at >= 0 else None for code, at in zip(codes, found.parent.tolist(), strict=True)}
 
@@ -161,7 +161,7 @@ def test_areas_that_have_nothing_to_do_with_each_other() -> None:
     wards = (frame["level"] == "ward").to_numpy()
     found = look(frame.filter(pl.Series(wards)), counts[wards], how)
     assert (found.linked, found.levels) == (0, ())
-    none = nest(frame, lambda rows: counts[rows], find_structure(_empty(frame, counts)), ("region", "year"))
+    none = find_nesting(frame, lambda rows: counts[rows], find_structure(_empty(frame, counts)), ("region", "year"))
     assert none.linked == 0
 
 

@@ -18,15 +18,15 @@ from docs.paper_figures import places as simulated_places
 from rich.console import Console
 
 from unround.errors import InputError
-from unround.expect import expectation
+from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
-from unround.paper import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
-from unround.paper.claim import matches
-from unround.paper.experiment import chances, places
-from unround.paper.facts import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX
-from unround.paper.outcome import Prediction
-from unround.report.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
-from unround.simulate import published_counts, schema
+from unround.presentation.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
+from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
+from unround.replication.claim import matches
+from unround.replication.experiment import chances, places
+from unround.replication.facts import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX
+from unround.replication.outcome import Prediction
+from unround.simulation import published_counts, schema
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from unround.batch.compile import compile_layout
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Layout
+from unround.batch.types import CompiledSums
 from unround.batch.windows import windows_of
 from unround.errors import InputError
 from unround.infer.bounds import Equations
@@ -26,7 +26,7 @@ from unround.prior.shares import MOST_EVEN
 from unround.prior.shares import Sample as SampleOfAreas
 from unround.prior.table import RANGE, Weigher, log_g, structure_of
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
-from unround.simulate import MISSING, published_counts, schema
+from unround.simulation import MISSING, published_counts, schema
 from unround.system import Cell, Sum, System
 
 Array = NDArray[np.int64]
@@ -120,8 +120,8 @@ def draw(
     return true, how.publish(true, rng)
 
 
-def one_sum(parts: int) -> Layout:
-    return compile_layout(parts + 1, ((0, tuple(range(1, parts + 1))),), frozenset())
+def one_sum(parts: int) -> CompiledSums:
+    return compile_sums(parts + 1, ((0, tuple(range(1, parts + 1))),), frozenset())
 
 
 @pytest.mark.parametrize("precision", [1.0, 8.0, 50.0])
@@ -140,7 +140,7 @@ def test_a_sum_with_too_few_people_takes_after_its_total() -> None:
     total = true[:, 0]
     some = (total > 300).astype(np.int64) * 5
     counts = np.column_stack([5 * (total // 5), 5 * (total // 5) - some, some, some, 0 * some]).astype(np.int32)
-    layout = compile_layout(5, ((0, (1, 2)), (2, (3, 4))), frozenset())
+    layout = compile_sums(5, ((0, (1, 2)), (2, (3, 4))), frozenset())
     fit = PriorFit(5)
     fit.add(counts)
     weigher = Weigher(layout, [Rounding(5)] * 5, fit.sample.counts, fit.distributions([Rounding(5)] * 5))
@@ -170,7 +170,7 @@ def test_a_total_with_several_partitions_counts_once() -> None:
     t, a, b = true[:, 0], true[:, 1], true[:, 2]
     counts = Rounding(5).publish(np.column_stack([t, a, t - a, b, t - b, t]), rng).astype(np.int32)
     how: list[Mechanism] = [Rounding(5)] * 6
-    layout = compile_layout(6, ((0, (1, 2)), (0, (3, 4)), (5, (0,))), frozenset())
+    layout = compile_sums(6, ((0, (1, 2)), (0, (3, 4)), (5, (0,))), frozenset())
     fit = PriorFit(6)
     fit.add(counts)
     prior = fit.finish(layout, how)
@@ -203,9 +203,9 @@ def flattened(rows: str, areas: int, seed: int) -> tuple[Array, Array, Equations
     return true.astype(np.int64), published.astype(np.int64), tuple(equations), how, [sex for _, sex in place]
 
 
-def compiled(columns: int, equations: Equations, how: list[Mechanism]) -> Layout:
+def compiled(columns: int, equations: Equations, how: list[Mechanism]) -> CompiledSums:
     fixed = frozenset(column for column, own in enumerate(how) if own == Exact())
-    return compile_layout(columns, equations, fixed)
+    return compile_sums(columns, equations, fixed)
 
 
 @pytest.mark.parametrize("rows", ["age", "short"])
@@ -225,7 +225,7 @@ def test_weights_are_positive_finite_and_of_a_size_to_be_multiplied(rows: str) -
 
 def test_parallel_sums_are_one_sum_of_totals() -> None:
     equations = ((0, (1, 2)), (3, (4, 5)), (6, (7, 8)), (0, (3, 6)), (1, (4, 7)), (2, (5, 8)))
-    found = structure_of(compile_layout(9, equations, frozenset()))
+    found = structure_of(compile_sums(9, equations, frozenset()))
     assert [(one.total, one.parts) for one in found.sums] == [(0, (3, 6))]
     assert sorted(found.pairs) == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
     assert found.crossed == {0: 1, 3: 0, 6: 0}
@@ -245,7 +245,7 @@ def test_men_and_women_share_alike() -> None:
 # -- the prior as a whole ---------------------------------------------------------------------------------------------
 
 
-def fitted_to(published: Array, layout: Layout, how: list[Mechanism]) -> Prior:
+def fitted_to(published: Array, layout: CompiledSums, how: list[Mechanism]) -> Prior:
     fit = PriorFit(len(how))
     for first in range(0, len(published), 128):
         fit.add(published[first : first + 128].astype(np.int32))
@@ -349,7 +349,7 @@ BANDS = ((0.66, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 1.01))
 
 
 def claims(
-    layout: Layout, how: list[Mechanism], true: Array, published: Array, prior: Prior
+    layout: CompiledSums, how: list[Mechanism], true: Array, published: Array, prior: Prior
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.bool_]]:
     """Return probability and truth of the likeliest count, the error of the estimate, and which cells are open."""
     windows, _ = windows_of(published.astype(np.int32), how)

@@ -11,16 +11,16 @@ import polars as pl
 import pytest
 
 from tests.conftest import Run
-from unround.audit import audit
+from unround.audits import audit
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Laplace, Rounding, Within
-from unround.protect import Score, additive, protection, publish_counts
-from unround.protect.release import Choices, protect
-from unround.protect.table import publish_in_steps
-from unround.protect.walk import Loops, tableaux, walk
-from unround.read import read
-from unround.read.frames import from_frame
-from unround.simulate import simulate
+from unround.protection import ProtectionScore, additive, parse_protection, publish_counts
+from unround.protection.release import ProtectOptions, protect
+from unround.protection.table import publish_in_steps
+from unround.protection.walk import Loops, tableaux, walk
+from unround.readers import read
+from unround.readers.frames import from_frame
+from unround.simulation import simulate
 
 Sums = tuple[tuple[int, tuple[int, ...]], ...]
 
@@ -114,7 +114,7 @@ def shared(sums: Sums, columns: int, areas: int, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("base", [2, 3, 5, 10])
 def test_controlled_rounding_keeps_every_sum_and_goes_to_neighbours(shape: str, base: int) -> None:
     true, sums = made(shape)
-    published = publish_counts(true, protection(f"controlled:{base}"), sums, np.random.default_rng(3))
+    published = publish_counts(true, parse_protection(f"controlled:{base}"), sums, np.random.default_rng(3))
     assert adds_up(published, sums)
     assert (published % base == 0).all()
     assert (np.abs(published - true) < base).all()
@@ -125,7 +125,9 @@ def test_controlled_rounding_keeps_every_sum_and_goes_to_neighbours(shape: str, 
 def test_controlled_rounding_is_unbiased_in_every_cell(shape: str) -> None:
     area, sums = made(shape, areas=1, seed=6)
     draws = 8000
-    published = publish_counts(np.repeat(area, draws, axis=0), protection("controlled:5"), sums, np.random.default_rng(5))
+    published = publish_counts(
+        np.repeat(area, draws, axis=0), parse_protection("controlled:5"), sums, np.random.default_rng(5)
+    )
     up = (published > area).mean(axis=0)
     p = (area[0] % 5) / 5
     assert (np.abs(up - p) <= 4.5 * np.sqrt(p * (1 - p) / draws)).all()
@@ -134,7 +136,9 @@ def test_controlled_rounding_is_unbiased_in_every_cell(shape: str) -> None:
 def test_controlled_rounding_is_not_one_draw_for_all() -> None:
     """One random number for all counts, as in systematic sampling, would leave five outcomes."""
     area, sums = made("a tree crossed with sex", areas=1, seed=2)
-    published = publish_counts(np.repeat(area, 4000, axis=0), protection("controlled:5"), sums, np.random.default_rng(5))
+    published = publish_counts(
+        np.repeat(area, 4000, axis=0), parse_protection("controlled:5"), sums, np.random.default_rng(5)
+    )
     _, times = np.unique(published, axis=0, return_counts=True)
     assert len(times) > 35
     assert times.max() < 0.15 * 4000
@@ -142,7 +146,7 @@ def test_controlled_rounding_is_not_one_draw_for_all() -> None:
 
 def test_the_same_seed_publishes_the_same_table() -> None:
     true, sums = made("a tree crossed with sex", areas=3000)  # more than one helping of random words
-    how = protection("controlled:5")
+    how = parse_protection("controlled:5")
     tables = [publish_counts(true, how, sums, np.random.default_rng(seed)) for seed in (1, 1, 2)]
     assert np.array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
@@ -153,7 +157,7 @@ def test_sums_that_lack_a_count_or_do_not_hold_are_not_kept_up_there() -> None:
     true, sums = made("a tree")
     true[3, 4] = -7  # does not exist
     true[5, 0] += 1  # does not add up
-    published = publish_counts(true, protection("controlled:5"), sums, np.random.default_rng(3))
+    published = publish_counts(true, parse_protection("controlled:5"), sums, np.random.default_rng(3))
     assert published[3, 4] == HIDDEN
     others = [area for area in range(len(true)) if area not in (3, 5)]
     assert adds_up(published[others], sums)
@@ -165,7 +169,7 @@ def test_sums_that_lack_a_count_or_do_not_hold_are_not_kept_up_there() -> None:
 
 def test_an_exact_total_is_a_neighbour_of_what_its_parts_come_to() -> None:
     true, sums = made("a tree crossed with sex")
-    published = publish_counts(true, protection("controlled:5"), sums, np.random.default_rng(3), exact=frozenset([0]))
+    published = publish_counts(true, parse_protection("controlled:5"), sums, np.random.default_rng(3), exact=frozenset([0]))
     assert np.array_equal(published[:, 0], true[:, 0])
     assert (published[:, 0] % 5 != 0).any()
     assert (np.abs(published[:, 0] - published[:, [3, 6, 9]].sum(axis=1)) < 5).all()
@@ -179,9 +183,9 @@ LOOPS: Sums = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)), (6, (0, 1, 2)))
 def test_loops_that_cannot_be_kept_up_are_refused() -> None:
     true = counts_for(LOOPS, 7, 40, 1)
     with pytest.raises(InputError, match="controlled rounding cannot keep up these sums: they form loops"):
-        publish_counts(true, protection("controlled:5"), LOOPS, np.random.default_rng(3))
+        publish_counts(true, parse_protection("controlled:5"), LOOPS, np.random.default_rng(3))
     with pytest.raises(InputError, match="Leave out --additive"):
-        publish_counts(true, protection("laplace:1.45"), LOOPS, np.random.default_rng(3), additive=True)
+        publish_counts(true, parse_protection("laplace:1.45"), LOOPS, np.random.default_rng(3), additive=True)
 
 
 def test_a_walk_that_cannot_arrive_says_so() -> None:
@@ -192,11 +196,11 @@ def test_a_walk_that_cannot_arrive_says_so() -> None:
 
 
 def test_protections_by_name() -> None:
-    how = protection("controlled")
+    how = parse_protection("controlled")
     assert (how.name, how.base, how.controlled) == ("controlled:5", 5, True)
     assert how.mechanism == Rounding(5)
     assert "every published total is the sum of its published parts" in how.sentence
-    assert protection("laplace:1.45").mechanism == Laplace(1.45)
+    assert parse_protection("laplace:1.45").mechanism == Laplace(1.45)
     for spec, said in (
         ("controlled:x", r"^controlled needs a base, such as controlled:5; not 'x'\.$"),
         ("controlled:0", "must be at least 1"),
@@ -204,12 +208,12 @@ def test_protections_by_name() -> None:
         ("laplace:much", "laplace needs a scale"),
     ):
         with pytest.raises(InputError, match=said):
-            protection(spec)
+            parse_protection(spec)
 
 
 def test_what_readers_are_told() -> None:
     def told(spec: str, clamp: bool = False, add: bool = False) -> str:
-        return protection(spec).declared(clamp=clamp, additive=add, farthest=7).name
+        return parse_protection(spec).declared(clamp=clamp, additive=add, farthest=7).name
 
     assert told("laplace:1.45") == "laplace:1.45"
     assert told("laplace:1.45", clamp=True) == "laplace:1.45,clamped"
@@ -227,7 +231,7 @@ def test_what_readers_are_told() -> None:
 @pytest.mark.parametrize("clamp", [False, True])
 def test_additive_tables_add_up(shape: str, spec: str, clamp: bool) -> None:
     true, sums = made(shape)
-    steps = dict(publish_in_steps(true, protection(spec), sums, np.random.default_rng(3), clamp=clamp, additive=True))
+    steps = dict(publish_in_steps(true, parse_protection(spec), sums, np.random.default_rng(3), clamp=clamp, additive=True))
     *_, before, after = steps.values()
     assert adds_up(after, sums)
     assert not adds_up(before, sums)
@@ -241,7 +245,13 @@ def test_additive_tables_add_up(shape: str, spec: str, clamp: bool) -> None:
 def test_additive_leaves_exact_columns_alone() -> None:
     true, sums = made("a tree crossed with sex")
     published = publish_counts(
-        true, protection("laplace:2"), sums, np.random.default_rng(3), exact=frozenset([0, 4]), additive=True, clamp=True
+        true,
+        parse_protection("laplace:2"),
+        sums,
+        np.random.default_rng(3),
+        exact=frozenset([0, 4]),
+        additive=True,
+        clamp=True,
     )
     assert np.array_equal(published[:, [0, 4]], true[:, [0, 4]])
     assert adds_up(published, sums)
@@ -255,7 +265,7 @@ def test_additive_is_as_near_as_can_be() -> None:
     true[:, [0, 3, 6]] = 0
     for total, parts in sums:
         true[:, total] = true[:, list(parts)].sum(axis=1)
-    steps = dict(publish_in_steps(true, protection("gaussian:2"), sums, np.random.default_rng(3), additive=True))
+    steps = dict(publish_in_steps(true, parse_protection("gaussian:2"), sums, np.random.default_rng(3), additive=True))
     noisy, found = steps["gaussian:2"], steps["made to add up"]
     leaves = np.array(list(itertools.product(range(-4, 5), repeat=4)))
     farther = []
@@ -271,14 +281,18 @@ def test_additive_is_as_near_as_can_be() -> None:
 def test_what_ends_below_zero_is_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additive, "_ROUNDS", 1)  # stop long before nothing is negative
     true, sums = made("a tree crossed with sex", areas=30)
-    published = publish_counts(true, protection("laplace:3"), sums, np.random.default_rng(3), clamp=True, additive=True)
+    published = publish_counts(
+        true, parse_protection("laplace:3"), sums, np.random.default_rng(3), clamp=True, additive=True
+    )
     assert adds_up(published, sums)
     assert (published >= 0).all()
 
 
 def test_additive_where_counts_are_hidden() -> None:
     true, sums = made("a tree")
-    published = publish_counts(true, protection("suppressed:1..3,rounding:5"), sums, np.random.default_rng(3), additive=True)
+    published = publish_counts(
+        true, parse_protection("suppressed:1..3,rounding:5"), sums, np.random.default_rng(3), additive=True
+    )
     assert (published == HIDDEN).any()
     whole = (published != HIDDEN).all(axis=1)
     assert whole.any()
@@ -291,7 +305,7 @@ def test_additive_where_counts_are_hidden() -> None:
 def test_the_score_of_a_small_table() -> None:
     true = np.array([[10, 4, 6], [9, 9, -1], [7, 7, 0]])
     published = np.array([[10, 9, 5], [HIDDEN, 4, HIDDEN], [6, 9, -1]])
-    score = Score()
+    score = ProtectionScore()
     score.add(published, true, ((0, (1, 2)),), exact=frozenset([0]))
     told = score.to_json()
     assert told["counts"] == 5
@@ -302,14 +316,14 @@ def test_the_score_of_a_small_table() -> None:
     assert told["small_bias"] == (5 - 1) / 2
     assert (told["largest_error"], told["negative"], told["hidden"]) == (5, 1, 0)
     assert (told["sums"], told["sums_off"], told["mean_gap"]) == (2, 1.0, 3.0)
-    assert Score().to_json()["rmse"] is None
+    assert ProtectionScore().to_json()["rmse"] is None
 
 
 def test_clamping_leans_upwards_and_noise_does_not() -> None:
     true, sums = made("a tree crossed with sex", areas=2000)
     scores = {}
-    for name, table in publish_in_steps(true, protection("laplace:1.45"), sums, np.random.default_rng(3), clamp=True):
-        scores[name] = Score()
+    for name, table in publish_in_steps(true, parse_protection("laplace:1.45"), sums, np.random.default_rng(3), clamp=True):
+        scores[name] = ProtectionScore()
         scores[name].add(table, true, sums)
     free, clamped = scores["laplace:1.45"], scores["negative as 0"]
     assert free.negative > 0 == clamped.negative
@@ -335,7 +349,7 @@ def test_a_release_that_audits_as_declared(census: Path, tmp_path: Path) -> None
     kept = {}
     for spec in ("rounding:5", "laplace:1.45", "controlled:5"):
         out = tmp_path / spec.partition(":")[0]
-        made = protect(truth, out, Choices(protection(spec), seed=7))
+        made = protect(truth, out, ProtectOptions(parse_protection(spec), seed=7))
         assert made.sums == 42
         folder = audit(read(made.table), tmp_path / "audit", truth=read(census / "truth.parquet"))
         told = folder.summary
@@ -358,7 +372,9 @@ def test_a_release_that_audits_as_declared(census: Path, tmp_path: Path) -> None
 
 def test_the_release_holds_what_was_published(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
-    made = protect(truth, tmp_path / "a", Choices(protection("laplace:1.45"), 7, ("population", "dwellings"), clamp=True))
+    made = protect(
+        truth, tmp_path / "a", ProtectOptions(parse_protection("laplace:1.45"), 7, ("population", "dwellings"), clamp=True)
+    )
     assert made.exact == ("1", "2", "4", "5")
     assert made.declared == "laplace:1.45,clamped"
     release = read(made.table)
@@ -379,12 +395,14 @@ def test_the_release_holds_what_was_published(census: Path, tmp_path: Path) -> N
     note = made.note.read_text(encoding="utf-8")
     for said in ("not to be published", "laplace:1.45", "seed 7", "1, 2, 4, 5", "negative as 0", "mean error"):
         assert said in note
-    again = protect(truth, tmp_path / "b", Choices(protection("laplace:1.45"), 7, ("population", "dwellings"), clamp=True))
+    again = protect(
+        truth, tmp_path / "b", ProtectOptions(parse_protection("laplace:1.45"), 7, ("population", "dwellings"), clamp=True)
+    )
     assert pl.read_parquet(again.table).equals(table)
 
 
 def test_without_a_seed_the_system_deals(census: Path, tmp_path: Path) -> None:
-    truth, how = read(census / "truth.parquet"), Choices(protection("rounding:5"))
+    truth, how = read(census / "truth.parquet"), ProtectOptions(parse_protection("rounding:5"))
     one, other = (protect(truth, tmp_path / name, how) for name in "ab")
     assert not pl.read_parquet(one.table).equals(pl.read_parquet(other.table))
     assert "operating system's cryptographic generator" in one.note.read_text(encoding="utf-8")
@@ -396,7 +414,7 @@ def test_tables_of_other_axes_and_hidden_counts(tmp_path: Path) -> None:
     young, old = rng.integers(0, 40, size=(2, 80))
     frame = pl.DataFrame({"town": [f"T{n}" for n in range(80)], "all": young + old, "young": young, "old": old})
     truth = from_frame(frame, area="town", sums={"all": ["young", "old"]})
-    made = protect(truth, tmp_path / "out", Choices(protection("suppressed:1..4,nearest:5"), 1, ("all",)))
+    made = protect(truth, tmp_path / "out", ProtectOptions(parse_protection("suppressed:1..4,nearest:5"), 1, ("all",)))
     assert made.steps["suppressed:1..4,nearest:5"].hidden == int(((frame["young"] > 0) & (frame["young"] < 5)).sum()) + int(
         ((frame["old"] > 0) & (frame["old"] < 5)).sum()
     )
@@ -414,7 +432,9 @@ def test_doubtful_truths_are_called_so(tmp_path: Path) -> None:
     young, old = 5 * rng.integers(0, 40, size=(2, 80))
     frame = pl.DataFrame({"town": [f"T{n}" for n in range(80)], "all": young + old, "young": young, "old": old})
     truth = from_frame(frame, area="town", sums={"all": ["young", "old"]}, mechanism="rounding:5")
-    made = protect(truth, tmp_path / "out", Choices(protection("controlled:5"), 1, ("all",), clamp=True, additive=True))
+    made = protect(
+        truth, tmp_path / "out", ProtectOptions(parse_protection("controlled:5"), 1, ("all",), clamp=True, additive=True)
+    )
     notes = " ".join(made.notes)
     for said in (
         "the file says that counts were published as rounding:5",
@@ -428,21 +448,21 @@ def test_doubtful_truths_are_called_so(tmp_path: Path) -> None:
 
 def test_what_is_refused(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
-    plain = protection("rounding:5")
+    plain = parse_protection("rounding:5")
     for choices, said in (
-        (Choices(plain, -1), "a seed is a whole number from 0, not -1"),
-        (Choices(plain, 1, ("populatoin",)), "--exact populatoin: no column is called so"),
-        (Choices(plain, 1, ("total,men,women",)), "all columns are to be published as they are"),
+        (ProtectOptions(plain, -1), "a seed is a whole number from 0, not -1"),
+        (ProtectOptions(plain, 1, ("populatoin",)), "--exact populatoin: no column is called so"),
+        (ProtectOptions(plain, 1, ("total,men,women",)), "all columns are to be published as they are"),
     ):
         with pytest.raises(InputError, match=said):
             protect(truth, tmp_path / "out", choices)
         assert not (tmp_path / "out").exists()
     with pytest.raises(InputError, match=r"already holds release\.parquet and release\.toml, and no PROTECTED\.txt"):
-        protect(truth, census, Choices(plain, 1))
+        protect(truth, census, ProtectOptions(plain, 1))
     frame = pl.DataFrame({"town": ["A", "B"], "young": [3, 4], "old": [5, 9]})
     for choices, who in (
-        (Choices(protection("controlled:5")), "controlled:5"),
-        (Choices(plain, additive=True), "--additive"),
+        (ProtectOptions(parse_protection("controlled:5")), "controlled:5"),
+        (ProtectOptions(plain, additive=True), "--additive"),
     ):
         with pytest.raises(InputError, match=f"no sum holds in the frame, so that {who} has nothing to keep up"):
             protect(from_frame(frame, area="town"), tmp_path / "out", choices)
@@ -453,8 +473,8 @@ def test_what_is_refused(census: Path, tmp_path: Path) -> None:
 
 def test_an_older_table_of_ours_is_replaced(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
-    protect(truth, tmp_path, Choices(protection("rounding:5"), 1))
-    protect(truth, tmp_path, Choices(protection("controlled:3"), 1))
+    protect(truth, tmp_path, ProtectOptions(parse_protection("rounding:5"), 1))
+    protect(truth, tmp_path, ProtectOptions(parse_protection("controlled:3"), 1))
     assert 'default = "rounding:3"' in (tmp_path / "release.toml").read_text(encoding="utf-8")
     assert len(list(tmp_path.iterdir())) == 3
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.read import bulk, read, stream
-from unround.read.scanning import NO_ID, SHORT, Found, Where, scan
-from unround.read.symbols import as_counts
+from unround.readers import bulk, read, stream
+from unround.readers.scanning import NO_ID, SHORT, Found, Where, scan
+from unround.readers.symbols import as_counts
 from unround.release import (
     ABSENT,
     NOT_APPLICABLE,
@@ -31,7 +31,7 @@ from unround.release import (
     Counts,
     Release,
 )
-from unround.simulate import simulate
+from unround.simulation import simulate
 
 HEADER = [
     "CENSUS_YEAR",
@@ -142,7 +142,7 @@ def against_truth(release: Release, folder: Path) -> tuple[int, int]:
 
 def test_a_simulated_census_comes_back_whole(census: Path) -> None:
     release = read(data(census))
-    assert release.layout == "statcan"
+    assert release.file_format == "statcan"
     assert release.product == "a census that `unround simulate` invented"
     assert release.size == data(census).stat().st_size
     farthest, _ = against_truth(release, census)

@@ -12,17 +12,17 @@ import pytest
 
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.read import read
-from unround.read.ages import ALL, EVER, AgeRun, age_range, tile
-from unround.read.censusmapper import matches as is_censusmapper
-from unround.read.exact import adjustable, published_exactly
-from unround.read.first_names import matches as is_first_names
-from unround.read.indicators import FIGURES, LAST, PARTS
-from unround.read.indicators import matches as is_indicators
-from unround.read.kinds import COUNT, kinds_of
-from unround.read.profile_page import matches as is_profile_page
+from unround.readers import read
+from unround.readers.ages import ALL, EVER, AgeRun, age_range, tile
+from unround.readers.censusmapper import matches as is_censusmapper
+from unround.readers.exact import adjustable, published_exactly
+from unround.readers.first_names import matches as is_first_names
+from unround.readers.indicators import FIGURES, LAST, PARTS
+from unround.readers.indicators import matches as is_indicators
+from unround.readers.kinds import COUNT, kinds_of
+from unround.readers.profile_page import matches as is_profile_page
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
-from unround.simulate import simulate
+from unround.simulation import simulate
 
 
 def whole(release: Release) -> tuple[pl.DataFrame, dict[str, list[int]]]:
@@ -77,7 +77,7 @@ def small(tmp_path: Path) -> Path:
 def test_censusmapper_reads_every_oddity_right(small: Path) -> None:
     release = read(small)
     areas, counts = whole(release)
-    assert release.layout == "censusmapper"
+    assert release.file_format == "censusmapper"
     assert areas["region"].to_list() == ["01", "99", "9901", "9901001", "9901002", "99010001"]
     assert areas["region_name"].to_list()[3:5] == ["Montréal (V)", "Léry (V)"]
     assert areas["level"].to_list() == ["C", "PR", "CD", "CSD", "CSD", "DA"]
@@ -316,7 +316,7 @@ BELOW = (
 def test_profile_page_reads_counts_and_leaves_figures_out(tmp_path: Path) -> None:
     release = read(write(tmp_path / "page.csv", *page(*ROWS, below=BELOW), encoding="latin-1"))
     areas, counts = whole(release)
-    assert release.layout == "profile-page"
+    assert release.file_format == "profile-page"
     assert counts == {
         "1": [4103],
         "3": [1800],
@@ -536,7 +536,7 @@ def test_first_names_read_hidden_counts_as_suppressed(tmp_path: Path) -> None:
     lines = (name("ÉTOILE", 700, None, 660), name("QUUX", 255, None, None), name("ZORB", 900, 450, 455))
     release = read(write(tmp_path / "names.csv", "\ufeff" + NAMES, *lines, end="\r\n"))
     areas, counts = whole(release)
-    assert release.layout == "first-names"
+    assert release.file_format == "first-names"
     assert release.areas == ("first_name",)
     assert areas["first_name"].to_list() == ["ÉTOILE", "QUUX", "ZORB"]
     assert "region" not in areas.columns

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unround.errors import InputError
-from unround.read import FORMATS, read, source
-from unround.read.kinds import kind_of, kinds_of
-from unround.read.lines import Line, blocks_of, universes
-from unround.read.proposals import by_sex, indented
-from unround.read.source import Source
-from unround.read.symbols import as_counts
+from unround.readers import FORMATS, read, source
+from unround.readers.kinds import kind_of, kinds_of
+from unround.readers.lines import Line, blocks_of, universes
+from unround.readers.proposals import by_sex, indented
+from unround.readers.source import Source
+from unround.readers.symbols import as_counts
 from unround.release import (
     ABSENT,
     LARGEST,

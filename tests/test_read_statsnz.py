@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from unround.errors import InputError
-from unround.read import read, statsnz
-from unround.read.areas import with_areas
-from unround.read.source import Source
-from unround.read.statsnz_names import understand
+from unround.readers import read, statsnz
+from unround.readers.areas import with_areas
+from unround.readers.source import Source
+from unround.readers.statsnz_names import understand
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts, Release
 
 GROUPS = """\
@@ -95,7 +95,7 @@ def sums(release: Release) -> dict[str, set[str]]:
 
 def test_men_and_women_are_columns_of_their_group(tmp_path: Path) -> None:
     release = load(tmp_path)
-    assert (release.layout, release.axes, release.areas) == ("statsnz", ("characteristic_id", "sex"), ("region",))
+    assert (release.file_format, release.axes, release.areas) == ("statsnz", ("characteristic_id", "sex"), ("region",))
     keys = [column.key for column in release.columns]
     assert keys[:14] == [
         "usually_resident_population_count",

@@ -13,11 +13,11 @@ import pytest
 from unround import Cell, Sum, System, check_proof, solve
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding
-from unround.read import tidy
-from unround.read.frames import from_frame
-from unround.read.layout import make_layout, read_layout
+from unround.readers import tidy
+from unround.readers.description_file import make_description, read_description
+from unround.readers.frames import from_frame
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
-from unround.simulate import simulate
+from unround.simulation import simulate
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -89,7 +89,7 @@ def error(folder: Path, toml: str, data: str = CSV) -> str:
 def test_a_table_and_its_toml(tmp_path: Path) -> None:
     release = load(tmp_path)
     # Nothing is said of groups, so that they are rows, as towns are: the ages add up in each by itself.
-    assert (release.layout, release.axes, release.areas) == ("tidy", ("age",), ("town", "group"))
+    assert (release.file_format, release.axes, release.areas) == ("tidy", ("age",), ("town", "group"))
     assert keys(release) == ["all", "young", "old"]
     assert sums(release) == {"all=young+old"}
     assert areas(release).rows() == [
@@ -358,7 +358,7 @@ def test_another_modules_table_is_let_be(tmp_path: Path) -> None:
 
 
 def test_axes_as_a_list(tmp_path: Path) -> None:
-    assert make_layout({"value": "n", "axes": ["town", "age"]}).axes[1].column == "age"
+    assert make_description({"value": "n", "axes": ["town", "age"]}).axes[1].column == "age"
     assert "name the axes" in error(tmp_path, 'value = "n"\n')
 
 
@@ -394,7 +394,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         tidy.load(tmp_path / "bad.parquet", write(tmp_path).with_suffix(".toml"))
     (tmp_path / "latin.toml").write_bytes('value = "Zürich"'.encode("latin-1"))
     with pytest.raises(InputError, match="is not UTF-8 text"):
-        read_layout(tmp_path / "latin.toml")
+        read_description(tmp_path / "latin.toml")
 
 
 # How the two find each other
@@ -532,7 +532,7 @@ def test_a_wide_frame() -> None:
         WIDE, area="town", sums={"all": ["young", "old"]}, mechanism="rounding:5", exact=["all"], missing="suppressed",
         mechanisms={"old": "rounding:3"},
     )  # fmt: skip
-    assert (release.layout, release.areas, release.axes) == ("frame", ("town",), ("column",))
+    assert (release.file_format, release.areas, release.axes) == ("frame", ("town",), ("column",))
     assert [column.mechanism for column in release.columns] == [Exact(), Rounding(5), Rounding(3)]
     assert counts(release).tolist() == [[30, 15, 20], [45, SUPPRESSED, 20]]
     assert areas(release)["town"].to_list() == ["Aa", "Bo"]

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.findings import check_proof
 from unround.mechanisms import Exact, Rounding
+from unround.proofs import check_proof
 from unround.solution import solve
 from unround.system import Cell, Sum, System
 

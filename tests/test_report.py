@@ -17,17 +17,17 @@ import pytest
 
 from tests.conftest import Run
 from unround import audit_release
-from unround.audit import AuditFolder, Options, audit
-from unround.audit.summary import AREA_SIZES, CLAIMS
+from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
-from unround.read import read
-from unround.read.frames import from_frame
-from unround.report import figures
-from unround.report.page import MOST_CLASHES, page, write_pages
-from unround.report.release import NOTICE
-from unround.report.strongest import MOST, letters, sentences, strongest
-from unround.report.words import verdict
-from unround.simulate import simulate
+from unround.presentation import figures
+from unround.presentation.page import MOST_CLASHES, page, write_pages
+from unround.presentation.release import NOTICE
+from unround.presentation.strongest import MOST, letters, sentences, strongest
+from unround.presentation.words import verdict
+from unround.readers import read
+from unround.readers.frames import from_frame
+from unround.simulation import simulate
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
@@ -539,7 +539,7 @@ def test_pages_that_cannot_be_written_are_an_error(survey: AuditFolder, tmp_path
 
 def test_an_older_page_does_not_survive_an_audit_without_one(survey: AuditFolder, tmp_path: Path) -> None:
     folder = copied(survey, tmp_path / "audit")
-    audit(read(SURVEY), folder.path, Options(threshold=0.9))
+    audit(read(SURVEY), folder.path, AuditOptions(threshold=0.9))
     assert not (folder.path / "report.html").exists()
     assert not (folder.path / "report-public.html").exists()
 

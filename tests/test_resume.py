@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from unround.audit import AuditFolder, Options, audit
-from unround.audit.folder import RUN
-from unround.audit.job import COMPLETE, DONE, FOLDER, PREPARED, job_folder, move_out
-from unround.audit.parts import add_up, new_part, part_folder
-from unround.audit.work import PARTS, Job
+from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.folder import RUN
+from unround.audits.job import COMPLETE, DONE, FOLDER, PREPARED, job_folder, move_out
+from unround.audits.parts import add_up, new_part, part_folder
+from unround.audits.work import PARTS, Job
 from unround.errors import InputError
-from unround.read import read
-from unround.simulate import simulate
+from unround.readers import read
+from unround.simulation import simulate
 
 KILLS = 20
 RELEASE = "census/98-401-X2021006_English_CSV_data.csv"
@@ -165,16 +165,16 @@ def test_another_question_begins_anew(place: Path, tmp_path: Path) -> None:
     """Whatever is asked for decides the key: options, files, their contents."""
     release = read(place / RELEASE)
     out = tmp_path / "out"
-    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, Options(block=6)) as job:
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, AuditOptions(block=6)) as job:
         assert _parts(job) >= 1
     left = {path.name: path.stat().st_ino for path in (out / FOLDER / PARTS).glob("0*")}
     assert left
-    audit(release, out, Options(threshold=0.9, block=6), files_used=[])
+    audit(release, out, AuditOptions(threshold=0.9, block=6), files_used=[])
     assert AuditFolder.open(out).run["blocks_done_before"] == 0
     assert AuditFolder.open(out).summary["threshold"] == 0.9
 
 
-def _interrupted(out: Path, release, options: Options):  # type: ignore[no-untyped-def]
+def _interrupted(out: Path, release, options: AuditOptions):  # type: ignore[no-untyped-def]
     from contextlib import contextmanager
 
     @contextmanager
@@ -210,11 +210,11 @@ def test_failures_leave_nothing_behind(tmp_path: Path) -> None:
 def test_a_cluster_that_is_gone_does_not_cost_what_was_done_before(place: Path, tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
     release, out = read(place / RELEASE), tmp_path / "out"
-    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, Options(block=6)):
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, AuditOptions(block=6)):
         pass
     done = _parts(out / FOLDER)
     with pytest.raises(InputError, match="no Dask scheduler answers"):
-        audit(release, out, Options(block=6), files_used=[], cluster="tcp://127.0.0.1:9")
+        audit(release, out, AuditOptions(block=6), files_used=[], cluster="tcp://127.0.0.1:9")
     assert _parts(out / FOLDER) == done > 0
 
 
@@ -253,7 +253,7 @@ def test_blocks_add_up(place: Path, tmp_path: Path) -> None:
     release, truth = read(place / RELEASE), read(place / "census" / "truth.parquet")
     told = []
     for block in (7, 4096):
-        folder = audit(release, tmp_path / str(block), Options(block=block), truth=truth)
+        folder = audit(release, tmp_path / str(block), AuditOptions(block=block), truth=truth)
         told.append(folder.summary)
         assert folder.findings.equals(AuditFolder.open(place / "undisturbed").findings)
     for other in told[1:]:
@@ -273,10 +273,10 @@ def test_numbers_of_parts_add_up() -> None:
 def test_findings_are_sorted_range_by_range_as_if_at_once(
     place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from unround.audit import merge
+    from unround.audits import merge
 
     monkeypatch.setattr(merge, "ROWS_AT_A_TIME", 5)
-    found = audit(read(place / RELEASE), tmp_path / "out", Options(block=10)).findings
+    found = audit(read(place / RELEASE), tmp_path / "out", AuditOptions(block=10)).findings
     assert found.height > 50, "there must be something to sort"
     assert found.equals(AuditFolder.open(place / "undisturbed").findings)
 
@@ -284,13 +284,13 @@ def test_findings_are_sorted_range_by_range_as_if_at_once(
 def test_a_job_can_be_opened_by_anybody(place: Path, tmp_path: Path) -> None:
     """What a worker elsewhere finds in the folder is all that it needs: not the release, nor this process."""
     release = read(place / RELEASE)
-    with pytest.raises(KeyboardInterrupt), _interrupted(tmp_path / "out", release, Options(block=6)):
+    with pytest.raises(KeyboardInterrupt), _interrupted(tmp_path / "out", release, AuditOptions(block=6)):
         pass
     job = tmp_path / "out" / FOLDER
     part = part_folder(job / PARTS, 0)
     before = contents(part)
     shutil.rmtree(part)
-    code = f"from unround.audit.work import work_on; print(work_on({str(job)!r}, 'key', 0))"
+    code = f"from unround.audits.work import work_on; print(work_on({str(job)!r}, 'key', 0))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     opened = Job(job)
     assert done.stdout == f"{len(opened.areas_of(0))}\n".encode()  # 6, or the areas of a family

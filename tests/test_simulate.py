@@ -18,13 +18,13 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
-from unround import simulate as sim
+from unround import simulation as sim
 from unround._version import __version__
 from unround.errors import InputError
-from unround.simulate.folder import move_out
-from unround.simulate.geography import numbers, plan
-from unround.simulate.schema import expand
-from unround.simulate.write import RELEASES
+from unround.simulation.folder import move_out
+from unround.simulation.geography import numbers, plan
+from unround.simulation.schema import expand
+from unround.simulation.write import RELEASES
 
 HEADER = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
@@ -469,7 +469,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
 
 def test_a_long_table_is_joined_from_parts(tmp_path, monkeypatch):
     whole = sim.simulate(tmp_path / "whole", 400, 1, format="tidy")
-    monkeypatch.setattr("unround.simulate.write.PART_ROWS", 9_000)
+    monkeypatch.setattr("unround.simulation.write.PART_ROWS", 9_000)
     parts = sim.simulate(tmp_path / "parts", 400, 1, format="tidy")
     for one, other in zip((*whole.files[:1], whole.truth), (*parts.files[:1], parts.truth), strict=True):
         assert pl.read_parquet(one).equals(pl.read_parquet(other))
@@ -582,7 +582,7 @@ def test_what_killed_runs_left_is_swept(tmp_path):
     code = f"""
 import os, signal
 from pathlib import Path
-from unround.simulate import simulate
+from unround.simulation import simulate
 simulate(Path({str(tmp_path)!r}), 500, 1, progress=lambda done: os.kill(os.getpid(), signal.SIGKILL))
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode < 0

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround import simulate as sim
+from unround import simulation as sim
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.read import read
+from unround.readers import read
 from unround.release import SUPPRESSED, Block, Column, Proposal, Release
-from unround.structure import Overrides, Survey, find_structure, read_plan, survey, write_plan
+from unround.structure import PlanFile, Survey, find_structure, read_plan, survey, write_plan
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.repeats import groups, related
 
@@ -583,7 +583,7 @@ def test_a_sum_of_unknown_mechanism_cannot_be_insisted_on():
 
 
 def test_an_empty_release_has_no_structure():
-    structure = find_structure(release_of(np.zeros((0, 2)), columns_of("a", "b")), rules=Overrides())
+    structure = find_structure(release_of(np.zeros((0, 2)), columns_of("a", "b")), rules=PlanFile())
     assert structure.areas == 0
     assert structure.equations == ()
     assert structure.untold == (0, 1)

@@ -26,9 +26,9 @@ from starlette.testclient import TestClient
 from tests.conftest import Run
 from tests.explorer import FORMULA, IMAGE, OLDEST, SLASHED
 from unround import check_proof, parse, solve
-from unround.audit import AuditFolder
-from unround.audit.claims import read_proof
-from unround.explain import explain
+from unround.audits import AuditFolder
+from unround.audits.claims import read_proof
+from unround.explanation.cell import explain
 from unround.web import views
 from unround.web.addresses import area_address, cell_address, key_meant, meant, segment
 from unround.web.app import explorer_app
@@ -153,8 +153,8 @@ def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
 
 
 def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
-    from unround.audit import audit
-    from unround.read import read
+    from unround.audits import audit
+    from unround.readers import read
 
     lines = ["year,place,age,persons"]
     for year in (2020, 2021):
@@ -494,9 +494,9 @@ def test_any_code_has_an_address(text: str) -> None:
 
 
 def test_without_indentation_the_sums_tell_what_stands_under_what(tmp_path: Path) -> None:
-    from unround.audit import audit
-    from unround.read import read
-    from unround.simulate import simulate
+    from unround.audits import audit
+    from unround.readers import read
+    from unround.simulation import simulate
 
     file = simulate(tmp_path / "census", 80, seed=3, format="censusmapper").files[0]
     outline = Explorer(audit(read(file), tmp_path / "audit")).outline

@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from unround.audit import Options
+from unround.audits import AuditOptions
 from unround.errors import InputError
 from unround.mechanisms import Rounding
-from unround.read import read
+from unround.readers import read
 from unround.release import ABSENT
-from unround.whatif import whatif
-from unround.whatif.repairs import REPAIRS
-from unround.whatif.trying import ranked
+from unround.scenarios import whatif
+from unround.scenarios.repairs import REPAIRS
+from unround.scenarios.trying import ranked
 
 from .conftest import Run
 
 AREAS = 80
-FLAT = Options(prior="flat")
+FLAT = AuditOptions(prior="flat")
 AGES = ("all", "child", "adult", "old")
 
 
@@ -288,7 +288,7 @@ def test_every_repair_is_in_the_help(run: Run) -> None:
 
 
 def test_dropping_a_column_drops_its_sums(files: Path) -> None:
-    from unround.whatif.tables import without
+    from unround.scenarios.tables import without
 
     table = read(files / "table.toml")
     at = table.index["child"]

@@ -25,29 +25,29 @@ from typing import TYPE_CHECKING, Any
 from unround._version import __version__
 
 if TYPE_CHECKING:
-    from unround.audit import AuditFolder as AuditFolder
-    from unround.audit import Options as Options
-    from unround.check import Check as Check
-    from unround.check import check_release as check_release
+    from unround.audits import AuditFolder as AuditFolder
+    from unround.audits import AuditOptions as AuditOptions
+    from unround.checks import Check as Check
+    from unround.checks import check_release as check_release
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
     from unround.errors import InternalError as InternalError
     from unround.errors import UnroundError as UnroundError
-    from unround.explain import explain as explain_cell  # noqa: F401 - public under this name
-    from unround.findings import Proof as Proof
-    from unround.findings import check_proof as check_proof
+    from unround.explanation.cell import explain as explain_cell  # noqa: F401 - public under this name
     from unround.inspection import inspect as inspect_release  # noqa: F401 - public under this name
     from unround.mechanisms import Mechanism as Mechanism
     from unround.mechanisms import mechanism as mechanism
-    from unround.protect.release import Choices as Choices
-    from unround.protect.release import protect as protect_release  # noqa: F401 - public under this name
-    from unround.protect.table import protection as protection
-    from unround.protect.table import publish_counts as publish_counts
-    from unround.read import read as read_release  # noqa: F401 - public under this name
-    from unround.read.frames import from_frame as from_frame
+    from unround.presentation.audited import audit_release as audit_release
+    from unround.proofs import Proof as Proof
+    from unround.proofs import check_proof as check_proof
+    from unround.protection.release import ProtectOptions as ProtectOptions
+    from unround.protection.release import protect as protect_release  # noqa: F401 - public under this name
+    from unround.protection.table import parse_protection as parse_protection
+    from unround.protection.table import publish_counts as publish_counts
+    from unround.readers import read as read_release  # noqa: F401 - public under this name
+    from unround.readers.frames import from_frame as from_frame
     from unround.release import Release as Release
-    from unround.report.audited import audit_release as audit_release
     from unround.solution import Solution as Solution
     from unround.solution import solve as solve
     from unround.system import Cell as Cell
@@ -69,22 +69,22 @@ _HOME = {
     "parse": "equations:parse",
     "solve": "solution:solve",
     "Solution": "solution:Solution",
-    "Proof": "findings:Proof",
-    "check_proof": "findings:check_proof",
+    "Proof": "proofs:Proof",
+    "check_proof": "proofs:check_proof",
     "Release": "release:Release",
-    "read_release": "read:read",
-    "from_frame": "read.frames:from_frame",
+    "read_release": "readers:read",
+    "from_frame": "readers.frames:from_frame",
     "inspect_release": "inspection:inspect",
-    "check_release": "check:check_release",
-    "Check": "check:Check",
-    "Options": "audit:Options",
-    "audit_release": "report.audited:audit_release",
-    "AuditFolder": "audit:AuditFolder",
-    "explain_cell": "explain:explain",
-    "protection": "protect.table:protection",
-    "publish_counts": "protect.table:publish_counts",
-    "Choices": "protect.release:Choices",
-    "protect_release": "protect.release:protect",
+    "check_release": "checks:check_release",
+    "Check": "checks:Check",
+    "AuditOptions": "audits:AuditOptions",
+    "audit_release": "presentation.audited:audit_release",
+    "AuditFolder": "audits:AuditFolder",
+    "explain_cell": "explanation.cell:explain",
+    "parse_protection": "protection.table:parse_protection",
+    "publish_counts": "protection.table:publish_counts",
+    "ProtectOptions": "protection.release:ProtectOptions",
+    "protect_release": "protection.release:protect",
 }
 
 __all__ = ["__version__", *_HOME]

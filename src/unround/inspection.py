@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from unround.audit.block import Auditor
-from unround.audit.contradictions import settle
-from unround.audit.inferred import Rules
-from unround.audit.model import Model, display_name
-from unround.audit.options import block_size
-from unround.audit.summary import contradiction_rows
+from unround.audits.block import Auditor
+from unround.audits.contradictions import settle
+from unround.audits.inferred import Rules
+from unround.audits.model import Model, display_name
+from unround.audits.options import block_size
+from unround.audits.summary import contradiction_rows
 from unround.prior import Prior
 from unround.release import ABSENT, WHY_ABSENT, Release
 from unround.spool import Spool, Stage, adjustable, survey
-from unround.structure import Checked, Nest, Overrides, Structure, nest
+from unround.structure import Checked, Nesting, PlanFile, Structure, find_nesting
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Inspection:
         How many counts there are, and how many are absent for which reason.
     contradictions : list of dict
         Sums that cannot hold in an area, with the smallest clash.
-    nest : Nest
+    nesting : Nesting
         Which areas make up which.
     """
 
@@ -49,7 +49,7 @@ class Inspection:
     levels: Mapping[str, int]
     cells: Mapping[str, int]
     contradictions: list[dict[str, Any]] = field(repr=False)
-    nest: Nest = field(repr=False)
+    nesting: Nesting = field(repr=False)
 
     def sum_in_words(self, checked: Checked) -> str:
         """Return a sum by the names that people know, long ones shortened."""
@@ -63,7 +63,7 @@ class Inspection:
         structure, columns = self.structure, self.release.columns
         return {
             "source": self.release.source,
-            "format": self.release.layout,
+            "format": self.release.file_format,
             "product": self.release.product,
             "areas": self.areas,
             "levels": dict(self.levels),
@@ -86,7 +86,7 @@ class Inspection:
                 for one in structure.repeats
             ],
             "geography": [{"by": one.by, "parents": one.parents, "why": one.why} for one in structure.geography],
-            "nesting": self.nest.to_json(),
+            "nesting": self.nesting.to_json(),
             "contradictions": self.contradictions,
             "notes": [*self.release.notes, *structure.notes],
         }
@@ -107,20 +107,20 @@ class Inspection:
         }
 
 
-def inspect(release: Release, overrides: Overrides | None = None, progress: Stage = lambda *_: None) -> Inspection:
+def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Inspection:
     """Look at a release without inferring anything from it but what cannot be.
 
     Parameters
     ----------
     release : Release
-        What was published; `unround.read` opens a file.
-    overrides : Overrides, optional
+        What was published; `unround.readers` opens a file.
+    plan_file : PlanFile, optional
         The user's word on sums and mechanisms.
     progress : function
         Is told how far it is.
     """
     with tempfile.TemporaryDirectory(prefix="unround-") as work:
-        spool, structure = survey(release, Path(work), overrides, progress)
+        spool, structure = survey(release, Path(work), plan_file, progress)
         levels = Counter(spool.areas["level"].to_list()) if "level" in spool.areas.columns else Counter[str]()
         return Inspection(
             release,
@@ -129,7 +129,7 @@ def inspect(release: Release, overrides: Overrides | None = None, progress: Stag
             {str(level): number for level, number in levels.items() if level},
             _tally(spool),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
-            nest(spool.areas, spool.pick, structure, release.areas),
+            find_nesting(spool.areas, spool.pick, structure, release.areas),
         )
 
 

@@ -115,7 +115,7 @@ class Release:
 
     Parameters
     ----------
-    source, layout : str
+    source, file_format : str
         The file, and the name of its format.
     columns : tuple of Column
         Every column of counts; columns of anything else are not here, but in `left_out`.
@@ -138,7 +138,7 @@ class Release:
     """
 
     source: str
-    layout: str
+    file_format: str
     columns: tuple[Column, ...] = field(repr=False)
     axes: tuple[str, ...]
     areas: tuple[str, ...]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from unround.errors import InputError
-from unround.findings import Proof, contradiction_in_words, proofs_of
 from unround.infer import Inference, infer
 from unround.infer.answer import Marginal, Prior
 from unround.infer.certify import certificates
 from unround.mechanisms import TAIL, Mechanism, Unpublished
+from unround.proofs import Proof, contradiction_in_words, proofs_of
 from unround.system import Cell, System
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.release import Block, Counts, Release
-from unround.structure import Overrides, Structure, Survey
+from unround.structure import PlanFile, Structure, Survey
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,7 +118,7 @@ def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
 def survey(
     release: Release,
     work: Path,
-    overrides: Overrides | None = None,
+    plan_file: PlanFile | None = None,
     progress: Stage = lambda *_: None,
     *,
     insist: bool = True,
@@ -131,7 +131,7 @@ def survey(
         What was published.
     work : Path
         The folder for the counts.
-    overrides : Overrides, optional
+    plan_file : PlanFile, optional
         The user's word on sums and mechanisms.
     progress : function
         Is told how far it is.
@@ -139,7 +139,7 @@ def survey(
         Whether a sum of the user's that cannot be is an error; else it is among those rejected.
     """
     spool = Spool(work / COUNTS, len(release.columns))
-    seen = Survey(release, overrides, insist=insist)
+    seen = Survey(release, plan_file, insist=insist)
     for block in release.blocks(lambda done: progress("Reading", done, release.size)):
         spool.add(block)
         seen.add(block)

@@ -6,8 +6,8 @@ out if it can still reach a cell in question.
 
 from __future__ import annotations
 
-from unround.batch.compiled import MINUS_ONE, inner
 from unround.batch.forest import BELOW, BELOW_END, CHILD, END, HOME, PARENT, Forest
+from unround.batch.jit import MINUS_ONE, inner
 from unround.batch.room import (
     BELIEF,
     DISTANCE,

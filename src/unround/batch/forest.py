@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import Layout
+from unround.batch.types import CompiledSums
 
 Table = NDArray[np.int64]
 
@@ -40,9 +40,9 @@ class Forest(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def forest_of(layout: Layout) -> Forest:
+def forest_of(compiled: CompiledSums) -> Forest:
     """Write the plan of a layout as tables, once."""
-    plan, equations = layout.plan, layout.equations
+    plan, equations = compiled.plan, compiled.equations
     splits = {(total, frozenset(parts)): e for e, (total, parts) in reversed(list(enumerate(equations)))}
     nodes, links, ends, sums = list[list[int]](), list[list[int]](), list[list[int]](), list[list[int]]()
     for node, below in zip(plan.nodes, plan.below, strict=True):
@@ -50,7 +50,7 @@ def forest_of(layout: Layout) -> Forest:
         # The links below a node follow each other: the plan hangs them all on it at once.
         first = min(below, default=0)
         nodes.append([*[*node.cells, -1, -1][:3], split, node.copy, first, first + len(below)])
-    for link, stands_for in zip(plan.links, layout.links_of, strict=True):
+    for link, stands_for in zip(plan.links, compiled.links_of, strict=True):
         links.append([link.parent.node, link.parent.layer, len(ends), len(sums)])
         ends += [[end.node, end.layer, end.sign] for end in link.children]
         sums += [[e, plan.home[equations[e][0]][1]] for e in stands_for]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.compiled import kernel
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.evidence import Drawn, evidence_of, plain
 from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
+from unround.batch.jit import kernel
 from unround.batch.room import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Room, arrange, box_at, room_for
 from unround.batch.sampling import Luck, sample
 from unround.batch.sharing import PATTERNS, pull
@@ -28,7 +28,7 @@ from unround.batch.summary import (
 )
 from unround.batch.sweeps import Evidence, down, listen_for, set_local, up
 from unround.batch.threads import in_threads
-from unround.batch.types import Distributions, Ints, Layout, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorTable, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
@@ -67,7 +67,7 @@ class _Found(NamedTuple):
 
 
 def posteriors(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     prior: PriorTable | None = None,
@@ -80,7 +80,7 @@ def posteriors(
 
     Parameters
     ----------
-    layout : Layout
+    compiled : CompiledSums
         What all areas share.
     windows : Windows
         The published counts' likelihoods.
@@ -110,7 +110,7 @@ def posteriors(
     millisecond.
     """
     result = nothing_known(*tight.low.shape, asked=value is not None)
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn, wanted=wanted)
+    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn, wanted=wanted)
     return result
 
 
@@ -128,7 +128,7 @@ def nothing_known(areas: int, columns: int, *, asked: bool = False) -> Posterior
 
 
 def marginals(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     prior: PriorTable | None = None,
@@ -140,12 +140,12 @@ def marginals(
     """
     result = nothing_known(*tight.low.shape)
     found = ranges(tight.low, tight.high)
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found)
+    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found)
     return result, found
 
 
 def samples(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     number: int,
@@ -157,7 +157,7 @@ def samples(
 
     Parameters
     ----------
-    layout, windows, tight, prior, active
+    compiled, windows, tight, prior, active
         As for `posteriors`.
     number : int
         How many states of each area to draw.
@@ -170,7 +170,7 @@ def samples(
         Number × areas × columns; -1 in areas where nothing adds up, and for cells that nothing bounds.
     """
     states = np.full((number, *tight.low.shape), -1, dtype=np.int32)
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, states=states, seed=seed)
+    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, states=states, seed=seed)
     return states
 
 
@@ -183,7 +183,7 @@ def ranges(low: Ints, high: Ints) -> Distributions:
 
 
 def pulls(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     prior: PriorTable | None,
@@ -194,7 +194,7 @@ def pulls(
 
     Parameters
     ----------
-    layout, windows, tight, prior, active, drawn
+    compiled, windows, tight, prior, active, drawn
         As for `posteriors`.
 
     Returns
@@ -205,12 +205,12 @@ def pulls(
         expected number of nodes with that pattern.
     """
     found = np.zeros((len(tight.low), len(drawn.sharing.shares), PATTERNS + 1))
-    _run(layout, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, pulled=found)
+    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, pulled=found)
     return found
 
 
 def flood(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     prior: PriorTable | None,
@@ -224,7 +224,7 @@ def flood(
 
     Parameters
     ----------
-    layout, windows, tight, prior, active, drawn
+    compiled, windows, tight, prior, active, drawn
         As for `posteriors`.
     wanted : array
         The cells in question, areas × columns.
@@ -249,14 +249,14 @@ def flood(
     narrow = windows.high - windows.low < MOST_VALUES
     low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
     chosen = (depth == OPEN_YET).any(axis=1)
-    _run(layout, windows, prior, active, low, high, chosen, None, value, threshold - ALIKE, depth, drawn=drawn)
+    _run(compiled, windows, prior, active, low, high, chosen, None, value, threshold - ALIKE, depth, drawn=drawn)
     # In an area where nothing adds up there is nothing to be near to.
     depth[depth == OPEN_YET] = DEEPEST
     return depth
 
 
 def _run(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     prior: PriorTable | None,
     active: NDArray[np.bool_] | None,
@@ -276,9 +276,9 @@ def _run(
 ) -> None:
     """Work out posteriors, or depths, or draw states, of the areas that are chosen: one kernel, compiled once."""
     areas, columns = low.shape
-    forest = forest_of(layout)
+    forest = forest_of(compiled)
     evidence = evidence_of(windows, prior, columns, len(forest.nodes), drawn)
-    holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else active
+    holds = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else active
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
     given = _Given(
         plain(low, np.int32),

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unround.batch.compiled import inner
 from unround.batch.convolution import GUARD, Box
 from unround.batch.forest import (
     BELOW,
@@ -29,6 +28,7 @@ from unround.batch.forest import (
     Forest,
     Table,
 )
+from unround.batch.jit import inner
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, TOTAL
 from unround.mechanisms.base import BoolArray

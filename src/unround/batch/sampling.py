@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.compiled import inner
 from unround.batch.forest import CHILD, END, HOME, HOME_LAYER, LAYER, PARENT, PARENT_LAYER, SIGN, Forest, Table
+from unround.batch.jit import inner
 from unround.batch.room import (
     ABOVE,
     ABSENT,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unround.batch.lookup import EXACT, TWICE, Kind, SumClass, kind_of
 from unround.batch.threads import in_threads
-from unround.batch.types import Ints, Layout
+from unround.batch.types import CompiledSums, Ints
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import Counts
@@ -85,19 +85,19 @@ class Scan:
         return found
 
 
-def scan(layout: Layout, counts: Counts, mechanisms: Sequence[Mechanism], active: BoolArray | None = None) -> Scan:
+def scan(compiled: CompiledSums, counts: Counts, mechanisms: Sequence[Mechanism], active: BoolArray | None = None) -> Scan:
     """Look up every sum of every area; see `Scanner`. For more than one block, keep a `Scanner` and ask that.
 
     Examples
     --------
-    >>> from unround.batch.compile import compile_layout
+    >>> from unround.batch.compiled_sums import compile_layout
     >>> layout = compile_layout(4, ((0, (1, 2, 3)),), frozenset([0]))
     >>> counts = np.array([[48, 20, 20, 20], [49, 20, 20, 20], [99, 20, 20, 20]], dtype=np.int32)
     >>> found = scan(layout, counts, [Exact(), *[Rounding(5)] * 3])
     >>> found.lookup.solutions[found.codes[:, 0]], found.lookup.full[found.codes[:, 0]].round(3)
     (array([1, 2, 0], dtype=uint8), array([1.   , 0.667, 0.   ], dtype=float32))
     """
-    return Scanner(layout, mechanisms).scan(counts, active)
+    return Scanner(compiled, mechanisms).scan(counts, active)
 
 
 class Scanner:
@@ -105,7 +105,7 @@ class Scanner:
 
     Parameters
     ----------
-    layout : Layout
+    compiled : CompiledSums
         The sums. Those are scanned whose parts are all rounded to one base, all by `Rounding` or all by `Sample`, and whose
         total is exact or rounded to that base too; `scannable` says which. A repeat (a sum of one part) whose part is
         exact is read the other way round: the exact count is its total.
@@ -113,8 +113,8 @@ class Scanner:
         How each column was published.
     """
 
-    def __init__(self, layout: Layout, mechanisms: Sequence[Mechanism]) -> None:
-        equations = [_exact_first(total, parts, mechanisms) for total, parts in layout.equations]
+    def __init__(self, compiled: CompiledSums, mechanisms: Sequence[Mechanism]) -> None:
+        equations = [_exact_first(total, parts, mechanisms) for total, parts in compiled.equations]
         kinds = [kind_of([mechanisms[part] for part in parts], mechanisms[total]) for total, parts in equations]
         self.scannable = np.array([kind is not None for kind in kinds], dtype=np.bool_)
         self._number = len(kinds)

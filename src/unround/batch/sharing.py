@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unround.batch.compiled import inner
 from unround.batch.convolution import Box
 from unround.batch.forest import Table
+from unround.batch.jit import inner
 from unround.batch.types import Ints
 from unround.mechanisms.base import BoolArray, FloatArray
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from unround.batch.compiled import ZERO, inner
 from unround.batch.forest import HOME, HOME_LAYER, Forest
+from unround.batch.jit import ZERO, inner
 from unround.batch.room import ABSENT, BOX, LOOSE, MODE, SINGLE, Room, box_at, layer_box
 from unround.batch.sweeps import Evidence, reduce_to, weight
 from unround.batch.types import OPEN, Ints

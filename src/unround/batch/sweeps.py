@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from unround.batch.compiled import MINUS_ONE, ZERO, inner
 from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
 from unround.batch.forest import (
     BELOW,
@@ -24,6 +23,7 @@ from unround.batch.forest import (
     Forest,
     Table,
 )
+from unround.batch.jit import MINUS_ONE, ZERO, inner
 from unround.batch.room import (
     ABOVE,
     ABSENT,

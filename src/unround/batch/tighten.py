@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from unround.batch.threads import in_threads
-from unround.batch.types import OPEN, Ints, Layout, Tight, Windows
+from unround.batch.types import OPEN, CompiledSums, Ints, Tight, Windows
 from unround.infer.bounds import MOST_SWEEPS, UNBOUNDED, Bounds, Equations, Side, Trace, neighbours, propagate
 from unround.mechanisms.base import BoolArray, FloatArray
 
@@ -86,12 +86,14 @@ def lists_of(columns: int, equations: Equations) -> Lists:
     )
 
 
-def tighten(layout: Layout, windows: Windows, active: BoolArray | None = None, *, proofs_only: bool = False) -> Tight:
+def tighten(
+    compiled: CompiledSums, windows: Windows, active: BoolArray | None = None, *, proofs_only: bool = False
+) -> Tight:
     """Tighten the bounds of every area by the sums until nothing changes.
 
     Parameters
     ----------
-    layout : Layout
+    compiled : CompiledSums
         The sums.
     windows : Windows
         What the published counts leave possible.
@@ -107,7 +109,7 @@ def tighten(layout: Layout, windows: Windows, active: BoolArray | None = None, *
 
     Examples
     --------
-    >>> from unround.batch.compile import compile_layout
+    >>> from unround.batch.compiled_sums import compile_layout
     >>> from unround.batch.windows import windows_of
     >>> from unround.mechanisms import Exact, Rounding
     >>> layout = compile_layout(4, ((0, (1, 2, 3)),), frozenset([0]))
@@ -116,7 +118,7 @@ def tighten(layout: Layout, windows: Windows, active: BoolArray | None = None, *
     >>> tight.low, tight.high
     (array([[48, 16, 16, 16]], dtype=int32), array([[48, 16, 16, 16]], dtype=int32))
     """
-    lists = lists_of(layout.columns, layout.equations)
+    lists = lists_of(compiled.columns, compiled.equations)
     areas, columns = windows.low.shape
     shape = areas, columns
     low, high, start = windows.low.astype(np.int32), windows.high.astype(np.int32), windows.start
@@ -126,7 +128,7 @@ def tighten(layout: Layout, windows: Windows, active: BoolArray | None = None, *
         start = np.where(windows.certain, start, -1)
     # How many impossible counts come before each place: the difference over a window says whether it has holes.
     zeros = np.concatenate(([0], np.cumsum(windows.weights == 0)))
-    use = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else np.ascontiguousarray(active)
+    use = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else np.ascontiguousarray(active)
     given = _Given(low, high, start, windows.weights, zeros, use)
     nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     feasible = np.ones(areas, dtype=np.bool_)
@@ -254,7 +256,7 @@ def _snap(area: int, cell: int, given: _Given, own: _Area) -> bool:
 
 
 def chain(
-    layout: Layout, windows: Windows, tight: Tight, area: int, column: int, active: BoolArray | None = None
+    compiled: CompiledSums, windows: Windows, tight: Tight, area: int, column: int, active: BoolArray | None = None
 ) -> tuple[int, ...]:
     """Return the sums that the bounds of one cell rest on, as positions in the layout's equations.
 
@@ -263,7 +265,7 @@ def chain(
 
     Parameters
     ----------
-    layout, windows, active
+    compiled, windows, active
         As they were given to `tighten`.
     tight : Tight
         What it returned, with `proofs_only` if this is for a proof.
@@ -277,20 +279,20 @@ def chain(
     where propagation was cut short. So the sums are tried; where they are not enough, that area is gone through once
     more, step by step.
     """
-    quick = _followed(layout, tight, area, column)
-    alone = _Alone(layout, windows, area, column, quick)
+    quick = _followed(compiled, tight, area, column)
+    alone = _Alone(compiled, windows, area, column, quick)
     propagate(alone.equations, alone.bounds)
     low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], OPEN)
     if (low, high) == (tight.low[area, column], tight.high[area, column]):
         return quick
-    usable = np.ones(len(layout.equations), dtype=np.bool_) if active is None else active[area]
-    sums = _connected(layout.equations, usable, column)
-    alone, trace = _Alone(layout, windows, area, column, sums), Trace()
+    usable = np.ones(len(compiled.equations), dtype=np.bool_) if active is None else active[area]
+    sums = _connected(compiled.equations, usable, column)
+    alone, trace = _Alone(compiled, windows, area, column, sums), Trace()
     propagate(alone.equations, alone.bounds, trace)
     return tuple(sorted(sums[e] for e in _traced(trace, 0)))
 
 
-def _followed(layout: Layout, tight: Tight, area: int, column: int) -> tuple[int, ...]:
+def _followed(compiled: CompiledSums, tight: Tight, area: int, column: int) -> tuple[int, ...]:
     """Go back from sum to sum, by what each bound was last moved by."""
     found: set[int] = set()
     queue: list[tuple[int, bool]] = [(column, True), (column, False)]
@@ -300,7 +302,7 @@ def _followed(layout: Layout, tight: Tight, area: int, column: int) -> tuple[int
         if e < 0:
             continue
         found.add(e)
-        total, parts = layout.equations[e]
+        total, parts = compiled.equations[e]
         # A total's bound rests on the same bounds of its parts; a part's on the total's, and on the others' opposite ones.
         uses = [(total, is_low)] if cell != total else []
         uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
@@ -313,8 +315,8 @@ def _followed(layout: Layout, tight: Tight, area: int, column: int) -> tuple[int
 class _Alone:
     """One column and some sums of one area, cut out: the column has position 0, and windows are as proofs may use them."""
 
-    def __init__(self, layout: Layout, windows: Windows, area: int, column: int, sums: tuple[int, ...]) -> None:
-        some = [layout.equations[e] for e in sums]
+    def __init__(self, compiled: CompiledSums, windows: Windows, area: int, column: int, sums: tuple[int, ...]) -> None:
+        some = [compiled.equations[e] for e in sums]
         columns = list(dict.fromkeys([column, *(c for total, parts in some for c in (total, *parts))]))
         at = {c: i for i, c in enumerate(columns)}
         self.equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in some)

@@ -21,7 +21,7 @@ OPEN = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class CompiledSums:
     """The structure that all areas share, compiled once.
 
     Parameters

@@ -31,12 +31,12 @@ def paper(
 
     The exit code is 0 also where claims disagree. docs/paper.md tells the story.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.paper import claims, experiment
+    from unround.replication import claims, experiment
 
     if not simulate and (areas, seed, rows) != (None, None, None):
         raise InputError("--areas, --seed and --rows go with --simulate.")
     if simulate:
-        from unround.paper.compound import Compound
+        from unround.replication.compound import Compound
 
         number = 61_029 if areas is None else areas
         with progress("Searching", number, "areas") as step:
@@ -45,7 +45,7 @@ def paper(
         if json:
             print_json(run.to_json() | {"audit": together.to_json()})
         else:
-            from unround.report.paper import show_compound, show_experiment
+            from unround.presentation.paper import show_compound, show_experiment
 
             show_experiment(run, console())
             show_compound(together, console())
@@ -54,7 +54,7 @@ def paper(
     if json:
         print_json([claim.to_json() for claim in found])
     else:
-        from unround.report.paper import show_claims
+        from unround.presentation.paper import show_claims
 
         show_claims(found, console())
 
@@ -63,7 +63,9 @@ def simulate(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")],
     areas: Annotated[int, typer.Option(help="How many areas, of all levels; the census of 2021 has 61,029.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
-    layout: Annotated[str, typer.Option("--format", help="statcan (bulk CSV), censusmapper (wide) or tidy.")] = "statcan",
+    file_format: Annotated[
+        str, typer.Option("--format", help="statcan (bulk CSV), censusmapper (wide) or tidy.")
+    ] = "statcan",
     rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companions.")] = False,
     levels: Annotated[
@@ -97,12 +99,22 @@ def simulate(
     (total-women), or the women that of the men (men-women), in such shares of the counts; docs/checks.md tells.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.mechanisms.sharing import SharedDraws
-    from unround.simulate import simulate as write_census
+    from unround.simulation import simulate as write_census
 
     shared = SharedDraws.parse(dependence) if dependence.strip() else None
     with progress("Simulating", areas, "areas") as step:
         made = write_census(
-            output, areas, seed, layout, rows, zipped, step, levels=levels, apart=apart, repeat=repeat, dependence=shared
+            output,
+            areas,
+            seed,
+            file_format,
+            rows,
+            zipped,
+            step,
+            levels=levels,
+            apart=apart,
+            repeat=repeat,
+            dependence=shared,
         )
     for path in (*made.files, *([made.within] if made.within else []), made.truth, made.note):
         typer.echo(path)

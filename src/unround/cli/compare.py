@@ -12,7 +12,7 @@ from unround.cli.common import console, print_json, stages
 from unround.errors import InputError
 
 if TYPE_CHECKING:
-    from unround.compare import Material
+    from unround.comparison import Material
 
 AREAS, SEED, ROWS = 2000, 11, "age"
 """What is simulated unless the user says otherwise."""
@@ -75,7 +75,7 @@ def compare(
     Today's practice is rounding:5 with exact populations. A release is published --seeds times in each way; the truth
     stays the same. ε is for the whole release: all counts of all levels of areas that a person is in.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround import compare as comparing
+    from unround import comparison as comparing
 
     if mechanisms is not None and changes is not None:
         raise InputError("--mechanisms and --what-if are two kinds of comparison: give one of them.")
@@ -92,13 +92,13 @@ def compare(
     with stages() as progress:
         told = comparing.compare(material, practices, seed, seeds, threshold, progress).to_json()
     if output is not None:
-        from unround.report.compare_page import comparison_page
+        from unround.presentation.compare_page import comparison_page
 
         _write(output, {"compare.json": _text(told), "compare.html": comparison_page(told)})
     if json:
         print_json(told)
     else:
-        from unround.report.compare import show_comparison
+        from unround.presentation.compare import show_comparison
 
         show_comparison(told, console())
         if output is not None:
@@ -130,9 +130,9 @@ def calibrate(
     Claims are judged in groups that whoever makes them can tell: by sex, by the size of what was published, by the number
     of parts of a total.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.compare import TODAY
-    from unround.compare.calibration import calibrate as calibrate_on
-    from unround.compare.calibration import calibrate_release
+    from unround.comparison import TODAY
+    from unround.comparison.calibration import calibrate as calibrate_on
+    from unround.comparison.calibration import calibrate_release
 
     if (release is None) != (truth is None):
         raise InputError("--release and --truth go together: the published table, and its true counts.")
@@ -142,20 +142,20 @@ def calibrate(
         _check_folder(output)
     with stages() as progress:
         if release is not None and truth is not None:
-            from unround.read import read
+            from unround.readers import read
 
             found = calibrate_release(read(release), read(truth), progress)
         else:
             found = calibrate_on(_material(None, areas, seed, rows), mechanism or TODAY, seed, progress)
     told = found.to_json()
     if output is not None:
-        from unround.report.compare_page import calibration_page
+        from unround.presentation.compare_page import calibration_page
 
         _write(output, {"calibrate.json": _text(told), "calibrate.html": calibration_page(told)})
     if json:
         print_json(told)
     else:
-        from unround.report.compare import show_calibration
+        from unround.presentation.compare import show_calibration
 
         show_calibration(found, console())
         if output is not None:
@@ -165,12 +165,12 @@ def calibrate(
 def _material(
     truth: Path | None, areas: int | None, seed: int, rows: str | None, exact: list[str] | None = None
 ) -> Material:
-    from unround.compare import from_release, simulated
+    from unround.comparison import from_release, simulated
 
     if truth is not None:
         if (areas, rows) != (None, None):
             raise InputError("--areas and --rows are for simulated counts: leave them out with --truth.")
-        from unround.read import read
+        from unround.readers import read
 
         return from_release(read(truth), None if exact is None else tuple(exact))
     if exact is not None:

@@ -34,19 +34,19 @@ def diff(
     Counts are matched by area, characteristic and sex. One that is published twice counts once. Where the audits differ in
     anything else (threshold, prior, mechanism), that is said.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.diff import diff as compare
+    from unround.differences import diff as compare
 
     with stages() as progress:
         found = compare(before, after, progress)
     told = found.to_json()
     if report:
-        from unround.report.page import write_pages
+        from unround.presentation.page import write_pages
 
         write_pages(found.match.after, diff=told)
     if json:
         print_json(told)
     else:
-        from unround.report.diff import show_diff
+        from unround.presentation.diff import show_diff
 
         show_diff(told, console())
         if report:
@@ -80,7 +80,7 @@ def whatif(
         str,
         typer.Option(help="exact, or within5: the agency says that populations of small areas may be adjusted by up to 5."),
     ] = "exact",
-    layout: Format = "auto",
+    file_format: Format = "auto",
     toml: Toml = None,
     areas: Areas = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -103,16 +103,16 @@ def whatif(
       drop           single totals and columns are left out, those next to most that is exposed; drop=KEY: this one
       base           a coarser base, twice the old one; base=N: this one
 
-    RELEASE is audited alone and with TABLE, then again after every repair; --format, --layout and --areas are about RELEASE.
+    RELEASE is audited alone and with TABLE, then after every repair. --format, --describe and --areas describe RELEASE.
     Another base needs true counts: without --truth, plausible ones are drawn from the audit's estimates, which is said.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.audit import Options
-    from unround.report.whatif_page import write_whatif
-    from unround.whatif import whatif as try_out
+    from unround.audits import AuditOptions
+    from unround.presentation.whatif_page import write_whatif
+    from unround.scenarios import whatif as try_out
 
-    options = Options(threshold, prior, population)
+    options = AuditOptions(threshold, prior, population)
     wanted = None if repairs is None else [one.strip() for one in repairs.split(",") if one.strip() not in ("", "none")]
-    first, second = read_file(release, layout, toml, areas), read_file(add, "auto", None, None)
+    first, second = read_file(release, file_format, toml, areas), read_file(add, "auto", None, None)
     known = None if truth is None else read_file(truth, "auto", None, None)
     with stages() as progress:
         found = try_out(
@@ -130,7 +130,7 @@ def whatif(
     if json:
         print_json(found.to_json())
     else:
-        from unround.report.whatif import show_whatif
+        from unround.presentation.whatif import show_whatif
 
         show_whatif(found.to_json(), console())
         if output is not None:

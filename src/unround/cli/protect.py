@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from unround.cli.common import console, print_json, stages
-from unround.cli.release import Areas, Format, Plan, Toml, overrides_of, read_file
+from unround.cli.release import Areas, Format, Plan, Toml, plan_file_of, read_file
 
 
 def protect(
@@ -36,7 +36,7 @@ def protect(
             "--exact", metavar="NAME", help="Publish as it is: population, dwellings, a column's key or name. Repeat it."
         ),
     ] = None,
-    layout: Format = "auto",
+    file_format: Format = "auto",
     toml: Toml = None,
     plan: Plan = None,
     areas: Areas = None,
@@ -55,18 +55,18 @@ def protect(
     found in the true counts, or taken from the TOML. PROTECTED.txt in the folder tells what was done, and how far counts
     are off: it is not to be published.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.protect.release import Choices
-    from unround.protect.release import protect as publish
-    from unround.protect.table import protection
+    from unround.protection.release import ProtectOptions
+    from unround.protection.release import protect as publish
+    from unround.protection.table import parse_protection
 
-    choices = Choices(protection(mechanism), seed, tuple(exact or ()), clamp, additive)
-    release = read_file(truth, layout, toml, areas)
+    choices = ProtectOptions(parse_protection(mechanism), seed, tuple(exact or ()), clamp, additive)
+    release = read_file(truth, file_format, toml, areas)
     command = shlex.join(["unround", *sys.argv[1:]])
     with stages() as progress:
-        made = publish(release, output, choices, overrides=overrides_of(plan), progress=progress, command=command)
+        made = publish(release, output, choices, plan_file=plan_file_of(plan), progress=progress, command=command)
     if json:
         print_json(made.to_json())
     else:
-        from unround.report.protect import show_protected
+        from unround.presentation.protect import show_protected
 
         show_protected(made, console())

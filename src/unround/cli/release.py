@@ -15,7 +15,7 @@ from unround.errors import InputError
 
 if TYPE_CHECKING:
     from unround.release import Release
-    from unround.structure import Overrides
+    from unround.structure import PlanFile
 
 Files = Annotated[
     list[Path],
@@ -32,7 +32,8 @@ Format = Annotated[
     ),
 ]
 Toml = Annotated[
-    Path | None, typer.Option("--layout", metavar="TOML", help="For tidy tables: what the columns are. docs/audit.md tells.")
+    Path | None,
+    typer.Option("--describe", metavar="TOML", help="For tidy tables: what the columns are. docs/audit.md tells."),
 ]
 Plan = Annotated[
     Path | None,
@@ -49,7 +50,7 @@ def inspect(
     write: Annotated[
         Path | None, typer.Option("--write", metavar="TOML", help="Draft a plan to edit, and to give to audit --plan.")
     ] = None,
-    layout: Format = "auto",
+    file_format: Format = "auto",
     toml: Toml = None,
     plan: Plan = None,
     areas: Areas = None,
@@ -71,18 +72,18 @@ def inspect(
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.inspection import inspect as look
 
-    overrides = overrides_of(plan)
+    plan_file = plan_file_of(plan)
     with stages() as progress:
-        release = read_files(files, layout, toml, areas, overrides, progress)
-        seen = look(release, overrides, progress)
+        release = read_files(files, file_format, toml, areas, plan_file, progress)
+        seen = look(release, plan_file, progress)
     if write is not None:
         from unround.structure import write_plan
 
-        _write(write, write_plan(seen.structure, release, overrides.matches if overrides else ()))
+        _write(write, write_plan(seen.structure, release, plan_file.matches if plan_file else ()))
     if json:
         print_json(seen.to_json())
     else:
-        from unround.report.inspection import show_inspection
+        from unround.presentation.inspection import show_inspection
 
         show_inspection(seen, console(), everything)
     if write is not None:
@@ -95,7 +96,7 @@ def check(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw observed against expected: .svg, .png or .html.")
     ] = None,
-    layout: Format = "auto",
+    file_format: Format = "auto",
     toml: Toml = None,
     plan: Plan = None,
     areas: Areas = None,
@@ -114,25 +115,25 @@ def check(
     with those that the declared mechanism implies. It also estimates the mechanism where none is declared. The exit code
     is 0 whatever is found. docs/checks.md tells how, and what real censuses show.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.check import check_release
+    from unround.checks import check_release
 
     if plot is not None:
-        from unround.report.charts import check_plot
+        from unround.presentation.charts import check_plot
 
         check_plot(plot)
-    overrides = overrides_of(plan)
+    plan_file = plan_file_of(plan)
     with stages() as progress:
-        release = read_files(files, layout, toml, areas, overrides, progress)
-        found = check_release(release, overrides, progress)
+        release = read_files(files, file_format, toml, areas, plan_file, progress)
+        found = check_release(release, plan_file, progress)
     if plot is not None:
-        from unround.report.charts import save
-        from unround.report.check import residual_charts
+        from unround.presentation.charts import save
+        from unround.presentation.check import residual_charts
 
         save(residual_charts(found), plot)
     if json:
         print_json(found.to_json())
     else:
-        from unround.report.check import show_check
+        from unround.presentation.check import show_check
 
         show_check(found, console(), everything)
 
@@ -159,7 +160,7 @@ def audit(
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
     ] = None,
-    layout: Format = "auto",
+    file_format: Format = "auto",
     toml: Toml = None,
     plan: Plan = None,
     areas: Areas = None,
@@ -197,15 +198,15 @@ def audit(
     An audit that was stopped or killed goes on where it was when the same command is given again. The exit code is 0
     whenever the audit completes, whatever it finds.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.audit import Options
-    from unround.report.audited import audit_release
+    from unround.audits import AuditOptions
+    from unround.presentation.audited import audit_release
 
-    options = Options(threshold, prior, population, estimates, rounding, link, block)
-    overrides = overrides_of(plan)
+    options = AuditOptions(threshold, prior, population, estimates, rounding, link, block)
+    plan_file = plan_file_of(plan)
     known = read_file(truth, "auto", None, None) if truth is not None else None
     try:
         with stages() as progress:
-            release = read_files(files, layout, toml, areas, overrides, progress)
+            release = read_files(files, file_format, toml, areas, plan_file, progress)
             if known is not None and len(files) > 1:
                 from unround.join import with_truth
 
@@ -214,7 +215,7 @@ def audit(
                 release,
                 output,
                 options,
-                overrides=overrides,
+                plan_file=plan_file,
                 truth=known,
                 progress=progress,
                 command=shlex.join(["unround", *sys.argv[1:]]),
@@ -227,7 +228,7 @@ def audit(
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
-        from unround.report.release import show_audit
+        from unround.presentation.release import show_audit
 
         show_audit(folder, console())
 
@@ -247,57 +248,57 @@ def explain(
       unround explain audit 10010001 "0 to 4 years"
       unround explain audit 10010001 10 --json
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.audit import AuditFolder
-    from unround.explain import explain as explain_cell
+    from unround.audits import AuditFolder
+    from unround.explanation.cell import explain as explain_cell
 
     explanation = explain_cell(AuditFolder.open(folder), area, characteristic, sex)
     if json:
         print_json(explanation.to_json())
     else:
-        from unround.report.explanation import show_explanation
+        from unround.presentation.explanation import show_explanation
 
         show_explanation(explanation, console())
 
 
-def read_file(file: Path, layout: str, toml: Path | None, areas: Path | None) -> Release:
+def read_file(file: Path, file_format: str, toml: Path | None, areas: Path | None) -> Release:
     """Open a table, whatever its layout."""
-    from unround.read import read
+    from unround.readers import read
 
-    return read(file, layout, toml, areas)
+    return read(file, file_format, toml, areas)
 
 
 def read_files(
     files: list[Path],
-    layout: str,
+    file_format: str,
     toml: Path | None,
     areas: Path | None,
-    overrides: Overrides | None,
+    plan_file: PlanFile | None,
     progress: Callable[[str, int, int], None],
 ) -> Release:
     """Open a table, or several as one."""
     if len(files) == 1:
-        if overrides is not None and overrides.matches:
+        if plan_file is not None and plan_file.matches:
             raise InputError(
                 "[[match]] in a plan links the columns of several files, and one is given. Name the others too."
             )
-        return read_file(files[0], layout, toml, areas)
+        return read_file(files[0], file_format, toml, areas)
     from unround.join import join
 
     if toml is not None:
         raise InputError(
-            "--layout describes one table: with several files, give each tidy one as its TOML, or put it beside."
+            "--describe describes one table: with several files, give each tidy one as its TOML, or put it beside."
         )
-    releases = [read_file(file, layout, None, None) for file in files]
+    releases = [read_file(file, file_format, None, None) for file in files]
     size = sum(release.size for release in releases)
-    joined = join(releases, overrides.matches if overrides else (), lambda done: progress("Reading the files", done, size))
+    joined = join(releases, plan_file.matches if plan_file else (), lambda done: progress("Reading the files", done, size))
     if areas is None:
         return joined
-    from unround.read.areas import with_areas
+    from unround.readers.areas import with_areas
 
     return with_areas(joined, areas)
 
 
-def overrides_of(plan: Path | None) -> Overrides | None:
+def plan_file_of(plan: Path | None) -> PlanFile | None:
     """Return what a plan file says, if one was given."""
     if plan is None:
         return None

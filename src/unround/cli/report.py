@@ -18,8 +18,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder 
     Every audit writes both. Each is one file that needs no network: report.html with the strongest findings and their
     arithmetic, report-public.html without any area or inferred value, to share while the agency fixes things.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.audit import AuditFolder
-    from unround.report.page import write_pages
+    from unround.audits import AuditFolder
+    from unround.presentation.page import write_pages
 
     for path in write_pages(AuditFolder.open(folder)):
         typer.echo(path)

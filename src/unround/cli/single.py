@@ -63,7 +63,7 @@ def solve(
     from unround.solution import solve as solve_system
 
     if plot is not None:
-        from unround.report.charts import check_plot
+        from unround.presentation.charts import check_plot
 
         check_plot(plot)
     problem = _read_system(system, _mechanism(base, mechanism))
@@ -71,11 +71,11 @@ def solve(
     if json:
         print_json(solution.to_json())
     else:
-        from unround.report.terminal import show_solution
+        from unround.presentation.terminal import show_solution
 
         show_solution(solution, console())
     if plot is not None and solution.feasible:
-        from unround.report.charts import MOST_PANELS, histograms, save
+        from unround.presentation.charts import MOST_PANELS, histograms, save
 
         save(histograms(solution), plot)
         more = len(solution.cells) - MOST_PANELS
@@ -105,7 +105,7 @@ def expect(
       unround expect --parts 3 --exact-total --areas 59625    three age groups, in as many areas as the paper had
       unround expect --parts 2 --base 3                       New Zealand's sexes, all three counts rounded
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
-    from unround.expect import expectation
+    from unround.expectation import expectation
 
     expected = expectation(
         parts, exact_total=exact_total, base=base, zero_parts=zero_parts, areas=areas, threshold=threshold
@@ -113,7 +113,7 @@ def expect(
     if json:
         print_json(expected.to_json())
     else:
-        from unround.report.paper import show_expectation
+        from unround.presentation.paper import show_expectation
 
         show_expectation(expected, console())
 

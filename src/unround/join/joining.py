@@ -11,7 +11,7 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.join.matching import Match, Slot, match_areas, match_columns
-from unround.join.merging import Dropped, Group, Places, Stored, merged
+from unround.join.merging import Dropped, FileGroup, Places, Stored, merged
 from unround.release import Block, Column, Progress, Proposal, Release
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     size = sum(release.size for release in releases)
     return Release(
         source=" + ".join(release.source for release in releases),
-        layout=" + ".join(dict.fromkeys(release.layout for release in releases)),
+        file_format=" + ".join(dict.fromkeys(release.file_format for release in releases)),
         columns=tuple(columns),
         axes=first.axes,
         areas=first.areas,
@@ -171,7 +171,7 @@ Made = dict[int, list[int]]
 """For every count (by its place among the slots) its columns in the joined release: the first number, the second, …."""
 
 
-def _layout(slots: Sequence[Slot], rows: Sequence[Places]) -> tuple[list[Group], list[Column], Made]:
+def _layout(slots: Sequence[Slot], rows: Sequence[Places]) -> tuple[list[FileGroup], list[Column], Made]:
     """Lay out the columns: counts in the order of the files, and after them the counts that are shown again."""
     depths: dict[tuple[int, ...], int] = {}
     together: dict[tuple[int, ...], list[int]] = {}
@@ -187,7 +187,7 @@ def _layout(slots: Sequence[Slot], rows: Sequence[Places]) -> tuple[list[Group],
                 made[at].append(len(columns))
                 columns.append(_again(slot.column, again, {column.key for column in columns[: len(slots)]}))
     groups = [
-        Group(
+        FileGroup(
             files,
             np.array([[slots[at].columns[file] for at in ats] for file in files], dtype=np.int64),
             np.array([[made[at][layer] for at in ats] for layer in range(depths[files])], dtype=np.int64),

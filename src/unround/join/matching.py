@@ -203,7 +203,7 @@ def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> 
     InputError
         Where one code stands for areas of different levels.
     """
-    from unround.read.regions import identities
+    from unround.readers.regions import identities
 
     place: dict[str, int] = {}
     bare: dict[str, str | None] = {}
@@ -239,7 +239,7 @@ def _refuse_mixed(
     """Complain of a code that is an area of one level here, and of another level in a file of the same layout."""
     for code, name in zip(own, level, strict=True):
         before, where = levels.setdefault(code, (name, number))
-        if before and name and before != name and releases[where].layout == releases[number].layout:
+        if before and name and before != name and releases[where].file_format == releases[number].file_format:
             raise InputError(
                 f"the code {code} stands for a {before!r} in {Path(releases[where].source).name} and for a {name!r} in "
                 f"{Path(releases[number].source).name}: these cannot be told apart. Audit the two files one by one, or give "

@@ -81,7 +81,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class FileGroup:
     """Counts that stand in the same files, how often an area can show them, and where they go.
 
     Parameters
@@ -110,7 +110,7 @@ class Dropped:
 
 
 def merged(
-    stored: Stored, areas: pl.DataFrame, rows: Sequence[Places], groups: Sequence[Group], columns: int, dropped: Dropped
+    stored: Stored, areas: pl.DataFrame, rows: Sequence[Places], groups: Sequence[FileGroup], columns: int, dropped: Dropped
 ) -> Iterator[Block]:
     """Go through the areas of all files.
 
@@ -122,7 +122,7 @@ def merged(
         All areas.
     rows : sequence of array
         For every file the row of each area in it, or -1.
-    groups : sequence of Group
+    groups : sequence of FileGroup
         Which counts go where.
     columns : int
         How many columns there are.
@@ -149,7 +149,7 @@ def merged(
     dropped.told = True
 
 
-def _fill(counts: Counts, group: Group, found: Sequence[Counts], lost: NDArray[np.bool_], dropped: Dropped) -> None:
+def _fill(counts: Counts, group: FileGroup, found: Sequence[Counts], lost: NDArray[np.bool_], dropped: Dropped) -> None:
     """Put what files publish of some counts into their places: the first number first, and so on."""
     depth = len(group.places)
     if len(found) == 1:

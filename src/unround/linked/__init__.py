@@ -4,7 +4,7 @@
 rounded by itself. In the order of the flow:
 
 - `bounds`: bounds across areas, to a fixpoint; links that contradict are dropped
-- `kin`: areas that are one and the same, and families
+- `families`: areas that are one and the same, and families
 - `engine`: START HERE: `link` chooses a method for every family, and says which
 - `weights`, `summaries`, `kept`: what is known of cells, count by count; what is reported of it; all of it for one area
 - `loopy`, `telling`: many children, by messages between areas

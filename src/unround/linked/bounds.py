@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.tighten import tighten
-from unround.batch.types import OPEN, Ints, Layout, Tight, Windows
+from unround.batch.types import OPEN, CompiledSums, Ints, Tight, Windows
 from unround.mechanisms.base import BoolArray
 
 MOST_ROUNDS = 60
@@ -18,7 +18,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class FamilyClash:
     """A parent whose published counts cannot be the sums of its children's: this link is not used.
 
     `column` is a cell that has no value left, or -1 where only all sums of an area together show it.
@@ -40,18 +40,18 @@ class LinkedBounds:
         Where other areas made the bounds of a cell tighter than its own area does.
     parent : array
         The links that were used: as given, and -1 where one was dropped.
-    clashes : tuple of Clash
+    clashes : tuple of FamilyClash
         The links that were dropped, by parent.
     """
 
     tight: Tight
     moved: BoolArray
     parent: Rows
-    clashes: tuple[Clash, ...]
+    clashes: tuple[FamilyClash, ...]
 
 
 def linked_bounds(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     parent: Rows,
@@ -64,7 +64,7 @@ def linked_bounds(
 
     Parameters
     ----------
-    layout, windows, active, proofs_only
+    compiled, windows, active, proofs_only
         As for `tighten`.
     tight : Tight
         The bounds that each area has by itself. Links of areas that are not feasible are left out.
@@ -84,22 +84,22 @@ def linked_bounds(
     for at in np.unique(used[broken & (used >= 0)]):
         used[used == at] = -1  # a child of which nothing is known leaves the others anything
     used[(used >= 0) & broken[used]] = -1
-    clashes: list[Clash] = []
+    clashes: list[FamilyClash] = []
     while True:
         low, high = tight.low.copy(), tight.high.copy()
-        clash = _propagate(layout, windows, low, high, used, linked, active, proofs_only)
+        clash = _propagate(compiled, windows, low, high, used, linked, active, proofs_only)
         if not clash:
             break
         for at, column in clash.items():
             used[used == at] = -1
-            clashes.append(Clash(at, column))
+            clashes.append(FamilyClash(at, column))
     moved = (low != tight.low) | (high != tight.high)
     found = Tight(low, high, tight.by_low, tight.by_high, tight.depth_low, tight.depth_high, tight.feasible)
     return LinkedBounds(found, moved, used, tuple(sorted(clashes, key=lambda one: one.parent)))
 
 
 def _propagate(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     low: Ints,
     high: Ints,
@@ -119,7 +119,7 @@ def _propagate(
         if not rows.size:
             break
         cut = narrowed(windows, low, high, rows, proofs_only=proofs_only)
-        within = tighten(layout, cut, None if active is None else active[rows])
+        within = tighten(compiled, cut, None if active is None else active[rows])
         impossible = rows[~within.feasible]
         if impossible.size:
             # Some family of the area is wrong; the one that it is a child of, if there is one, is larger and goes first.

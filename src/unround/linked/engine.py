@@ -7,12 +7,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unround.batch.posterior import nothing_known, posteriors
-from unround.batch.types import Layout, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Posterior, PriorTable, Tight, Windows
 from unround.errors import InputError
-from unround.linked.bounds import Clash, LinkedBounds, Rows, linked_bounds
+from unround.linked.bounds import FamilyClash, LinkedBounds, Rows, linked_bounds
+from unround.linked.families import (
+    GIBBS,
+    LOOPY,
+    MERGED,
+    MOST_LINKED,
+    OWN,
+    FamilyGroups,
+    components,
+    find_families,
+    is_sampled,
+)
 from unround.linked.gibbs import Effort
 from unround.linked.kept import Keeper, Kept
-from unround.linked.kin import GIBBS, LOOPY, MERGED, MOST_LINKED, OWN, Kinship, components, is_sampled, kinship
 from unround.linked.loopy import exchange, without_parts
 from unround.linked.sampled import EFFORT, Sampled, sampled_again
 from unround.linked.summaries import put_summaries
@@ -68,7 +78,7 @@ class Linked:
         of its counts; 1 and 0 elsewhere.
     unlinked : tuple of Unlinked
         Families that are not linked for probabilities.
-    clashes : tuple of Clash
+    clashes : tuple of FamilyClash
         Parents that cannot be the sum of their children.
     kept : Kept
         The whole distributions of the area that was asked for, those that its probabilities were taken from.
@@ -83,12 +93,12 @@ class Linked:
     rhat: FloatArray
     error: FloatArray
     unlinked: tuple[Unlinked, ...]
-    clashes: tuple[Clash, ...]
+    clashes: tuple[FamilyClash, ...]
     kept: Kept
 
 
 def link(
-    layout: Layout,
+    compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
     parent: Rows,
@@ -105,7 +115,7 @@ def link(
 
     Parameters
     ----------
-    layout, windows, tight, prior, active
+    compiled, windows, tight, prior, active
         As for `posteriors`, for every area by itself. The prior is that of areas that have no children.
     parent : array
         For every area the row of the area that it is part of, or -1. All children of a parent must be there.
@@ -132,21 +142,21 @@ def link(
     areas, columns = tight.low.shape
     if parent.shape != (areas,) or linked.shape != (columns,) or (parent >= areas).any():
         raise InputError("every area needs the row of its parent, or -1, and every column a word whether it is linked.")
-    bounds = linked_bounds(layout, windows, tight, parent, linked, active)
-    kin = kinship(bounds.parent, most)
-    work = _Work(layout, windows, tight, bounds, linked, prior, active, alike, effort, keep)
-    batches = components(kin, BATCH)
+    bounds = linked_bounds(compiled, windows, tight, parent, linked, active)
+    groups = find_families(bounds.parent, most)
+    work = _Work(compiled, windows, tight, bounds, linked, prior, active, alike, effort, keep)
+    batches = components(groups, BATCH)
     apart = np.ones(areas, dtype=np.bool_)
     for rows in batches:
         apart[rows] = False
     rest = replace(bounds.tight, feasible=bounds.tight.feasible & apart)
-    work.put(np.flatnonzero(apart), posteriors(layout, windows, rest, prior, active), np.flatnonzero(apart))
+    work.put(np.flatnonzero(apart), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(apart))
     everyone = np.arange(areas)
     work.keeper.enter(np.where(apart, everyone, -1), everyone)
-    work.keeper.alone(layout, windows, rest, prior, active)
+    work.keeper.alone(compiled, windows, rest, prior, active)
     for rows in batches:
-        work.batch(kin, rows)
-    work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in kin.large]
+        work.batch(groups, rows)
+    work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in groups.large]
     return Linked(
         bounds.tight,
         bounds.moved,
@@ -167,7 +177,7 @@ class _Work:
 
     def __init__(
         self,
-        layout: Layout,
+        compiled: CompiledSums,
         windows: Windows,
         tight: Tight,
         bounds: LinkedBounds,
@@ -178,7 +188,7 @@ class _Work:
         effort: Effort,
         keep: int | None,
     ) -> None:
-        self.layout, self.windows, self.tight, self.bounds = layout, windows, tight, bounds
+        self.compiled, self.windows, self.tight, self.bounds = compiled, windows, tight, bounds
         self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
         areas, columns = bounds.tight.low.shape
         self.posterior = nothing_known(areas, columns)
@@ -193,20 +203,20 @@ class _Work:
         for name in ("mode", "probability", "mean", "deviation", "cut", "possible"):
             getattr(self.posterior, name)[rows] = getattr(found, name)[at]
 
-    def batch(self, kin: Kinship, rows: Rows) -> None:
+    def batch(self, groups: FamilyGroups, rows: Rows) -> None:
         """Work out areas that have no links to any others."""
-        place = np.full(len(kin.unit), -1, dtype=np.int64)
+        place = np.full(len(groups.unit), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         active = None if self.active is None else self.active[rows]
         tight = Tight(*(getattr(self.bounds.tight, name)[rows] for name in Tight.__slots__))
-        unit = place[kin.unit[rows]]
+        unit = place[groups.unit[rows]]
         self._equal_bounds(tight, unit)
         listed = Listed(self.windows, tight.low, tight.high, rows)
-        self._merge(listed, unit, kin.height[rows], rows)
+        self._merge(listed, unit, groups.height[rows], rows)
         listed.weights = listed.scale(listed.weights)  # always, lest draws depend on whether messages did
-        found = posteriors(self.layout, listed.windows(), tight, self.prior, active)
+        found = posteriors(self.compiled, listed.windows(), tight, self.prior, active)
         self.keeper.enter(place, unit)
-        self.keeper.alone(self.layout, listed.windows(), tight, self.prior, active)
+        self.keeper.alone(self.compiled, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
         # Bounds do not see every contradiction where windows have holes: such units are taken apart again.
@@ -214,10 +224,10 @@ class _Work:
         broken[unit[~found.possible]] = True
         broken = broken[unit]
         here = set(rows.tolist())
-        families = {int(place[at]): place[kin.families[at]] for at in sorted(here & kin.families.keys())}
+        families = {int(place[at]): place[groups.families[at]] for at in sorted(here & groups.families.keys())}
         families = {at: members for at, members in families.items() if self._narrow(listed, broken, at, members, rows)}
         small, large = dict[int, Rows](), dict[int, Rows]()
-        silent = not without_parts(self.layout, self.linked).size
+        silent = not without_parts(self.compiled, self.linked).size
         for at, members in families.items():
             width = float(self._widths(listed, at, members).mean())
             (small if silent or is_sampled(len(members), width) else large)[at] = members
@@ -227,18 +237,18 @@ class _Work:
             self._sample(listed, small, found, rows, active)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
-        self._take_apart(rows[broken], rows[broken & (kin.height[rows] > 0)])
+        self._take_apart(rows[broken], rows[broken & (groups.height[rows] > 0)])
 
     def _take_apart(self, rows: Rows, heads: Rows) -> None:
         """Work out areas by themselves after all."""
         if rows.size:
             alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
             alone.feasible[rows] = self.tight.feasible[rows]
-            self.put(rows, posteriors(self.layout, self.windows, alone, self.prior, self.active), rows)
+            self.put(rows, posteriors(self.compiled, self.windows, alone, self.prior, self.active), rows)
             self.method[rows], self.children[rows] = OWN, 0
             everyone = np.arange(len(self.method))
             self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
-            self.keeper.alone(self.layout, self.windows, alone, self.prior, self.active)
+            self.keeper.alone(self.compiled, self.windows, alone, self.prior, self.active)
             self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
     def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
@@ -272,7 +282,7 @@ class _Work:
         if broken[at] or broken[members].any():
             self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
             return False
-        if self.layout.columns > MOST_COUNTS:
+        if self.compiled.columns > MOST_COUNTS:
             self.unlinked.append(Unlinked(int(rows[at]), MANY.format(most=MOST_COUNTS)))
             return False
         width = self._widths(listed, at, members)
@@ -297,7 +307,7 @@ class _Work:
         place[some] = np.arange(len(some))
         here = {int(place[at]): place[members] for at, members in families.items()}
         few, use = listed.take(some), None if active is None else active[some]
-        told, factor = exchange(self.layout, few, self.prior, use, here, self.linked)
+        told, factor = exchange(self.compiled, few, self.prior, use, here, self.linked)
         # Where nothing adds up any more, what the area knows by itself stays.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], told.chances, len(some)) > 0)
         put_summaries(found, told, some[known], known)
@@ -312,7 +322,7 @@ class _Work:
         self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
         """Sample small families; an area in two of them has its probabilities from the smaller."""
-        for again, drawn in sampled_again(self.layout, listed, self.prior, active, families, self.linked, self.effort):
+        for again, drawn in sampled_again(self.compiled, listed, self.prior, active, families, self.linked, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]

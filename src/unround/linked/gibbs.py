@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.compiled import MINUS_ONE, ZERO, inner, kernel
 from unround.batch.forest import HOME, Forest, Table
+from unround.batch.jit import MINUS_ONE, ZERO, inner, kernel
 from unround.batch.room import BELIEF, Room, arrange
 from unround.batch.sampling import Luck, draw, sample
 from unround.batch.summary import is_linked, list_own, marginal
@@ -33,7 +33,7 @@ MOST_TRIES = 200
 """Sweeps after which a chain that still violates a window is given up."""
 
 
-class Block(NamedTuple):
+class GibbsBlock(NamedTuple):
     """What the kernel is given of all areas: what is known of cells by themselves, bounds, and which sums hold."""
 
     evidence: Evidence
@@ -43,7 +43,7 @@ class Block(NamedTuple):
     linked: BoolArray
 
 
-class Kin(NamedTuple):
+class Parentage(NamedTuple):
     """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; seeds, sweeps to average."""
 
     first: Table
@@ -90,7 +90,7 @@ class Effort(NamedTuple):
 
 
 class Averages(NamedTuple):
-    """What the kernel fills in, by member (a row of `Kin.rows`) and cell.
+    """What the kernel fills in, by member (a row of `Parentage.rows`) and cell.
 
     `chances[chain, start[member, cell] + i]` adds up distributions; `moments` the draws and their squares, by chain; and
     `kept` counts the sweeps of a chain that were averaged: none where it never met all windows.
@@ -116,7 +116,7 @@ def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, colum
 
 
 @inner
-def _see(block: Block, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
+def _see(block: GibbsBlock, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
     """Write down what one child knows of its cells if the others' counts are given: their windows, up to `high`."""
     evidence, at = block.evidence, 0
     for c in range(len(others)):
@@ -139,7 +139,7 @@ def _see(block: Block, row: int, parent: int, others: Ints, soft: bool, own: Evi
 
 
 @inner
-def _fits(block: Block, parent: int, sums: Ints) -> bool:
+def _fits(block: GibbsBlock, parent: int, sums: Ints) -> bool:
     """Say whether the children's counts add up to what the parent's windows allow."""
     for c in range(len(sums)):
         if block.linked[c] and _parent_weight(block.evidence, block.low, block.high, parent, c, sums[c], False) == 0.0:
@@ -148,7 +148,7 @@ def _fits(block: Block, parent: int, sums: Ints) -> bool:
 
 
 @inner
-def _list_weights(block: Block, rows: Table, known: Known) -> None:
+def _list_weights(block: GibbsBlock, rows: Table, known: Known) -> None:
     """List what each child knows of its cells by itself, count by count, so that swaps find it at once."""
     at = 0
     for b in range(len(rows) - 1):
@@ -167,7 +167,7 @@ def _list_weights(block: Block, rows: Table, known: Known) -> None:
 
 
 @inner
-def _ratio(block: Block, row: int, known: Known, child: int, x: Ints, change: Change, number: int, sign: int) -> float:
+def _ratio(block: GibbsBlock, row: int, known: Known, child: int, x: Ints, change: Change, number: int, sign: int) -> float:
     """Return by which factor an area's weight changes if some cells change by one."""
     above, below = 1.0, 1.0
     for k in range(number):
@@ -215,7 +215,7 @@ def _choose(swaps: Swaps, change: Change, luck: Luck) -> int:
 
 
 @inner
-def _swap(block: Block, rows: Table, swaps: Swaps, known: Known, x: Ints, change: Change, luck: Luck) -> None:
+def _swap(block: GibbsBlock, rows: Table, swaps: Swaps, known: Known, x: Ints, change: Change, luck: Luck) -> None:
     """Let two children swap a person, or one of one kind for one of another."""
     one = int(draw(luck) * len(x))
     two = (one + 1 + int(draw(luck) * (len(x) - 1))) % len(x)
@@ -245,7 +245,7 @@ def _add(
 
 
 @inner
-def _others(block: Block, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
+def _others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
     """Add up the counts of all children but one; of those not among the first that are drawn, the middle of what may be."""
     into[:] = 0
     for b in range(len(x)):
@@ -263,7 +263,7 @@ def _keep(
     arena: FloatArray,
     spare: FloatArray,
     own: Evidence,
-    block: Block,
+    block: GibbsBlock,
     rows: Table,
     j: int,
     others: Ints,
@@ -298,8 +298,8 @@ def gibbs(
     forest: Forest,
     room: Room,
     lists: Lists,
-    block: Block,
-    kin: Kin,
+    block: GibbsBlock,
+    families: Parentage,
     swaps: Swaps,
     effort: Effort,
     most_weights: int,
@@ -320,16 +320,16 @@ def gibbs(
     change = Change(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
     luck = np.zeros(1, dtype=np.uint64)
     for f in range(first, last):
-        rows = kin.rows[kin.first[f] : kin.first[f + 1]]
-        parent, member = rows[0], kin.first[f]
+        rows = families.rows[families.first[f] : families.first[f + 1]]
+        parent, member = rows[0], families.first[f]
         x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
         known = Known(np.zeros(x.shape, dtype=np.int64), np.empty(len(x) * (most_weights + 2 * columns)))
         _list_weights(block, rows, known)
         for chain in range(effort.chains):
-            luck[0] = kin.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
+            luck[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
             x[:] = -1
             fits, tries, sweep, drawn = False, 0, 0, 0
-            while sweep < effort.settle + kin.sweeps[f] and tries < MOST_TRIES:
+            while sweep < effort.settle + families.sweeps[f] and tries < MOST_TRIES:
                 tries += not fits
                 for j in range(len(x)):
                     row = rows[1 + j]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unround.batch.posterior import marginals
-from unround.batch.types import Distributions, Layout, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Distributions, PriorTable, Tight, Windows
 from unround.linked.bounds import Rows
 from unround.mechanisms.base import BoolArray, FloatArray
 
@@ -36,7 +36,7 @@ class Keeper:
         self._stands = int(unit[self._place]) if self._place >= 0 else -1
 
     def alone(
-        self, layout: Layout, windows: Windows, tight: Tight, prior: PriorTable | None, active: BoolArray | None
+        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorTable | None, active: BoolArray | None
     ) -> None:
         """Remember what the areas of a batch say by themselves."""
         if self._place < 0:
@@ -44,7 +44,7 @@ class Keeper:
         two = np.array([self._place, self._stands])
         cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
         bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
-        _, found = marginals(layout, cut, bounds, prior, None if active is None else active[two])
+        _, found = marginals(compiled, cut, bounds, prior, None if active is None else active[two])
         self._put(found, 0, self.columns)
         self._put(found, 1, self.linked)
 

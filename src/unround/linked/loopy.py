@@ -17,16 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unround.batch.compiled import ZERO, kernel
 from unround.batch.evidence import evidence_of, plain
 from unround.batch.forest import Forest, Table, forest_of
+from unround.batch.jit import ZERO, kernel
 from unround.batch.room import Room, arrange, room_for
 from unround.batch.sweeps import Evidence, down, set_local, up
 from unround.batch.threads import in_threads
-from unround.batch.types import Distributions, Layout, PriorTable
+from unround.batch.types import CompiledSums, Distributions, PriorTable
 from unround.infer.bounds import Equations
 from unround.linked.bounds import Rows
-from unround.linked.kin import pieces_of
+from unround.linked.families import pieces_of
 from unround.linked.telling import Cells, Told, add_up, hear, lean, tell, write_all, write_down
 from unround.linked.weights import Listed
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -65,7 +65,7 @@ class Totals(NamedTuple):
 
 
 def exchange(
-    layout: Layout,
+    compiled: CompiledSums,
     listed: Listed,
     prior: PriorTable | None,
     active: BoolArray | None,
@@ -77,7 +77,7 @@ def exchange(
 
     Parameters
     ----------
-    layout, prior, active
+    compiled, prior, active
         As for `posteriors`, for the areas at hand. Of parents, the children's prior says all that there is to say
         beforehand: they have none of their own.
     listed : Listed
@@ -100,7 +100,7 @@ def exchange(
     heads[list(families)] = True
     weights = listed.weights if prior is None else listed.without_prior(prior, heads, linked)
     houses = _houses(listed, families, heads)
-    forest = forest_of(layout)
+    forest = forest_of(compiled)
     windows = listed.windows(weights)
     cells = Cells(
         evidence_of(windows, prior, number, len(forest.nodes)),
@@ -109,7 +109,7 @@ def exchange(
         listed.begin,
         listed.start,
         listed.width,
-        np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_),
+        np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_),
     )
     told = Told(
         np.ones((2, weights.size)),
@@ -120,8 +120,8 @@ def exchange(
     )
     most = int(listed.width.max(initial=1)) * (1 + int(np.diff(houses.first).max(initial=1)))
     room_needed = int(np.diff(listed.begin).max(initial=1))
-    columns = without_parts(layout, linked)
-    totals = _leaning(layout.equations, tuple(columns.tolist()))
+    columns = without_parts(compiled, linked)
+    totals = _leaning(compiled.equations, tuple(columns.tolist()))
 
     def job(first: int, last: int) -> None:
         spare = np.empty((2, most)), np.empty(room_needed)
@@ -131,9 +131,9 @@ def exchange(
     return Distributions(listed.low, listed.high, listed.start, told.chances), told.messages[0] * told.messages[1]
 
 
-def without_parts(layout: Layout, linked: BoolArray) -> Rows:
+def without_parts(compiled: CompiledSums, linked: BoolArray) -> Rows:
     """Return the columns that add up across areas and have no parts: messages are about these."""
-    totals = {total for total, _ in layout.equations}
+    totals = {total for total, _ in compiled.equations}
     return np.array([column for column in np.flatnonzero(linked).tolist() if column not in totals], dtype=np.int64)
 
 

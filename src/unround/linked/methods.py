@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unround.linked.kin import GIBBS, LOOPY, MERGED, MOST_SAMPLED, OWN
+from unround.linked.families import GIBBS, LOOPY, MERGED, MOST_SAMPLED, OWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from unround.batch.types import Layout
+from unround.batch.types import CompiledSums
 from unround.errors import InternalError
-from unround.findings import Proof, proofs_of
 from unround.infer.certify import certificates
 from unround.linked.bounds import LinkedBounds, Rows
 from unround.mechanisms.base import BoolArray
+from unround.proofs import Proof, proofs_of
 from unround.system import Cell, Sum, System
 
 BETWEEN = " · "
@@ -29,7 +29,7 @@ class Prover:
 
     Parameters
     ----------
-    layout : Layout
+    compiled : CompiledSums
         The sums of every area.
     bounds : LinkedBounds
         The linked bounds, of documented windows and with `proofs_only`.
@@ -45,14 +45,14 @@ class Prover:
 
     def __init__(
         self,
-        layout: Layout,
+        compiled: CompiledSums,
         bounds: LinkedBounds,
         linked: BoolArray,
         active: BoolArray | None,
         cell_of: Callable[[int, int], Cell],
         names: Sequence[str],
     ) -> None:
-        self.layout, self.bounds, self.active, self.cell_of, self.names = layout, bounds, active, cell_of, names
+        self.compiled, self.bounds, self.active, self.cell_of, self.names = compiled, bounds, active, cell_of, names
         self.linked = np.flatnonzero(linked).tolist()
         self.children: dict[int, list[int]] = {}
         for row, above in enumerate(bounds.parent.tolist()):
@@ -77,7 +77,7 @@ class Prover:
         """
         open_yet, found = list(columns), list[tuple[int, System, Proof]]()
         for areas, whole in self._wider_and_wider(area):
-            if len(areas) * self.layout.columns > MOST_CELLS:
+            if len(areas) * self.compiled.columns > MOST_CELLS:
                 break
             system, place = self._system(areas)
             wanted = {place[area, column]: column for column in open_yet}
@@ -129,8 +129,8 @@ class Prover:
         edge: dict[int, None] = {}
         for row in near:
             above = int(self.bounds.parent[row])
-            kin = [*self.children.get(row, []), *([above, *self.children[above]] if above >= 0 else [])]
-            edge.update((one, None) for one in kin if one not in seen)
+            families = [*self.children.get(row, []), *([above, *self.children[above]] if above >= 0 else [])]
+            edge.update((one, None) for one in families if one not in seen)
         return list(edge)
 
     def _name(self, area: int, column: int) -> str:
@@ -140,12 +140,12 @@ class Prover:
         """Put areas into one system: their own sums, and those of families that are complete."""
         here, cells, place, sums = set(areas), list[Cell](), dict[Place, int](), list[Sum]()
         for area in areas:
-            for column in range(self.layout.columns):
+            for column in range(self.compiled.columns):
                 own = self.cell_of(area, column)
                 place[area, column] = len(cells)
                 cells.append(Cell(f"{self.names[area]}{BETWEEN}{own.name}", own.published, own.mechanism))
         for area in areas:
-            for e, (total, parts) in enumerate(self.layout.equations):
+            for e, (total, parts) in enumerate(self.compiled.equations):
                 if self.active is None or self.active[area, e]:
                     sums.append(_sum(cells, [place[area, column] for column in (total, *parts)]))
             children = self.children.get(area, [])

@@ -14,10 +14,10 @@ from unround.batch.posterior import ranges
 from unround.batch.room import room_for
 from unround.batch.threads import in_threads
 from unround.batch.tighten import lists_of
-from unround.batch.types import Distributions, Layout, PriorTable
+from unround.batch.types import CompiledSums, Distributions, PriorTable
 from unround.linked.bounds import Rows
-from unround.linked.gibbs import Averages, Block, Effort, Kin, gibbs
-from unround.linked.kin import seeds
+from unround.linked.families import seeds
+from unround.linked.gibbs import Averages, Effort, GibbsBlock, Parentage, gibbs
 from unround.linked.loopy import exchange, without_parts
 from unround.linked.persons import kinds_of_persons
 from unround.linked.towards import normalised, towards
@@ -72,7 +72,7 @@ class Sampled:
 
 
 def sampled(
-    layout: Layout,
+    compiled: CompiledSums,
     listed: Listed,
     prior: PriorTable | None,
     active: BoolArray | None,
@@ -86,7 +86,7 @@ def sampled(
 
     Parameters
     ----------
-    layout, prior, active
+    compiled, prior, active
         As for `posteriors`.
     listed : Listed
         What is known of the areas' cells.
@@ -113,7 +113,7 @@ def sampled(
     parents = np.array(first[:-1])
     # What no link tells about a parent is not averaged.
     start[np.ix_(parents, np.flatnonzero(~linked))] = -1
-    columns = layout.columns
+    columns = compiled.columns
     averages = Averages(
         start,
         np.zeros((effort.chains, found.chances.size)),
@@ -121,32 +121,32 @@ def sampled(
         np.zeros((len(families), effort.chains), dtype=np.int64),
     )
     sweeps = _sweeps(effort, np.diff(first), np.add.reduceat(listed.width[members][:, chosen].mean(axis=1), first[:-1]))
-    kin = Kin(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
-    forest = forest_of(layout)
-    holds = np.ones((1, len(layout.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
-    block = Block(
+    members_of = Parentage(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
+    forest = forest_of(compiled)
+    holds = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
+    block = GibbsBlock(
         evidence_of(listed.windows(), prior, columns, len(forest.nodes)),
         plain(listed.low, np.int32),
         plain(listed.high, np.int32),
         holds,
         plain(linked, np.bool_),
     )
-    lists, swaps = lists_of(columns, layout.equations), kinds_of_persons(columns, layout.equations)
+    lists, swaps = lists_of(columns, compiled.equations), kinds_of_persons(columns, compiled.equations)
     most = int(listed.width.sum(axis=1).max(initial=1))
 
     def job(begin: int, end: int) -> None:
-        gibbs(begin, end, forest, room_for(forest), lists, block, kin, swaps, effort, most, averages)
+        gibbs(begin, end, forest, room_for(forest), lists, block, members_of, swaps, effort, most, averages)
 
     in_threads(job, len(families), fewest=2)
     family = np.repeat(np.arange(len(families)), np.diff(first))
     cell = np.repeat(np.arange(found.start.size), np.where(found.start >= 0, found.high - found.low + 1, 0).ravel())
     found.chances[:] = normalised(cell, averages.chances.sum(axis=0))
     error = _error(cell, averages.chances)
-    leaves = without_parts(layout, linked)
+    leaves = without_parts(compiled, linked)
     if heed and leaves.size:
         use = None if active is None else active[members]
         own_families = {begin: np.arange(begin + 1, end) for begin, end in pairwise(first)}
-        told, _ = exchange(layout, listed.take(members), prior, use, own_families, linked)
+        told, _ = exchange(compiled, listed.take(members), prior, use, own_families, linked)
         kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
         kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
         found.chances[:], error = towards(cell, kind, found.chances, told.chances, error)
@@ -161,7 +161,7 @@ def sampled(
 
 
 def sampled_again(
-    layout: Layout,
+    compiled: CompiledSums,
     listed: Listed,
     prior: PriorTable | None,
     active: BoolArray | None,
@@ -171,7 +171,7 @@ def sampled_again(
 ) -> Iterator[tuple[dict[int, Rows], Sampled]]:
     """Sample all families, and then those that failed once more, for longer; return each time which, and what was found."""
     for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
-        drawn = sampled(layout, listed, prior, active, families, linked, chosen)
+        drawn = sampled(compiled, listed, prior, active, families, linked, chosen)
         yield families, drawn
         families = {at: members for (at, members), bad in zip(families.items(), drawn.failed, strict=True) if bad}
         if not families:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from unround.batch.compiled import ZERO, inner
 from unround.batch.forest import HOME, Forest, Table
+from unround.batch.jit import ZERO, inner
 from unround.batch.room import BELIEF, Room
 from unround.batch.summary import is_linked, list_own, marginal, put_chances, summary
 from unround.batch.sweeps import Evidence

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unround.batch.types import OPEN, Layout, PriorTable
+from unround.batch.types import OPEN, CompiledSums, PriorTable
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
@@ -150,7 +150,7 @@ class PriorFit:
     --------
     >>> fit = PriorFit(columns=3)
     >>> fit.add(np.array([[10, 5, 5]] * 12, dtype=np.int32))
-    >>> from unround.batch.compile import compile_layout
+    >>> from unround.batch.compiled_sums import compile_layout
     >>> from unround.mechanisms import Rounding
     >>> fit.finish(compile_layout(3, ((0, (1, 2)),), frozenset()), [Rounding(5)] * 3).sentence
     'flat: 12 areas are too few to fit a prior (at least 60)'
@@ -169,7 +169,7 @@ class PriorFit:
 
     def finish(
         self,
-        layout: Layout,
+        compiled: CompiledSums,
         mechanisms: Sequence[Mechanism],
         shared: Mapping[tuple[int, int], float] | None = None,
     ) -> Prior:
@@ -177,7 +177,7 @@ class PriorFit:
 
         Parameters
         ----------
-        layout : Layout
+        compiled : CompiledSums
             The sums that hold in all areas.
         mechanisms : sequence of Mechanism
             How each column was published.
@@ -191,7 +191,7 @@ class PriorFit:
         if self._fitted is None:
             self._fitted = self.distributions(mechanisms)
         distributions = self._fitted
-        table = Weigher(layout, mechanisms, self.sample.counts, distributions, shared).table()
+        table = Weigher(compiled, mechanisms, self.sample.counts, distributions, shared).table()
         return Prior(
             "fitted",
             f"fitted: the distributions of true counts over {areas:,} areas, and of how totals split into their parts, "

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unround.batch.types import Layout, PriorTable
+from unround.batch.types import CompiledSums, PriorTable
 from unround.infer.plan import TOTAL
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
@@ -53,17 +53,17 @@ class Structure:
     """For the total of each pair, how many sums of pairs it heads."""
 
 
-def structure_of(layout: Layout) -> Structure:
+def structure_of(compiled: CompiledSums) -> Structure:
     """Read the sums off a layout: parallel ones as one between totals."""
-    plan = layout.plan
+    plan = compiled.plan
     found = Structure()
     for node in plan.nodes:
         if node.is_pair and not node.copy:
             total, first, second = node.cells
             found.pairs.append((total, first, second))
             found.crossed[total] = 0
-    for link, equations in zip(plan.links, layout.links_of, strict=True):
-        total, parts = layout.equations[equations[0]]
+    for link, equations in zip(plan.links, compiled.links_of, strict=True):
+        total, parts = compiled.equations[equations[0]]
         if link.is_pair:
             total, *rest = (plan.nodes[plan.home[cell][0]].cells[TOTAL] for cell in (total, *parts))
             parts = tuple(rest)
@@ -94,7 +94,7 @@ class Weigher:
 
     Parameters
     ----------
-    layout : Layout
+    compiled : CompiledSums
         The sums.
     mechanisms : sequence of Mechanism
         How each column was published.
@@ -108,23 +108,23 @@ class Weigher:
 
     def __init__(
         self,
-        layout: Layout,
+        compiled: CompiledSums,
         mechanisms: Sequence[Mechanism],
         sample: Counts,
         distributions: FloatArray,
         shared: Mapping[tuple[int, int], float] | None = None,
     ) -> None:
         self.shared = shared or {}
-        self.structure = structure_of(layout)
-        self.columns = layout.columns
+        self.structure = structure_of(compiled)
+        self.columns = compiled.columns
         self.sample = sample
         kinds = {mechanism: Noise(mechanism) for mechanism in dict.fromkeys(mechanisms)}
         self.noise = [kinds[mechanism] for mechanism in mechanisms]
         self.distributions = _shared(distributions, self.structure.sums, [one.typical for one in self.noise])
-        self.above, self.below = memberships(layout.columns, self.structure.sums)
+        self.above, self.below = memberships(compiled.columns, self.structure.sums)
         self.echoes = self._find_echoes()
         self.shares: dict[int, Shares] = {}
-        self.detail = np.zeros(layout.columns, dtype=np.int64)
+        self.detail = np.zeros(compiled.columns, dtype=np.int64)
 
     def _find_echoes(self) -> frozenset[int]:
         """Return the sums that only show a count once more: what is known of the count does not come from there."""

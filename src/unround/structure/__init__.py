@@ -9,25 +9,25 @@
 - `types`: what comes out
 """
 
-from unround.structure.nesting import Level, Nest, nest
+from unround.structure.nesting import Level, Nesting, find_nesting
 from unround.structure.plan_file import read_plan, write_plan
 from unround.structure.survey import LOOK, Survey, find_structure
-from unround.structure.types import Checked, Evidence, Geography, Overrides, Repeat, Ruling, Structure
+from unround.structure.types import Checked, GeographyVerdict, PlanFile, PlannedSum, Repeat, Structure, SumEvidence
 
 __all__ = [
     "LOOK",
     "Checked",
-    "Evidence",
-    "Geography",
+    "GeographyVerdict",
     "Level",
-    "Nest",
-    "Overrides",
+    "Nesting",
+    "PlanFile",
+    "PlannedSum",
     "Repeat",
-    "Ruling",
     "Structure",
+    "SumEvidence",
     "Survey",
+    "find_nesting",
     "find_structure",
-    "nest",
     "read_plan",
     "write_plan",
 ]

@@ -10,7 +10,7 @@ from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.release import Proposal, Release
 from unround.structure.tally import Result
-from unround.structure.types import Checked, Name, Overrides
+from unround.structure.types import Checked, Name, PlanFile
 from unround.structure.verify import areas_
 
 MOST = 0.5
@@ -19,12 +19,12 @@ MOST = 0.5
 Pair = tuple[int, int]
 
 
-class Rules:
+class AppliedPlan:
     """A plan file's overrides, with positions of columns instead of their keys.
 
     Parameters
     ----------
-    overrides : Overrides
+    plan_file : PlanFile
         The plan.
     release : Release
         The release that it is about.
@@ -37,25 +37,25 @@ class Rules:
         Where the plan names a column that is not there.
     """
 
-    def __init__(self, overrides: Overrides, release: Release, insist: bool = True) -> None:
+    def __init__(self, plan_file: PlanFile, release: Release, insist: bool = True) -> None:
         self._insist = insist
-        self._overrides, self._names = overrides, [column.key for column in release.columns]
+        self._overrides, self._names = plan_file, [column.key for column in release.columns]
         self._index: dict[Name, int] = {}
         for at, column in enumerate(release.columns):
             self._index |= {column.key: at, column.codes: at}
         self.mechanisms: dict[int, Mechanism] = {}
-        for mechanism, keys, line in overrides.mechanisms:
+        for mechanism, keys, line in plan_file.mechanisms:
             self.mechanisms |= dict.fromkeys(self._places(keys, line), mechanism)
         self.proposals: list[Proposal] = []
         self._use: dict[tuple[int, frozenset[int]], tuple[bool, int]] = {}
-        for ruling in overrides.sums:
+        for ruling in plan_file.sums:
             total, *parts = self._places((ruling.total, *ruling.parts), ruling.line)
             self.proposals.append(Proposal(total, tuple(parts), ruling.origin))
             self._use[total, frozenset(parts)] = ruling.use, ruling.line
         self.alike: set[Pair] = set()
         self.anew: set[Pair] = set()
         self.apart: set[Pair] = set()
-        for keys, alike, use, line in overrides.repeats:
+        for keys, alike, use, line in plan_file.repeats:
             first, *others = self._places(keys, line)
             for other in others:
                 self.proposals.append(Proposal(other, (first,), "file"))

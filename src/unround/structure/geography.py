@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import ABSENT, Block, Counts
-from unround.structure.types import Geography
-from unround.structure.windows import Windows
+from unround.structure.types import GeographyVerdict
+from unround.structure.windows import ScatterWindows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ _COMPARED = 24
 _NOT_CODES = ("region_name", "level", "adjustable")
 
 
-class Nesting:
+class GeographyTally:
     """Collects, area by area, what is needed to compare parents with their children.
 
     Parameters
@@ -50,7 +50,7 @@ class Nesting:
             self._frames.append(block.areas.select(self._axes[0], *codes))
             self._counts.append(block.counts[:, self._chosen])
 
-    def results(self, mechanisms: Sequence[Mechanism | None]) -> tuple[Geography, ...]:
+    def results(self, mechanisms: Sequence[Mechanism | None]) -> tuple[GeographyVerdict, ...]:
         """Compare, for every column of codes that names areas of the release."""
         import polars as pl
 
@@ -69,9 +69,9 @@ class Nesting:
         return tuple(found)
 
 
-def _compare(by: str, inside: NDArray[np.int64], counts: Counts, kinds: Sequence[Mechanism | None]) -> Geography:
+def _compare(by: str, inside: NDArray[np.int64], counts: Counts, kinds: Sequence[Mechanism | None]) -> GeographyVerdict:
     """Compare every parent with the sum of its children."""
-    windows = Windows(kinds, [0] * len(kinds))
+    windows = ScatterWindows(kinds, [0] * len(kinds))
     down, up, seen = windows.of(counts, np.zeros(len(counts), dtype=np.bool_))
     shown = np.where(counts > ABSENT, counts, 0).astype(np.int64)
     child = inside >= 0
@@ -91,7 +91,7 @@ def _compare(by: str, inside: NDArray[np.int64], counts: Counts, kinds: Sequence
         if all_
     ]
     why = "can be the sum of their areas': " + ", ".join(words) if words else "no parent has all its areas' counts published"
-    return Geography(by, int(parent.sum()), int(child.sum()), tallies[0], tallies[1], why)
+    return GeographyVerdict(by, int(parent.sum()), int(child.sum()), tallies[0], tallies[1], why)
 
 
 def columns_to_compare(sample: Counts, mechanisms: Sequence[Mechanism | None]) -> list[int]:

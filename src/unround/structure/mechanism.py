@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.release import ABSENT, Column, Counts
-from unround.structure.types import Evidence
+from unround.structure.types import SumEvidence
 
 _BASES = (10, 5, 3)
 """Bases that agencies use; a multiple of the first is looked for first."""
@@ -128,7 +128,7 @@ def _without_fives(found: Divisibility, at: int) -> bool | None:
     return False if fives >= 0.2 * tens else None
 
 
-def detect(found: Divisibility, columns: Sequence[Column]) -> tuple[list[Mechanism | None], list[Evidence]]:
+def detect(found: Divisibility, columns: Sequence[Column]) -> tuple[list[Mechanism | None], list[SumEvidence]]:
     """Find out how every column was published.
 
     Parameters
@@ -157,7 +157,7 @@ def detect(found: Divisibility, columns: Sequence[Column]) -> tuple[list[Mechani
             if declared is not None:
                 said.setdefault(declared, []).append(at)
         for declared, those in said.items():
-            evidence.append(Evidence(block, tuple(those), declared, f"declared: {declared.sentence}"))
+            evidence.append(SumEvidence(block, tuple(those), declared, f"declared: {declared.sentence}"))
         open_ = [at for at in members if columns[at].mechanism is None]
         if open_:
             evidence += _detect_block(found, block, open_, bases, common, mechanisms)
@@ -175,7 +175,7 @@ def _common(found: Divisibility, bases: Sequence[int], blocks: Iterable[Sequence
 
 def _detect_block(
     found: Divisibility, block: str, members: list[int], bases: list[int], common: int, mechanisms: list[Mechanism | None]
-) -> list[Evidence]:
+) -> list[SumEvidence]:
     """Find out how the columns of one table were published; fill in `mechanisms`."""
     told = {bases[at] for at in members if bases[at] > 1}
     if told == {5, 10} and all(_fits(found, at, 10) for at in members if bases[at] == 5):
@@ -194,7 +194,7 @@ def _detect_block(
         if larger is not None:
             for at in those:
                 mechanisms[at] = Rounding(larger)
-            evidence.append(Evidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
+            evidence.append(SumEvidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
             continue
         if base == 5:
             evidence += _fives(found, block, those, mechanisms)
@@ -203,7 +203,7 @@ def _detect_block(
         kind = kinds.get(base)
         for at in those:
             mechanisms[at] = kind
-        evidence.append(Evidence(block, tuple(those), kind, _why(found.over(those), base)))
+        evidence.append(SumEvidence(block, tuple(those), kind, _why(found.over(those), base)))
     return evidence
 
 
@@ -220,7 +220,7 @@ def _fits(found: Divisibility, at: int, base: int) -> bool:
     return _slips(above - int(found.multiples[_DIVISORS.index(base), at]), above)
 
 
-def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None]) -> list[Evidence]:
+def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None]) -> list[SumEvidence]:
     """Tell base 5 from base 5 with 0 or 10 below 10; columns with too few small counts go with the rest of their table."""
     verdicts = {at: _without_fives(found, at) for at in those}
     pooled = _without_fives(found.over(those), 0)
@@ -243,7 +243,7 @@ def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[M
             why += "; with so few small counts it cannot be seen whether those under 10 became 0 or 10: assumed, to be safe"
         for at in members:
             mechanisms[at] = kind
-        evidence.append(Evidence(block, tuple(members), kind, why))
+        evidence.append(SumEvidence(block, tuple(members), kind, why))
     return evidence
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.release import ABSENT, AREA, Counts
-from unround.structure.families import Families, judge_families
+from unround.structure.family_fit import FamilyFit, judge_families
 from unround.structure.repeats import ALIKE
-from unround.structure.routes import Link, links
+from unround.structure.routes import ParentRoute, parent_routes
 from unround.structure.types import Structure
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class Misfit:
     """A count that cannot be the sum of the same counts of the areas that make up its area, though its others can.
 
     Parameters
@@ -106,7 +106,7 @@ class Odd:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nest:
+class Nesting:
     """Which areas make up which.
 
     Parameters
@@ -121,7 +121,7 @@ class Nest:
         person. Where not, an area without many people may be missing among the children, and nothing shows it.
     levels : tuple of Level
         The pairs of levels, the smallest parents first; those without a single family that fits too.
-    odd : tuple of Odd
+    odd : tuple of Misfit
         Counts that contradict those of smaller areas; their families are not linked.
     """
 
@@ -129,11 +129,11 @@ class Nest:
     level: NDArray[np.int16] = field(repr=False)
     sure: Bools = field(repr=False)
     levels: tuple[Level, ...]
-    odd: tuple[Odd, ...] = ()
+    odd: tuple[Misfit, ...] = ()
 
     @classmethod
-    def none(cls, areas: int) -> Nest:
-        """Return the nest of areas that have nothing to do with each other."""
+    def none(cls, areas: int) -> Nesting:
+        """Return the nesting of areas that have nothing to do with each other."""
         return cls(
             np.full(areas, -1, dtype=np.int64),
             np.full(areas, -1, dtype=np.int16),
@@ -158,9 +158,9 @@ class Nest:
         return {"linked": self.linked, "levels": [level.to_json() for level in self.levels]}
 
 
-def nest(
+def find_nesting(
     areas: pl.DataFrame, pick: Callable[[Places], Counts], structure: Structure, axes: tuple[str, ...] = (AREA,)
-) -> Nest:
+) -> Nesting:
     """Find out which areas make up which.
 
     Parameters
@@ -180,12 +180,12 @@ def nest(
     families at a time.
     """
     if len(axes) != 1:
-        return Nest.none(areas.height)
-    made = Nest.none(areas.height)
+        return Nesting.none(areas.height)
+    made = Nesting.none(areas.height)
     adjustable = _adjustable(areas)
     heads = np.zeros(areas.height, dtype=np.bool_)
-    levels, odd = list[Level](), list[Odd]()
-    for link in links(areas, axes[0]):
+    levels, odd = list[Level](), list[Misfit]()
+    for link in parent_routes(areas, axes[0]):
         parents, family, children = _open(link, made.parent, heads)
         if not len(parents):
             continue
@@ -209,10 +209,10 @@ def nest(
             _odd(int(parents[f]), children[family == f], int(found.odd[f]), pick, structure.columns[found.odd[f]].key)
             for f in np.flatnonzero(found.odd >= 0).tolist()
         ]
-    return Nest(made.parent, made.level, made.sure, tuple(levels), tuple(odd))
+    return Nesting(made.parent, made.level, made.sure, tuple(levels), tuple(odd))
 
 
-def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Counts], key: str) -> Odd:
+def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Counts], key: str) -> Misfit:
     """Put into words how a count fails to be a sum."""
     shown = pick(np.array([parent, *children]))[:, column].tolist()
     total, parts = shown[0], [number for number in shown[1:] if number > ABSENT]
@@ -220,7 +220,7 @@ def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Co
     whole = f"{listed}{' + …' if len(parts) > MOST_SHOWN else ''} = {sum(parts):,}" if len(parts) > 1 else f"{sum(parts):,}"
     lie = "the area that lies in it" if len(children) == 1 else f"the {len(children):,} areas that lie in it"
     text = f"{key} was published as {total:,}, and of {lie} as {whole}: no counts were published so. They are not linked."
-    return Odd(parent, column, text)
+    return Misfit(parent, column, text)
 
 
 def _adjustable(areas: pl.DataFrame) -> Bools:
@@ -229,7 +229,7 @@ def _adjustable(areas: pl.DataFrame) -> Bools:
     return np.asarray(areas["adjustable"].fill_null(False).to_numpy(), dtype=np.bool_)
 
 
-def _open(link: Link, parent: Places, heads: Bools) -> tuple[Places, Places, Places]:
+def _open(link: ParentRoute, parent: Places, heads: Bools) -> tuple[Places, Places, Places]:
     """Return the families of a link that no other has settled: parents, and of every child its family and position.
 
     Areas of three levels that lie in each other are linked step by step; the link over two steps says nothing more. And an
@@ -245,7 +245,7 @@ def _open(link: Link, parent: Places, heads: Bools) -> tuple[Places, Places, Pla
     return parents, family[order].astype(np.int64), link.children[keep][order]
 
 
-def _round(link: Link, parent: Places) -> Bools:
+def _round(link: ParentRoute, parent: Places) -> Bools:
     """Return which areas would lie in themselves, by however many steps, if all of a link were believed."""
     above = parent.copy()
     above[link.children] = link.parents
@@ -256,7 +256,7 @@ def _round(link: Link, parent: Places) -> Bools:
     return found
 
 
-def _told(link: Link, found: Families, number: Places) -> Level:
+def _told(link: ParentRoute, found: FamilyFit, number: Places) -> Level:
     """Put what was found of a pair of levels into words."""
     sizes = number[found.holds]
     by_k = {name: int(((sizes >= low) & (sizes <= high)).sum()) for name, (low, high) in SIZES.items()}

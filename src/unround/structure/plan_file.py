@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from unround.errors import InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
-from unround.read.files import parsed_toml
+from unround.readers.files import parsed_toml
 from unround.release import Column, Release
-from unround.structure.types import Checked, Name, Overrides, Ruling, SharingRuling, Structure
+from unround.structure.types import Checked, Name, PlanFile, PlannedDependence, PlannedSum, Structure
 
 CENSUS_AXES = ("characteristic_id", "sex")
 ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "files")
@@ -155,7 +155,7 @@ def _comment(text: str) -> str:
     return f"# {plain}\n"
 
 
-def read_plan(text: str, where: str = "<plan>") -> Overrides:
+def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     r"""Read a plan file, as `write_plan` writes it.
 
     Parameters
@@ -201,7 +201,7 @@ class _Reader:
         heading = re.compile(rf"\s*\[\[\s*{name}\s*\]\]")
         return [at + 1 for at, line in enumerate(self._lines) if heading.match(line)]
 
-    def read(self) -> Overrides:
+    def read(self) -> PlanFile:
         plan = parsed_toml(self._text, self._where)
         self._only(plan, ("structure", "match"), 1, "a plan")
         matches, lines = plan.get("match", []), self._headings("match")
@@ -211,7 +211,7 @@ class _Reader:
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
         self._only(structure, ("mechanisms", "sums", "repeats", "dependence"), 1, "[structure]")
-        return Overrides(
+        return PlanFile(
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
@@ -283,7 +283,7 @@ class _Reader:
             self._fail('a match needs columns = { "its key" = "key in the files before" }, or characteristics.', line)
         return Match(self._word(entry, "file", line), given["columns"], given["characteristics"], line)
 
-    def _sums(self, entry: dict[str, Any], line: int) -> list[Ruling]:
+    def _sums(self, entry: dict[str, Any], line: int) -> list[PlannedSum]:
         known = ("use", "total", "parts", "sexes", "characteristics", "origin")
         self._only(entry, known, line, "[[structure.sums]]")
         use = self._yes(entry, "use", line, True)
@@ -302,15 +302,15 @@ class _Reader:
             names = [[(code, sex) for code in (total, *parts)] for sex in self._words(entry, "sexes", line)]
         elif "characteristics" in entry:
             names = [[(code, sex) for sex in (total, *parts)] for code in self._words(entry, "characteristics", line)]
-        return [Ruling(first, tuple(others), use, origin, line) for first, *others in names]
+        return [PlannedSum(first, tuple(others), use, origin, line) for first, *others in names]
 
-    def _dependence(self, entry: dict[str, Any], line: int) -> SharingRuling:
+    def _dependence(self, entry: dict[str, Any], line: int) -> PlannedDependence:
         self._only(entry, ("table", "shares"), line, "[[structure.dependence]]")
         table, shares = self._word(entry, "table", line), entry.get("shares")
         fine = isinstance(shares, dict) and all(isinstance(v, int | float) and 0 <= v <= 1 for v in shares.values())
         if not isinstance(shares, dict) or not fine or sum(shares.values()) > 1 + 1e-9:
             self._fail("shares must be numbers from 0 to 1, at most 1 in all, such as { total-men = 0.3 }.", line, "shares")
-        return SharingRuling(table, {name: float(share) for name, share in shares.items()}, line)
+        return PlannedDependence(table, {name: float(share) for name, share in shares.items()}, line)
 
     def _repeat(self, entry: dict[str, Any], line: int) -> tuple[tuple[str, ...], bool, bool, int]:
         self._only(entry, ("use", "alike", "columns"), line, "[[structure.repeats]]")

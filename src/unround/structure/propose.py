@@ -21,7 +21,7 @@ _TRIED = 3
 """Of all runs that end near the total, so many are verified."""
 
 
-class Search:
+class SumSearch:
     """Looks for sums in the counts of a sample of areas.
 
     Parameters

@@ -20,7 +20,7 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Link:
+class ParentRoute:
     """Areas of one level that may make up areas of another.
 
     Parameters
@@ -40,7 +40,7 @@ class Link:
     parents: Places
 
 
-def links(areas: pl.DataFrame, axis: str) -> list[Link]:
+def parent_routes(areas: pl.DataFrame, axis: str) -> list[ParentRoute]:
     """Return every pair of levels that something links, the smallest parents first, and for each the largest children first.
 
     Parameters
@@ -72,7 +72,7 @@ def links(areas: pl.DataFrame, axis: str) -> list[Link]:
     for pair in order:
         by, places = found[pair]
         children = np.flatnonzero(places >= 0)
-        made.append(Link(*pair, by, children, places[children]))
+        made.append(ParentRoute(*pair, by, children, places[children]))
     return made
 
 
@@ -80,7 +80,7 @@ def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple
     """Go through everything that says where areas lie: what says so, and for every area a position or -1."""
     import polars as pl
 
-    from unround.read.regions import KINDS, around, identities
+    from unround.readers.regions import KINDS, around, identities
 
     codes = areas[axis].cast(pl.String)
     own = identities(codes, pl.Series(levels, dtype=pl.String))

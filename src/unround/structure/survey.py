@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Block, Column, Counts, Proposal, Release
 from unround.structure.analogy import by_analogy, overlapping
-from unround.structure.apply import Rules
-from unround.structure.geography import Nesting, columns_to_compare
+from unround.structure.apply import AppliedPlan
+from unround.structure.geography import GeographyTally, columns_to_compare
 from unround.structure.mechanism import Divisibility, detect
-from unround.structure.propose import Search, mirrored
+from unround.structure.propose import SumSearch, mirrored
 from unround.structure.repeats import (
     FILES,
     equal_share,
@@ -26,10 +26,10 @@ from unround.structure.repeats import (
     replace,
     stars,
 )
-from unround.structure.tally import Result, Tally
-from unround.structure.types import Checked, Equation, Evidence, Overrides, Repeat, Structure
+from unround.structure.tally import ResidualTally, Result
+from unround.structure.types import Checked, Equation, PlanFile, Repeat, Structure, SumEvidence
 from unround.structure.verify import judge, lean_of
-from unround.structure.windows import Windows, scatter
+from unround.structure.windows import ScatterWindows, scatter
 
 LOOK = 2_000
 """The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
@@ -39,7 +39,7 @@ _CELLS = 2_000_000
 """Counts that are worked on at once."""
 
 
-def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: Overrides | None = None) -> Structure:
+def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: PlanFile | None = None) -> Structure:
     """Find out the sums, repeats and mechanisms of a release.
 
     Parameters
@@ -48,7 +48,7 @@ def find_structure(release: Release, blocks: Iterable[Block] | None = None, rule
         What was published.
     blocks : iterable of Block, optional
         Its areas, if they are at hand; else the file is read.
-    rules : Overrides, optional
+    rules : PlanFile, optional
         The user's word, from `read_plan`.
 
     Raises
@@ -72,15 +72,15 @@ class Survey:
     ----------
     release : Release
         What was published.
-    rules : Overrides, optional
+    rules : PlanFile, optional
         The user's word.
     insist : bool
         Whether a sum of the user's that cannot be is an error; else it is among those rejected.
     """
 
-    def __init__(self, release: Release, rules: Overrides | None = None, *, insist: bool = True) -> None:
+    def __init__(self, release: Release, rules: PlanFile | None = None, *, insist: bool = True) -> None:
         self._release = release
-        self._rules = Rules(rules or Overrides(), release, insist)
+        self._rules = AppliedPlan(rules or PlanFile(), release, insist)
         self._columns: tuple[Column, ...] = tuple(
             changed(column, mechanism=self._rules.mechanisms.get(at, column.mechanism))
             for at, column in enumerate(release.columns)
@@ -92,8 +92,8 @@ class Survey:
         self._first: list[Block] = []
         self._areas = 0
         self._lean: dict[Mechanism, float] = {}
-        self._tally: Tally | None = None
-        self._nesting: Nesting | None = None
+        self._tally: ResidualTally | None = None
+        self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
         self._adjustable = np.zeros(0, dtype=np.bool_)
 
@@ -141,10 +141,10 @@ class Survey:
             spread = np.unique(np.linspace(0, len(counts) - 1, min(LOOK, len(counts))).astype(np.int64))
             self._sample, self._adjustable = counts[spread], adjustable[spread]
         self._mechanisms, _ = detect(self._divisibility, self._columns)
-        self._windows = Windows(self._mechanisms, self._adjusted)
+        self._windows = ScatterWindows(self._mechanisms, self._adjusted)
         candidates = _candidates(self)
-        self._tally = Tally(candidates, self._mechanisms, self._windows, self._adjusted)
-        self._nesting = Nesting(self._release.areas, columns_to_compare(self._sample, self._mechanisms))
+        self._tally = ResidualTally(candidates, self._mechanisms, self._windows, self._adjusted)
+        self._nesting = GeographyTally(self._release.areas, columns_to_compare(self._sample, self._mechanisms))
         for block in self._first:
             self._nesting.add(block)
         self._first.clear()
@@ -164,7 +164,7 @@ class Survey:
         place = {column: at for at, column in enumerate(used)}
         kinds, adjusted = [mechanisms[column] for column in used], [self._adjusted[column] for column in used]
         moved = [Proposal(place[p.total], tuple(place[part] for part in p.parts), p.origin) for p in proposals]
-        tally = Tally(moved, kinds, Windows(kinds, adjusted), adjusted)
+        tally = ResidualTally(moved, kinds, ScatterWindows(kinds, adjusted), adjusted)
         for start in range(0, len(self._sample), self._at_once):
             here = slice(start, start + self._at_once)
             tally.add(self._sample[here, used], self._adjustable[here])
@@ -216,7 +216,7 @@ class Survey:
         anew = {(r.proposal.total, r.proposal.parts): r for r in self._results(stale, mechanisms)}
         return [anew.get((r.proposal.total, r.proposal.parts), r) for r in results]
 
-    def _notes(self, how: Sequence[Evidence]) -> list[str]:
+    def _notes(self, how: Sequence[SumEvidence]) -> list[str]:
         """Say which declared mechanisms do not fit, and which columns nothing is known of."""
         assert self._tally is not None
         notes = []
@@ -253,7 +253,7 @@ def _candidates(survey: Survey) -> list[Proposal]:
     sums = [p for p in asked if len(p.parts) > 1]
     checked = survey.on_sample(sums)
     reach = _reach(survey._mechanisms)
-    search = Search(survey._columns, survey._sample, reach)
+    search = SumSearch(survey._columns, survey._sample, reach)
     failed = [s for s, c in zip(sums, checked, strict=True) if not c.kept and s.origin in ("indentation", "names")]
     # A sum that cannot be judged may well be true: nothing is looked for that would contradict it.
     known = [c.equation for c in checked if c.kept or c.unjudged]
@@ -314,7 +314,7 @@ def _reach(mechanisms: Sequence[Mechanism | None]) -> NDArray[np.int32]:
 
 
 def _sort(
-    checked: Sequence[Checked], rules: Rules, names: Sequence[str], mechanisms: Sequence[Mechanism | None]
+    checked: Sequence[Checked], rules: AppliedPlan, names: Sequence[str], mechanisms: Sequence[Mechanism | None]
 ) -> tuple[list[Checked], list[Checked], list[Repeat], dict[int, int]]:
     """Tell sums that hold from those that do not, and repeats from sums."""
     alike, kept, rejected = list[Checked](), list[Checked](), list[Checked]()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Counts, Proposal
-from unround.structure.windows import Scatter, Windows, scatter
+from unround.structure.windows import Scatter, ScatterWindows, scatter
 
 FARTHEST = 100
 """Residuals further from zero than this are counted as this."""
@@ -26,7 +26,7 @@ TELLING = 20
 """From so many areas with counts that rounding changes, the scatter of residuals can be judged."""
 
 
-class Tally:
+class ResidualTally:
     """The residuals of many sums, added up over all areas.
 
     Parameters
@@ -35,7 +35,7 @@ class Tally:
         The sums; those with a column of unknown mechanism are never judged.
     mechanisms : sequence
         One a column.
-    windows : Windows
+    windows : ScatterWindows
         The same, ready to look up.
     adjusted : sequence of int
         By how much an exact count may have been changed, a column.
@@ -45,7 +45,7 @@ class Tally:
         self,
         sums: Sequence[Proposal],
         mechanisms: Sequence[Mechanism | None],
-        windows: Windows,
+        windows: ScatterWindows,
         adjusted: Sequence[int],
     ) -> None:
         from scipy.sparse import csr_array  # only here: it takes a while to import
@@ -203,7 +203,7 @@ def _spread(total: float, square: float, number: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was added up for one sum; see `Tally` and `judge`."""
+    """What was added up for one sum; see `ResidualTally` and `judge`."""
 
     proposal: Proposal
     known: bool

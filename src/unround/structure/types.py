@@ -80,7 +80,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SumEvidence:
     """How the counts of some columns of one table were published, and what tells so; `mechanism` is None if nothing does."""
 
     block: str
@@ -90,7 +90,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Geography:
+class GeographyVerdict:
     """Whether areas are the sums of the areas that name them as their parent.
 
     Parameters
@@ -126,7 +126,7 @@ class Structure:
         How many areas were seen.
     mechanisms : tuple
         How each column was published; None where that could not be told. Such columns are in no sum.
-    how : tuple of Evidence
+    how : tuple of SumEvidence
         What the mechanisms rest on.
     sums, rejected : tuple of Checked
         The sums that hold, one-part sums for counts that were rounded anew among them; and those that do not.
@@ -140,7 +140,7 @@ class Structure:
         What to infer from: the kept sums with aliases replaced, each once.
     equation_sums : tuple of int
         For each equation the kept sum that it comes from, as a position in `sums`.
-    geography : tuple of Geography
+    geography : tuple of GeographyVerdict
         What adds up across areas.
     notes : tuple of str
         What a user should know: declared mechanisms that do not fit, mostly.
@@ -149,7 +149,7 @@ class Structure:
     columns: tuple[Column, ...]
     areas: int
     mechanisms: tuple[Mechanism | None, ...]
-    how: tuple[Evidence, ...]
+    how: tuple[SumEvidence, ...]
     sums: tuple[Checked, ...]
     rejected: tuple[Checked, ...]
     repeats: tuple[Repeat, ...]
@@ -157,7 +157,7 @@ class Structure:
     equations: tuple[Equation, ...]
     equation_sums: tuple[int, ...]
     guessed: frozenset[int] = frozenset()
-    geography: tuple[Geography, ...] = ()
+    geography: tuple[GeographyVerdict, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -172,7 +172,7 @@ class Structure:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class PlannedSum:
     """The user's word on one sum: its columns, whether to use it, who proposed it, and on which line it stands."""
 
     total: Name
@@ -183,7 +183,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class SharingRuling:
+class PlannedDependence:
     """The user's word on a table: in which share of its counts random numbers are shared, by pattern; and its line."""
 
     table: str
@@ -192,29 +192,29 @@ class SharingRuling:
 
 
 @dataclass(frozen=True, slots=True)
-class Overrides:
+class PlanFile:
     """The user's word, from a plan file: it is taken instead of what the counts say.
 
     Parameters
     ----------
     mechanisms : tuple
         Mechanism, keys of columns, and line.
-    sums : tuple of Ruling
+    sums : tuple of PlannedSum
         Which sums to use or not.
     repeats : tuple
         Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
     matches : tuple of Match
         Of several files, which columns of one are columns of those before it.
-    dependence : tuple of SharingRuling
+    dependence : tuple of PlannedDependence
         Tables whose totals share random numbers with their parts, and how often.
     text, where : str
         The file's text and name, for errors.
     """
 
     mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()
-    sums: tuple[Ruling, ...] = ()
+    sums: tuple[PlannedSum, ...] = ()
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
     matches: tuple[Match, ...] = ()
-    dependence: tuple[SharingRuling, ...] = ()
+    dependence: tuple[PlannedDependence, ...] = ()
     text: str = ""
     where: str = "<plan>"

@@ -106,7 +106,7 @@ def _known(mechanism: Mechanism) -> Ints:
     return _WINDOWS[mechanism]
 
 
-class Windows:
+class ScatterWindows:
     """How far true counts can lie below and above published ones, for whole tables at once.
 
     Parameters

@@ -19,8 +19,8 @@ from starlette.routing import Route
 
 from unround._version import __version__
 from unround.errors import InputError, UnroundError
-from unround.report.release import notice
-from unround.report.terminal import percent
+from unround.presentation.release import notice
+from unround.presentation.terminal import percent
 from unround.web import views
 from unround.web.addresses import area_address, cell_address, with_query
 from unround.web.explorer import Shelf
@@ -247,7 +247,7 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     """Return rows as CSV that no spreadsheet takes for formulas."""
     import polars as pl
 
-    from unround.audit.merge import safe_for_spreadsheets
+    from unround.audits.merge import safe_for_spreadsheets
 
     if not rows:
         return "\n"

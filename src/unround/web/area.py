@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from unround.batch.types import OPEN
-from unround.explain import AreaSeen, kind_of
+from unround.explanation.cell import AreaSeen, kind_of
 from unround.release import ABSENT, WHY_ABSENT
 from unround.web.addresses import cell_address
 from unround.web.explorer import Explorer
-from unround.web.outline import Table
+from unround.web.outline import OutlineTable
 
 RISK = ("proved", "conditional", "likely", "open", "given")
 """Kinds, the riskiest first."""
@@ -65,7 +65,7 @@ def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:
     return {"at": table, "name": shown.name, "variants": [variants[k] for k in used], "lines": lines}
 
 
-def _claims_below(table: Table, seen: AreaSeen) -> dict[int, int]:
+def _claims_below(table: OutlineTable, seen: AreaSeen) -> dict[int, int]:
     """Return for every line how many claims stand under it: a folded table must not hide what it holds."""
     below = dict.fromkeys((line.at for line in table.lines), 0)
     for line in reversed(table.lines):  # children come after their parents

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit.folder import FINDINGS
+from unround.audits.folder import FINDINGS
 from unround.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from unround.audit import AuditFolder
+    from unround.audits import AuditFolder
     from unround.web.search import AreaIndex
 
 KINDS = ("proved", "conditional", "likely")

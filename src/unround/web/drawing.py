@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
-from unround.report.terminal import percent
-from unround.web.outline import Table
+from unround.presentation.terminal import percent
+from unround.web.outline import OutlineTable
 
 STEP, LEFT, TOP, HEIGHT, FOOT = 30, 46, 16, 190, 44
 FEW = 30
@@ -113,12 +113,12 @@ def _scale(largest: float) -> tuple[float, list[float]]:
     return 1.0, [0.0, 0.5, 1.0]
 
 
-def map_of(table: Table, heads: frozenset[int], parts: frozenset[int], *, labels: bool) -> Markup:
+def map_of(table: OutlineTable, heads: frozenset[int], parts: frozenset[int], *, labels: bool) -> Markup:
     """Draw the sums of a table: a rectangle a line, and to its right those that stand under it, adding up to its height.
 
     Parameters
     ----------
-    table : Table
+    table : OutlineTable
         Its lines.
     heads, parts : frozenset of int
         The lines that are totals of a sum that is used, and those that are parts of one.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audit import AuditFolder
-from unround.audit.find import find_area, find_cell
-from unround.audit.folder import CONTRADICTIONS, MODEL, SUMMARY
+from unround.audits import AuditFolder
+from unround.audits.find import find_area, find_cell
+from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY
 from unround.errors import InputError
-from unround.explain import AreaSeen, Explanation, explain_in, look_at
+from unround.explanation.cell import AreaSeen, Explanation, explain_in, look_at
 from unround.release import ABSENT
 from unround.web.claims import Claims
 from unround.web.once import once

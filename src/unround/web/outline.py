@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from unround.audit import Model
+from unround.audits import Model
 
 SEX = "sex"
 UNNAMED = "Other counts"
@@ -13,7 +13,7 @@ UNNAMED = "Other counts"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutlineLine:
     """One characteristic.
 
     Parameters
@@ -39,12 +39,12 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class OutlineTable:
     """One table of the release: its name and its lines, parents before children."""
 
     at: int
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[OutlineLine, ...]
 
     @property
     def parents(self) -> frozenset[int]:
@@ -60,14 +60,14 @@ class Outline:
     ----------
     variants : tuple of str
         The sexes, or ("",) for tables that are not by sex.
-    tables : tuple of Table
+    tables : tuple of OutlineTable
         In the order in which they were published.
     table_of : tuple of int
         For every cell, the table that it stands in.
     """
 
     variants: tuple[str, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[OutlineTable, ...]
     table_of: tuple[int, ...]
 
     @property
@@ -87,22 +87,22 @@ def outline_of(model: Model, axes: list[str]) -> Outline:
     blocks: dict[str, list[tuple[str, dict[str, int]]]] = {}
     for (block, codes), cells in rows.items():
         blocks.setdefault(block, []).append((", ".join(codes), cells))
-    tables: list[Table] = []
+    tables: list[OutlineTable] = []
     table_of, number = [0] * len(model.columns), 0
     for block, found in blocks.items():
         placed = _placed(model, [next(iter(cells.values())) for _, cells in found])
-        lines: list[Line] = []
+        lines: list[OutlineLine] = []
         where: dict[int, int] = {}
         for old, parent, level in placed:
             code, cells = found[old]
             label = model.columns[next(iter(cells.values()))].label or code
             where[old] = number
             above = where[parent] if parent is not None else None
-            lines.append(Line(number, label, code, level, above, tuple(cells.get(one) for one in variants)))
+            lines.append(OutlineLine(number, label, code, level, above, tuple(cells.get(one) for one in variants)))
             number += 1
             for cell in cells.values():
                 table_of[cell] = len(tables)
-        tables.append(Table(len(tables), block or UNNAMED, tuple(lines)))
+        tables.append(OutlineTable(len(tables), block or UNNAMED, tuple(lines)))
     return Outline(variants, tuple(tables), tuple(table_of))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from unround.audit import Model
+from unround.audits import Model
 from unround.web.outline import Outline
 
 ORIGINS = {
@@ -88,5 +88,5 @@ def sum_told(model: Model, equation: int) -> dict[str, Any]:
         "part_labels": [model.columns[part].label for part in parts],
         "origin": model.origins[equation],
         "proposed_by": ORIGINS.get(model.origins[equation], model.origins[equation]),
-        "carries_probabilities": equation not in model.layout.unused,
+        "carries_probabilities": equation not in model.compiled.unused,
     }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from unround.audit.claims import proof_lines
-from unround.audit.summary import CLAIMS
+from unround.audits.claims import proof_lines
+from unround.audits.summary import CLAIMS
 from unround.errors import InputError
-from unround.explain import Explanation
-from unround.kindred import in_short
-from unround.report.release import contradictions_in_words, notice, verdict
-from unround.report.words import again, arithmetic, conclusion, growth
+from unround.explanation.cell import Explanation
+from unround.explanation.family import in_short
+from unround.presentation.release import contradictions_in_words, notice, verdict
+from unround.presentation.words import again, arithmetic, conclusion, growth
 from unround.web.addresses import area_address, cell_address, key_meant, meant
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
 from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter

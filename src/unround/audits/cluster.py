@@ -1,0 +1,160 @@
+"""Who does the blocks: the processors of this machine, or the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unround._version import __version__
+from unround.audits.job import KEPT, Stopped
+from unround.audits.work import Job, work_on
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+AT_ONCE = 2
+"""Blocks in work on this machine: one is inferred, by all processors, while another is written down."""
+
+PATIENCE = "10s"
+"""How long to try to reach a scheduler."""
+
+Done = Callable[[int], None]
+"""Is told of every block that is done how many areas it has."""
+
+
+def work_here(job: Job, numbers: Sequence[int], done: Done) -> None:
+    """Do blocks on this machine; stop at the first that fails."""
+    ahead = iter(numbers)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = {pool.submit(job.work, number) for number in islice(ahead, AT_ONCE)}
+        try:
+            while running:
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for one in finished:
+                    done(one.result())
+                    running |= {pool.submit(job.work, number) for number in islice(ahead, 1)}
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], done: Done) -> None:
+    """Have blocks done by the workers of a Dask cluster; those of a worker that is lost are given to others.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler: "tcp://scheduler:8786".
+    job : Job
+        Its folder must be seen by all workers under the same path.
+    key : str
+        The job's, so that workers do not mix it up with an earlier one.
+    numbers : sequence of int
+        The blocks.
+    done : function
+        Is told of every block that is done.
+
+    Raises
+    ------
+    InputError
+        If there is no such cluster; `try_cluster` finds out before there is anything to do.
+    Stopped
+        If a block failed on the cluster.
+    """
+    from distributed import as_completed
+    from distributed.scheduler import KilledWorker
+
+    with cluster(address) as client:
+        folder = job.folder.resolve()
+        opened = f"{key}-{uuid.uuid4().hex}"  # a worker must not take the job for one that it had open before
+        futures = client.map(work_on, [str(folder)] * len(numbers), [opened] * len(numbers), numbers, pure=False, retries=1)
+        try:
+            for future in as_completed(futures, loop=client.loop):
+                done(future.result())
+        except KilledWorker as lost:
+            raise Stopped(
+                f"the workers that were given a block of areas died one after the other ({lost.task}): give them more "
+                f"memory, or make blocks smaller with --block. {KEPT}"
+            ) from None
+        except OSError as problem:
+            raise Stopped(f"the cluster {address} cannot go on: {problem}. {KEPT}") from problem
+        finally:
+            client.cancel(futures)
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Client]:
+    """Connect to a scheduler.
+
+    Raises
+    ------
+    InputError
+        If the extra is not installed, or nobody answers.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(
+            "a cluster needs Dask, which is an extra: pip install 'unround[cluster]' here and on all workers."
+        ) from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as problem:
+        raise InputError(
+            f"no Dask scheduler answers at {address}: {problem}. `dask scheduler` starts one and prints its address, such "
+            "as tcp://scheduler:8786; `dask worker ADDRESS` starts a worker."
+        ) from None
+    with client:
+        yield client
+
+
+def try_cluster(address: str, folder: Path) -> None:
+    """See that there are workers, that they run this version, and that they see a folder: before anybody has waited long.
+
+    Raises
+    ------
+    InputError
+        If it is otherwise; says what to do.
+    """
+    with cluster(address) as client:
+        _try_workers(client, folder.resolve())
+
+
+def _try_workers(client: Client, folder: Path) -> None:
+    if not client.scheduler_info()["workers"]:
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise InputError("the cluster has no workers: start some with `dask worker ADDRESS`.") from None
+    token = folder / f"seen-{uuid.uuid4().hex}"
+    token.touch()
+    try:
+        told: dict[str, Any] = client.run(_look, str(token), on_error="return")
+    finally:
+        token.unlink()
+    for worker, seen in told.items():
+        if isinstance(seen, ModuleNotFoundError):
+            raise InputError(f"the worker {worker} does not have unround: install unround=={__version__} there.")
+        if isinstance(seen, BaseException):
+            raise InputError(f"the worker {worker} cannot take part: {seen!r}.")
+        version, sees = seen
+        if version != __version__:
+            raise InputError(f"the worker {worker} has unround {version}, and this is {__version__}: they must be the same.")
+        if not sees:
+            raise InputError(
+                f"the worker {worker} cannot read and write {folder}: results must go into storage that all workers see "
+                "under the same path. Choose another folder with -o."
+            )
+
+
+def _look(token: str) -> tuple[str, bool]:
+    """Say, on a worker, which version runs there and whether it sees a file that was just made, and may write beside it."""
+    path = Path(token)
+    return __version__, path.exists() and os.access(path.parent, os.W_OK)

@@ -1,0 +1,288 @@
+"""The audit folder: what lies in it, and how it is read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.dependence import Dependence
+from unround.audits.model import Model, Twins
+from unround.audits.nested import NestedAreas
+from unround.errors import InputError, UnroundError
+from unround.mechanisms import mechanism
+from unround.release import Column, Counts, Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from unround.audits.block import Auditor
+    from unround.prior import Prior
+
+SUMMARY = "summary.json"
+RUN = "run.json"
+"""How long the audit took, when and where: all that differs from one run to the next."""
+
+FINDINGS = "findings.parquet"
+FINDINGS_CSV = "findings.csv"
+CONTRADICTIONS = "contradictions.csv"
+ESTIMATES = "estimates.parquet"
+PROOFS = "proofs.jsonl"
+REPORT = "report.html"
+PUBLIC_REPORT = "report-public.html"
+"""The same for everybody's eyes: without any area, or any value that was inferred."""
+
+MODEL = "model"
+"""What `explain` needs: the model, the areas, the prior, and what was published."""
+
+OURS = (SUMMARY, RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL)
+VERSION = 2
+"""Of the layout of `model/`; folders of another version have to be made anew."""
+
+HELD = 10_000_000
+"""Counts that are kept in memory by who looks at single areas; of larger releases each area is read when it is asked for."""
+
+ROW_GROUP = 128
+"""Areas that are read together when one of them is asked for."""
+
+
+def check(out: Path) -> None:
+    """Complain where a folder holds files of these names that no audit wrote."""
+    if out.is_file():
+        raise InputError(f"{out} is a file, not a folder: choose another name with -o.")
+    there = [name for name in OURS if (out / name).exists()]
+    if there and _summary(out) is None:
+        raise InputError(f"{out} already holds {there[0]}, but no {SUMMARY} of an audit: choose another folder with -o.")
+
+
+def _summary(out: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+        return None
+    return _Told(found, out / SUMMARY) if isinstance(found, dict) and "unround" in found else None
+
+
+class _Told(dict[str, Any]):
+    """What a file of an audit says; what it does not say, though it should, is damage."""
+
+    def __init__(self, found: dict[str, Any], path: Path) -> None:
+        super().__init__(found)
+        self._path = path
+
+    def __missing__(self, key: str) -> Any:
+        raise _Lacking(f"the audit is damaged: {self._path} does not say {key!r}. Run it again.")
+
+
+class _Lacking(InputError, KeyError):  # noqa: N818 - a KeyError still, for those who ask whether a key is there
+    """Something that a file of an audit should say, and does not."""
+
+
+def save_model(
+    folder: Path,
+    model: Model,
+    prior: Prior,
+    areas: pl.DataFrame,
+    release: Release,
+    alias: Mapping[int, int],
+) -> None:
+    """Write what `AuditFolder` reads again."""
+    folder.mkdir(exist_ok=True)
+    columns = [
+        {
+            "key": column.key,
+            "codes": column.codes,
+            "label": column.label,
+            "block": column.block,
+            "depth": column.depth,
+            "mechanism": how.name,
+            "adjusted": column.adjusted,
+        }
+        for column, how in zip(model.columns, model.mechanisms, strict=True)
+    ]
+    told = {
+        "version": VERSION,
+        "axes": release.axes,
+        "areas": release.areas,
+        "alias": {release.columns[c].key: release.columns[first].key for c, first in alias.items()},
+        "columns": columns,
+        "equations": model.equations,
+        "origins": model.origins,
+        "doubtful": model.doubtful,
+        "fixed": sorted(model.fixed),
+    }
+    (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    areas.write_parquet(folder / "areas.parquet")
+    prior.save(folder / "prior.npz")
+
+
+def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None, twins: Twins = ()) -> Model:
+    """Return the model that `save_model` wrote; `positions` and `twins` tell where its cells are in the release."""
+    columns, mechanisms = [], []
+    for one in told["columns"]:
+        how = mechanism(one["mechanism"])
+        codes = tuple(one["codes"])
+        columns.append(Column(one["key"], codes, one["label"], one["block"], one["depth"], how, one["adjusted"]))
+        mechanisms.append(how)
+    equations = tuple((total, tuple(parts)) for total, parts in told["equations"])
+    origins, doubtful = tuple(told["origins"]), tuple(told["doubtful"])
+    fixed = np.isin(np.arange(len(columns)), told["fixed"])
+    return Model.build(
+        tuple(columns),
+        tuple(mechanisms),
+        equations,
+        origins,
+        doubtful,
+        positions=positions,
+        twins=twins,
+        everywhere=fixed,
+    )
+
+
+@dataclass(frozen=True)
+class AuditFolder:
+    """A finished audit, opened to look into.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    summary : dict
+        Its `summary.json`.
+    """
+
+    path: Path
+    summary: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def open(cls, path: Path | str) -> AuditFolder:
+        """Open a folder that `audit` wrote.
+
+        Raises
+        ------
+        InputError
+            If it is not one, or was written by a version that lays it out differently.
+        """
+        path = Path(path)
+        if not path.is_dir():
+            raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
+        summary = _summary(path)
+        if summary is None:
+            raise InputError(f"{path} holds no finished audit. Write one with `unround audit FILE -o {path}`.")
+        folder = cls(path, summary)
+        try:
+            version = folder.told["version"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            raise InputError(f"the audit in {path} is not complete: {MODEL}/ cannot be read. Run it again.") from None
+        if version != VERSION:
+            raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
+        return folder
+
+    @cached_property
+    def told(self) -> dict[str, Any]:
+        """What `save_model` wrote."""
+        found = json.loads((self.path / MODEL / "model.json").read_text(encoding="utf-8"))
+        return _Told(found, self.path / MODEL / "model.json")
+
+    @cached_property
+    def model(self) -> Model:
+        """What all areas share."""
+        with self._undamaged(f"{MODEL}/model.json"):
+            return model_of(self.told)
+
+    @cached_property
+    def run(self) -> dict[str, Any]:
+        """Its `run.json`: how long everything took, and where."""
+        found: dict[str, Any] = json.loads((self.path / RUN).read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Every claim, as `findings.parquet` holds them."""
+        import polars as pl
+
+        with self._undamaged(FINDINGS):
+            return pl.read_parquet(self.path / FINDINGS)
+
+    @cached_property
+    def areas(self) -> pl.DataFrame:
+        """The areas, in the order of the file."""
+        import polars as pl
+
+        with self._undamaged(f"{MODEL}/areas.parquet"):
+            return pl.read_parquet(self.path / MODEL / "areas.parquet")
+
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior that the audit used."""
+        from unround.prior import Prior
+
+        return Prior.load(self.path / MODEL / "prior.npz")
+
+    @cached_property
+    def nested(self) -> NestedAreas | None:
+        """Which areas lie within which, where some do."""
+        return NestedAreas.load(self.path / MODEL)
+
+    @cached_property
+    def dependence(self) -> Dependence:
+        """How random numbers are shared, as the audit had it."""
+        return Dependence.load(self.path / MODEL)
+
+    @cached_property
+    def auditor(self) -> Auditor:
+        """What infers single areas again, under the rules of the audit."""
+        from unround.audits.block import Auditor
+        from unround.audits.inferred import Rules
+
+        rules = Rules(self.summary["threshold"], self.summary["population"] == "exact")
+        return Auditor(self.model, self.prior, rules, self.dependence)
+
+    def counts(self, row: int) -> Counts:
+        """Return what was published of one area, a cell each."""
+        counts: Counts = self.counts_of(np.array([row]))[0]
+        return counts
+
+    def counts_of(self, rows: NDArray[np.int64]) -> Counts:
+        """Return what was published of some areas; those of a family lie next to each other."""
+        import polars as pl
+
+        file = self.path / MODEL / "published.parquet"
+        with self._undamaged(f"{MODEL}/published.parquet"):
+            first, last = int(rows.min()), int(rows.max())
+            here = slice(first, last + 1)
+            found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
+            counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
+            if counts.shape != (len(rows), len(self.told["columns"])):
+                raise ValueError("another number of counts than the model has")
+            return counts
+
+    @cached_property
+    def _held(self) -> bool:
+        """Whether what was published is small enough to be kept in memory: looking it up costs more than it."""
+        return self.areas.height * len(self.told["columns"]) <= HELD
+
+    @cached_property
+    def _published(self) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.read_parquet(self.path / MODEL / "published.parquet")
+
+    @contextmanager
+    def _undamaged(self, name: str) -> Iterator[None]:
+        """Say which file is damaged, whatever reading it comes to grief over: there is no end of ways."""
+        try:
+            yield
+        except UnroundError:
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of polars, at broken Parquet
+                raise
+            raise InputError(f"the audit in {self.path} is damaged: {name} cannot be read. Run it again.") from error

@@ -1,0 +1,331 @@
+"""The model: everything that all areas of a release share, made once from its structure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.compiled_sums import compile_sums
+from unround.batch.types import CompiledSums
+from unround.errors import InputError
+from unround.infer.bounds import Equations
+from unround.mechanisms import Exact, Mechanism, Unpublished, Within
+from unround.release import ABSENT, SUPPRESSED, Column, Counts
+from unround.structure import Checked, Structure
+from unround.system import Cell, Sum, System
+
+Twins = tuple[tuple[int, int], ...]
+"""Cells, and columns of the release that show the same count number by number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The cells of an area, how they were published, and how they add up.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        The cells that are audited. Columns that only repeat another, or of which nobody knows how they were published,
+        are not among them.
+    positions : array
+        Where each of them is among the release's columns.
+    twins : tuple of pairs
+        Cells, and the release's columns that show the same count number by number.
+    mechanisms : tuple of Mechanism
+        How each was published.
+    equations, origins
+        The sums, as positions of cells, and who proposed them.
+    doubtful : tuple of bool
+        Which sums cannot hold in some area or other, so that it is not certain that they hold anywhere.
+    fixed : frozenset of int
+        The cells that are taken as exact everywhere.
+    compiled : CompiledSums
+        The same, compiled.
+    """
+
+    columns: tuple[Column, ...]
+    positions: NDArray[np.int64]
+    twins: Twins
+    mechanisms: tuple[Mechanism, ...]
+    equations: Equations
+    origins: tuple[str, ...]
+    doubtful: tuple[bool, ...]
+    fixed: frozenset[int]
+    compiled: CompiledSums
+
+    @classmethod
+    def of(cls, structure: Structure, exact_population: bool = True, everywhere: NDArray[np.bool_] | None = None) -> Model:
+        """Compile a structure.
+
+        Parameters
+        ----------
+        structure : Structure
+            Which sums hold, and how each column was published.
+        exact_population : bool
+            Whether counts that may have been adjusted a little are taken as exact all the same.
+        everywhere : array, optional
+            Which columns of the release are published in every area; all, unless told.
+
+        Raises
+        ------
+        InputError
+            If no sum holds, so that there is nothing to infer from.
+        """
+        used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
+        at = {c: i for i, c in enumerate(used)}
+        known = [
+            (equation, structure.sums[at_sum])
+            for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
+            if all(c in at for c in (equation[0], *equation[1]))
+        ]
+        if not known and any(one.exactly for one in structure.rejected):
+            raise InputError(
+                "there is nothing to infer from in this table: all its sums add up exactly in all areas, so that totals "
+                "were added up after rounding, or all counts rounded together (controlled rounding). Such totals tell "
+                "nothing that their parts do not. `unround inspect FILE --all` shows what was tried."
+            )
+        if not known:
+            raise InputError(
+                "there is no usable sum in this table: no total is published together with its parts, so that nothing can "
+                "be inferred. `unround inspect FILE` shows what was tried; sums of your own go into a plan "
+                "(`unround inspect FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."
+            )
+        return cls.build(
+            tuple(structure.columns[c] for c in used),
+            tuple(how for how in (structure.mechanisms[c] for c in used) if how is not None),
+            tuple((at[total], tuple(at[part] for part in parts)) for (total, parts), _ in known),
+            tuple("data" if _rests_on(checked, structure.guessed) else checked.origin for _, checked in known),
+            tuple(checked.impossible > 0 for _, checked in known),
+            exact_population,
+            np.array(used, dtype=np.int64),
+            _twins(used, structure.alias),
+            np.ones(len(used), dtype=np.bool_) if everywhere is None else everywhere[used],
+        )
+
+    @classmethod
+    def build(
+        cls,
+        columns: tuple[Column, ...],
+        mechanisms: tuple[Mechanism, ...],
+        equations: Equations,
+        origins: tuple[str, ...],
+        doubtful: tuple[bool, ...] = (),
+        exact_population: bool = True,
+        positions: NDArray[np.int64] | None = None,
+        twins: Twins = (),
+        everywhere: NDArray[np.bool_] | None = None,
+    ) -> Model:
+        """Compile cells and sums that are already known to hold; by default every column is a cell, published everywhere."""
+        loose = set() if exact_population else {i for i, column in enumerate(columns) if column.adjusted}
+        if everywhere is not None:
+            loose |= set(np.flatnonzero(~everywhere).tolist())
+        fixed = frozenset(i for i, how in enumerate(mechanisms) if isinstance(how, Exact)).difference(loose)
+        places = np.arange(len(columns)) if positions is None else positions
+        doubtful = doubtful or (False,) * len(equations)
+        compiled = compile_sums(len(columns), equations, fixed)
+        return cls(columns, places, twins, mechanisms, equations, origins, doubtful, fixed, compiled)
+
+    def counts_of(self, counts: Counts) -> Counts:
+        """Return the cells of a block of the release: where one is absent, another column that shows the same count."""
+        found = np.ascontiguousarray(counts[:, self.positions])
+        for cell, twin in self.twins:
+            absent = found[:, cell] <= ABSENT
+            found[absent, cell] = np.where(counts[absent, twin] > ABSENT, counts[absent, twin], found[absent, cell])
+        return found
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Where each cell is, by its key."""
+        return {column.key: at for at, column in enumerate(self.columns)}
+
+    @cached_property
+    def adjusted(self) -> NDArray[np.int32]:
+        """By how much the agency may have changed each cell in areas that are marked for it."""
+        return np.array([column.adjusted for column in self.columns], dtype=np.int32)
+
+    @cached_property
+    def exact(self) -> NDArray[np.bool_]:
+        """Which cells were published as they are: there is nothing to find out about them."""
+        return np.array([isinstance(how, Exact) for how in self.mechanisms])
+
+    @cached_property
+    def hides(self) -> NDArray[np.bool_]:
+        """Which cells have a mechanism that hides counts, and so says something about those that are hidden."""
+        hiding = {how: _hides(how) for how in set(self.mechanisms)}
+        return np.array([hiding[how] for how in self.mechanisms])
+
+    @cached_property
+    def exact_twin(self) -> dict[int, tuple[int, int]]:
+        """Rounded cells that show a count which another cell shows exactly: that cell, and the sum that says so."""
+        found = {}
+        for e, (total, parts) in enumerate(self.equations):
+            if len(parts) == 1:
+                for one, other in ((total, parts[0]), (parts[0], total)):
+                    if self.exact[other] and not self.exact[one]:
+                        found[one] = (other, e)
+        return found
+
+    @cached_property
+    def repeated(self) -> dict[int, tuple[int, int]]:
+        """Cells that show a count once more, in a second file: the cell that shows it first, and the sum that says so."""
+        return {
+            total: (parts[0], e)
+            for e, (total, parts) in enumerate(self.equations)
+            if self.origins[e] == "files" and len(parts) == 1
+        }
+
+    @cached_property
+    def touching(self) -> tuple[tuple[int, ...], ...]:
+        """For every cell the sums that it stands in."""
+        found: list[list[int]] = [[] for _ in self.columns]
+        for e, (total, parts) in enumerate(self.equations):
+            for cell in (total, *parts):
+                found[cell].append(e)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def piece(self) -> NDArray[np.int64]:
+        """For every cell the first of the cells that it is connected with by sums."""
+        piece = list(range(len(self.columns)))
+
+        def root(cell: int) -> int:
+            while piece[cell] != cell:
+                piece[cell] = piece[piece[cell]]
+                cell = piece[cell]
+            return cell
+
+        for total, parts in self.equations:
+            for part in parts:
+                one, other = sorted((root(part), root(total)))
+                piece[other] = one
+        return np.array([root(cell) for cell in range(len(self.columns))])
+
+    @cached_property
+    def on_adjusted(self) -> NDArray[np.bool_]:
+        """Which cells are connected, by sums, with a count that may have been adjusted."""
+        return np.isin(self.piece, self.piece[self.adjusted > 0])
+
+    def members(self, equation: int) -> tuple[int, ...]:
+        """Return the cells of a sum, the total first."""
+        total, parts = self.equations[equation]
+        return total, *parts
+
+    def sum_named(self, equation: int) -> Sum:
+        """Return a sum by the names of its cells."""
+        total, parts = self.equations[equation]
+        return Sum(self.columns[total].key, tuple(self.columns[part].key for part in parts))
+
+    def sum_in_short(self, equation: int) -> str:
+        """Return a sum as it appears in routes: "8 = 9 + 13 + 24", long ones shortened."""
+        total, parts = self.equations[equation]
+        keys = [self.columns[part].key for part in parts]
+        shown = " + ".join(keys) if len(keys) <= 5 else f"{keys[0]} + {keys[1]} + … + {keys[-1]} ({len(keys)} parts)"
+        return f"{self.columns[total].key} = {shown}"
+
+    def sum_in_words(self, equation: int) -> str:
+        """Return a sum by the names that people know, long ones shortened."""
+        total, parts = self.equations[equation]
+        names = [self.display[self.columns[cell].key] for cell in (total, *parts)]
+        listed = names[1:] if len(parts) <= 6 else [names[1], names[2], "…", f"{names[-1]} ({len(parts)} parts)"]
+        return f"{names[0]} = {' + '.join(listed)}"
+
+    def system(
+        self,
+        counts: Counts,
+        equations: Iterable[int],
+        within: Mapping[int, int] | None = None,
+        silent: Iterable[int] = (),
+        also: Iterable[int] = (),
+    ) -> System:
+        """Return one area's cells and some of its sums, as the engines for single systems take them.
+
+        Parameters
+        ----------
+        counts : array
+            The area's published counts, a cell each.
+        equations : iterable of int
+            The sums, by position; only cells that stand in them are included.
+        within : mapping, optional
+            Cells that were published as they are, but may have been changed by up to so many.
+        silent : iterable of int
+            Cells whose published value is not to be used.
+        also : iterable of int
+            Cells to include even if they stand in none of the sums.
+        """
+        chosen = sorted(set(equations))
+        cells = sorted({cell for e in chosen for cell in self.members(e)}.union(also))
+        return System(
+            [self.cell(cell, int(counts[cell]), (within or {}).get(cell, 0), cell in silent) for cell in cells],
+            [self.sum_named(e) for e in chosen],
+        )
+
+    def cell(self, cell: int, published: int, within: int = 0, silent: bool = False) -> Cell:
+        """Return one cell as the engines for single systems take it."""
+        key, how = self.columns[cell].key, self.mechanisms[cell]
+        if published <= ABSENT or silent:
+            # A rule that hides small counts says something about those that it hid; nothing else does.
+            return Cell(key, None, how if published == SUPPRESSED and not silent and self.hides[cell] else Unpublished())
+        return Cell(key, published, Within(within) if within else how)
+
+    @cached_property
+    def display(self) -> dict[str, str]:
+        """What to call each cell in an argument for people, by its key: its label with its ID, and its sex.
+
+        Cells that would be called alike keep their keys.
+        """
+        names = [display_name(column) for column in self.columns]
+        times = Counter(names)
+        return {
+            column.key: name if times[name] == 1 else column.key for column, name in zip(self.columns, names, strict=True)
+        }
+
+
+def _rests_on(checked: Checked, guessed: frozenset[int]) -> bool:
+    """Whether a sum was changed by taking one column for another on the word of the numbers alone."""
+    return not guessed.isdisjoint((checked.total, *checked.parts))
+
+
+def _twins(used: list[int], alias: Mapping[int, int]) -> Twins:
+    """Return the cells that other columns repeat, with these columns."""
+    at = {c: i for i, c in enumerate(used)}
+    return tuple((at[first], c) for c, first in sorted(alias.items()) if first in at)
+
+
+def display_name(column: Column) -> str:
+    """Return what to call a column: 0 to 4 years [10], men; tidy tables go by their own codes.
+
+    Examples
+    --------
+    >>> display_name(Column("10/men", ("10", "men"), "0 to 4 years"))
+    '0 to 4 years [10], men'
+    >>> display_name(Column("30-44/men", ("30-44", "men"), "30-44"))
+    '30-44/men'
+    """
+    if column.label in ("", column.key, column.codes[0]) or not column.codes[0]:
+        return column.key
+    sex = "" if len(column.codes) < 2 or column.codes[1] == "total" else f", {column.codes[1]}"
+    return f"{_SOURCE.sub('', column.label)}{_short(column.codes[0])}{sex}"
+
+
+_SOURCE = re.compile(r" - (100|25)% (sample )?data$")
+"""What Statistics Canada puts behind every title: too long to be said with every count."""
+
+
+def _short(code: str) -> str:
+    """Return an ID in brackets, unless it only repeats what the label says at greater length."""
+    return f" [{code}]" if len(code) <= 16 else ""
+
+
+def _hides(how: Mechanism) -> bool:
+    """Whether a mechanism says what a hidden count can be."""
+    try:
+        how.window(None)
+    except InputError:
+        return False
+    return True

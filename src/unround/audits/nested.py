@@ -1,0 +1,159 @@
+"""Which areas of an audit lie within which: they are put into the same block, and inferred together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.contradictions import AREAS, Contradiction
+from unround.audits.model import Model
+from unround.linked.families import MOST_LINKED
+from unround.structure import Nesting
+
+Rows = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+FILE = "nested.npz"
+"""Where an audit keeps it, in its folder `model/`; there is none where no area lies within another."""
+
+
+@dataclass(frozen=True, eq=False)
+class NestedAreas:
+    """How some areas lie within each other; all areas of a family are among them.
+
+    Parameters
+    ----------
+    parent : array
+        For every area the row of the area that it is a part of, or -1.
+    alike : array
+        For every area whether it has one child, and its numbers are those of the child: not a second rounding.
+    sure : array
+        For every area whether its children are known to be all of it, to the last person.
+    cells : array
+        For every cell of the model whether it adds up across areas.
+    odd, odd_cell, odd_said : array
+        Areas that cannot be the sum of those in them, and are not linked for that; the cell that shows it, or -1 where the
+        model does not have it; and how.
+    """
+
+    parent: Rows
+    alike: Bools
+    sure: Bools
+    cells: Bools
+    odd: Rows
+    odd_cell: Rows
+    odd_said: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, nesting: Nesting, model: Model) -> NestedAreas:
+        """Take over what was found out about a release: families that are small enough to say something."""
+        children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
+        parent = np.where((nesting.parent >= 0) & (children[nesting.parent] <= MOST_LINKED), nesting.parent, -1)
+        cells = np.ones(len(model.columns), dtype=np.bool_)
+        alike = np.zeros(len(parent), dtype=np.bool_)
+        inside = np.flatnonzero(parent >= 0)
+        for number in np.unique(nesting.level[inside]).tolist():
+            level = nesting.levels[number]
+            cells &= level.columns[model.positions]
+            if level.alike:
+                heads = parent[inside[nesting.level[inside] == number]]
+                alike[heads[children[heads] == 1]] = True
+        place = {int(column): cell for cell, column in enumerate(model.positions)}
+        odd = np.array([one.parent for one in nesting.odd], dtype=np.int64)
+        shown = np.array([place.get(one.column, -1) for one in nesting.odd], dtype=np.int64)
+        return cls(
+            parent, alike, nesting.sure, cells, odd, shown, np.array([one.text for one in nesting.odd], dtype=np.str_)
+        )
+
+    @cached_property
+    def top(self) -> Rows:
+        """For every area the outermost that it lies in."""
+        top = np.where(self.parent >= 0, self.parent, np.arange(len(self.parent)))
+        while (top != top[top]).any():
+            top = top[top]
+        return top
+
+    @property
+    def linked(self) -> bool:
+        """Whether any area lies within another."""
+        return bool((self.parent >= 0).any() and self.cells.any())
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to know: areas that are linked, or that should have been."""
+        return self.linked or self.odd.size > 0
+
+    def contradictions(self) -> list[Contradiction]:
+        """Return what was found to contradict before anything was linked."""
+        return [
+            Contradiction(row, AREAS, (), (cell,) if cell >= 0 else (), text)
+            for row, cell, text in zip(self.odd.tolist(), self.odd_cell.tolist(), self.odd_said.tolist(), strict=True)
+        ]
+
+    def arranged(self, block: int) -> tuple[Rows, Rows]:
+        """Return areas in an order in which families are together, and where blocks of about so many begin and end."""
+        areas = np.arange(len(self.parent))
+        size = np.bincount(self.top, minlength=len(areas))[self.top]
+        first = np.full(len(areas), len(areas))
+        np.minimum.at(first, self.top, areas)
+        inside = np.flatnonzero(size > 1)
+        inside = inside[np.argsort(first[self.top[inside]], kind="stable")]
+        cuts, family = [0], self.top[inside]
+        ends = (np.flatnonzero(np.r_[family[1:] != family[:-1], True]) + 1).tolist() if len(inside) else []
+        for before, end in zip([0, *ends[:-1]], ends, strict=True):
+            if end - cuts[-1] > block and before > cuts[-1]:
+                cuts.append(before)
+        if len(inside):
+            cuts.append(len(inside))
+        alone = np.flatnonzero(size == 1)
+        cuts += [min(start + block, len(areas)) for start in range(len(inside), len(areas), block)]
+        return np.r_[inside, alone], np.array(cuts, dtype=np.int64)
+
+    def reordered(self, order: Rows) -> NestedAreas:
+        """Return the same with areas in another order; it may leave out whole families."""
+        place = np.full(len(self.parent), -1, dtype=np.int64)
+        place[order] = np.arange(len(order))
+        parent = self.parent[order]
+        here = np.flatnonzero(place[self.odd] >= 0)
+        here = here[np.argsort(place[self.odd[here]], kind="stable")]
+        return NestedAreas(
+            np.where(parent >= 0, place[parent], -1),
+            self.alike[order],
+            self.sure[order],
+            self.cells,
+            place[self.odd[here]],
+            self.odd_cell[here],
+            self.odd_said[here],
+        )
+
+    def family(self, row: int) -> Rows:
+        """Return the areas that an area is linked with, itself first."""
+        with_it = np.flatnonzero(self.top == self.top[row])
+        return np.concatenate([[row], with_it[with_it != row]])
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads."""
+        np.savez(folder / FILE, allow_pickle=False, **{one.name: getattr(self, one.name) for one in fields(self)})
+
+    @classmethod
+    def load(cls, folder: Path) -> NestedAreas | None:
+        """Read it from a folder, if there is any."""
+        if not (folder / FILE).exists():
+            return None
+        with np.load(folder / FILE) as told:
+            return cls(**{one.name: told[one.name] for one in fields(cls)})
+
+
+def nesting_levels(nesting: Nesting) -> list[dict[str, Any]]:
+    """Return the pairs of levels as plain data, with how many families are small enough to be linked."""
+    children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
+    small = (nesting.parent >= 0) & (children[nesting.parent] <= MOST_LINKED)
+    return [
+        level.to_json() | {"linked": len(np.unique(nesting.parent[small & (nesting.level == number)]))}
+        for number, level in enumerate(nesting.levels)
+    ]

@@ -1,0 +1,285 @@
+"""START HERE: the whole audit, from a file to a folder of findings."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround._version import __version__
+from unround.audits import folder as files
+from unround.audits.chance import Chance
+from unround.audits.cluster import try_cluster, work_here, work_on_cluster
+from unround.audits.dependence import Dependence
+from unround.audits.job import DONE, PREPARED, job_folder, job_key, move_out, write_json
+from unround.audits.merge import merge
+from unround.audits.model import Model
+from unround.audits.nested import NestedAreas, nesting_levels
+from unround.audits.options import AuditOptions as AuditOptions
+from unround.audits.options import block_size
+from unround.audits.parts import sweep
+from unround.audits.sharing_fit import doubts_left, find_dependence
+from unround.audits.summary import Tally
+from unround.audits.truth import Score, Truth
+from unround.audits.work import PARTS, Fitted, Job, prepare
+from unround.checks import Check, check_spool
+from unround.errors import InternalError
+from unround.linked.families import MOST_LINKED
+from unround.linked.methods import METHODS
+from unround.release import ABSENT, Release
+from unround.spool import Spool, Stage
+from unround.spool import survey as survey
+from unround.structure import Nesting, PlanFile, Structure, find_nesting
+
+if TYPE_CHECKING:
+    from unround.prior import Prior
+
+Finish = Callable[[files.AuditFolder], None]
+"""Is given the folder when everything else is in it."""
+
+
+def audit(
+    release: Release,
+    out: Path | str,
+    options: AuditOptions | None = None,
+    *,
+    plan_file: PlanFile | None = None,
+    truth: Release | None = None,
+    progress: Stage = lambda *_: None,
+    command: str = "",
+    finish: Finish = lambda _: None,
+    files_used: Iterable[Path] | None = None,
+    cluster: str | None = None,
+) -> files.AuditFolder:
+    """Work out every count of a release that can be worked out, and write what was found into a folder.
+
+    Parameters
+    ----------
+    release : Release
+        What was published; `unround.readers` opens a file.
+    out : path
+        The folder. Files appear in it when all are complete, and replace those of an older audit.
+    options : AuditOptions
+        Threshold, prior, and what to make of adjusted populations.
+    plan_file : PlanFile, optional
+        The user's word on sums and mechanisms.
+    truth : Release, optional
+        The unrounded table, to score claims by.
+    progress : function
+        Is told how far the audit is.
+    command : str
+        What was typed, for the summary.
+    finish : function
+        Adds pages to the finished folder before anybody sees it; `unround.audit_release` has them written here.
+    files_used : iterable of Path, optional
+        All files that take part, besides the release's own. With it, an audit that was stopped or killed goes on where it
+        was if the same is asked for again; without, it begins anew.
+    cluster : str, optional
+        The address of a Dask scheduler whose workers do the blocks.
+
+    Raises
+    ------
+    InputError
+        If the release has no usable sum, or the folder cannot be written. Nothing is left behind then.
+    """
+    options, out, clock = options or AuditOptions(), Path(out), _Clock()
+    key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
+    with job_folder(out, key) as folder:
+        if cluster is not None:
+            try_cluster(cluster, folder)
+        # 1. Read the file once, find out which sums hold, compile what all areas share; unless a run before this one did.
+        if not (folder / PREPARED).exists():
+            _prepare(folder, release, options, plan_file, truth, progress, clock)
+        # 2. Audit block by block; what is done stays done.
+        job = Job(folder)
+        sweep(folder / PARTS)
+        missing, done = job.missing(), 0
+        clock.resumed = job.blocks - len(missing)
+        before = job.areas.height - sum(len(job.areas_of(number)) for number in missing)
+        progress("Auditing", before, job.areas.height)
+
+        def count(areas: int) -> None:
+            nonlocal done
+            done += areas
+            progress("Auditing", before + done, job.areas.height)
+
+        if cluster is None:
+            work_here(job, missing, count)
+        else:
+            work_on_cluster(cluster, job, key, missing, count)
+        if job.missing():
+            raise InternalError("some blocks of areas were not audited")
+        clock.lap("auditing")
+        # 3. Put the parts together, and everything in its place.
+        counted = merge(job, lambda step, steps: progress("Writing", step, steps))
+        clock.lap("writing")
+        write_json(folder / DONE / files.SUMMARY, _summary(job, counted, command))
+        write_json(folder / DONE / files.RUN, clock.told(job, cluster))
+        finish(files.AuditFolder.open(folder / DONE))
+        clock.lap("reporting")
+        write_json(folder / DONE / files.RUN, clock.told(job, cluster))
+        move_out(folder, out)
+    return files.AuditFolder.open(out)
+
+
+def _prepare(
+    folder: Path,
+    release: Release,
+    options: AuditOptions,
+    plan_file: PlanFile | None,
+    truth: Release | None,
+    progress: Stage,
+    clock: _Clock,
+) -> None:
+    """Read the release, and write down what the blocks need."""
+    spool, structure = survey(release, folder, plan_file, progress)
+    clock.lap("reading")
+    checked = check_spool(release, spool, structure, plan_file, progress)
+    clock.lap("checking")
+    model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
+    if truth is not None:  # before anything that takes long: it may not fit
+        Truth.of(truth, model, release.areas, spool.areas, folder)
+    plain, refit = _prior(options, spool, model, progress)
+    dependence = find_dependence(options.rounding, model, plain, spool, checked, plan_file, progress)
+    prior = refit(dependence)  # sharing leaves traces in what a prior is fitted to
+    nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
+    nested = NestedAreas.of(nesting, model)
+    told = _static_summary(release, structure, model, prior, options, checked)
+    told["nesting"] = nesting_levels(nesting)
+    block = options.block or block_size(len(model.columns))
+    prepare(
+        folder,
+        release,
+        spool,
+        model,
+        Fitted(prior, plain, dependence),
+        options,
+        structure.alias,
+        doubts_left(checked, dependence, model),
+        nested if nested.any else None,
+        block,
+        truth is not None,
+        told,
+    )
+    clock.lap("preparing")
+
+
+def _published_everywhere(spool: Spool) -> NDArray[np.bool_]:
+    """Return which columns have a count in every area."""
+    everywhere = np.ones(spool.columns, dtype=np.bool_)
+    for block in spool.blocks(4096):
+        everywhere &= (block.counts > ABSENT).all(axis=0)
+    return everywhere
+
+
+def _prior(
+    options: AuditOptions, spool: Spool, model: Model, progress: Stage
+) -> tuple[Prior, Callable[[Dependence], Prior]]:
+    """Return the prior, and what fits it again when it is known how random numbers are shared."""
+    from unround.prior import Prior, PriorFit
+
+    if options.prior == "flat":
+        return Prior.flat(), lambda _: Prior.flat()
+    fit, done = PriorFit(len(model.columns)), 0
+    for block in spool.blocks(4096):
+        progress("Fitting the prior", done, 2 * spool.rows)  # as long again for the fit itself
+        fit.add(model.counts_of(block.counts))
+        done += len(block.counts)
+    prior = fit.finish(model.compiled, model.mechanisms)
+    progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
+
+    def again(dependence: Dependence) -> Prior:
+        shared = dependence.with_totals(model)
+        return fit.finish(model.compiled, model.mechanisms, shared) if shared else prior
+
+    return prior, again
+
+
+class _Clock:
+    """How long each stage took in this run, and how much was done before it."""
+
+    def __init__(self) -> None:
+        self.began = datetime.now(UTC)
+        self.start = self.last = time.perf_counter()
+        self.laps: dict[str, float] = {}
+        self.resumed = 0
+
+    def lap(self, name: str) -> None:
+        """End a stage."""
+        now = time.perf_counter()
+        self.laps[name] = round(now - self.last, 3)
+        self.last = now
+
+    def told(self, job: Job, cluster: str | None) -> dict[str, Any]:
+        """Return what differs from run to run."""
+        return {
+            "unround": __version__,
+            "began": self.began.isoformat(timespec="seconds"),
+            "seconds": self.laps | {"total": round(time.perf_counter() - self.start, 3)},
+            "blocks": job.blocks,
+            "blocks_done_before": self.resumed,
+            "cluster": cluster,
+            "machine": {"system": platform.platform(), "processors": os.cpu_count(), "python": platform.python_version()},
+        }
+
+
+def _static_summary(
+    release: Release,
+    structure: Structure,
+    model: Model,
+    prior: Prior,
+    options: AuditOptions,
+    checked: Check,
+) -> dict[str, Any]:
+    """Put down what is known before the first block."""
+    return {
+        "source": release.source,
+        "format": release.file_format,
+        "product": release.product,
+        "check": checked.to_json(),
+        "structure": {
+            "columns": len(release.columns),
+            "audited": len(model.columns),
+            "sums_kept": len(structure.sums),
+            "sums_rejected": len(structure.rejected),
+            "sums_added_up_afterwards": sum(one.exactly for one in structure.rejected),
+            "sums_for_bounds_only": len(model.compiled.unused),
+            "repeats": len(structure.repeats),
+        },
+        "threshold": options.threshold,
+        "prior": prior.name,
+        "prior_in_words": prior.sentence,
+        "population": options.population,
+        "mechanisms": {how.name: how.sentence for how in dict.fromkeys(model.mechanisms)},
+        "left_out": {why: len(labels) for why, labels in release.left_out.items()},
+        "notes": [*release.notes, *structure.notes],
+    }
+
+
+def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, Any]:
+    """Put everything worth knowing about an audit into one object."""
+    first = ("source", "format", "product")
+    chance = Chance(job.model, job.options.threshold)
+    told: dict[str, Any] = {"unround": __version__, "command": command}
+    told |= {name: job.static[name] for name in first} | Tally.of(counted["tally"]).to_json()
+    told |= {"chance": chance.to_json(counted["chance"]), "chance_by_block": chance.by_block(counted["chance"])}
+    told |= {name: value for name, value in job.static.items() if name not in (*first, "nesting")}
+    told["linked"] |= {
+        "levels": job.static["nesting"],
+        "methods": [asdict(method) for method in METHODS],
+        "most_areas_of_a_family": MOST_LINKED,
+        # Where random numbers are shared, other areas give bounds alone.
+        "probabilities": not job.fitted.dependence.used,
+    }
+    told["dependence"] = job.fitted.dependence.to_json() | {"claims": dict(counted["tally"]["both_ways"]) or None}
+    if job.truth is not None:
+        told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
+    return told

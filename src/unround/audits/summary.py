@@ -1,0 +1,263 @@
+"""The summary of an audit: how much was found, where, next to what chance predicts; and what of it would hurt."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.claims import ADD_UP, Proved
+from unround.audits.contradictions import Contradiction
+from unround.audits.inferred import (
+    CONDITIONAL,
+    KINDS,
+    LIKELY,
+    OPEN,
+    OTHERS_NEEDED,
+    PRIOR_NEEDED,
+    PROVED,
+    Concluded,
+    Inferred,
+)
+from unround.audits.model import Model
+from unround.linked.methods import METHODS
+from unround.release import ABSENT, NOT_APPLICABLE
+
+SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
+"""Classes of counts by what their disclosure would mean: nobody, one or two people, a few, many."""
+
+AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
+"""Classes of areas by the largest count that was published of them, which is their population in most releases."""
+
+CLAIMS = ("proved", "conditional", "likely")
+
+
+def _zero() -> dict[str, int]:
+    return dict.fromkeys(CLAIMS, 0)
+
+
+def _no_areas() -> dict[str, dict[str, int]]:
+    return {name: {"areas": 0, "cells": 0, "cells_published": 0, **_zero()} for _, name in AREA_SIZES}
+
+
+@dataclass
+class Tally:
+    """What is counted while blocks go by."""
+
+    areas: int = 0
+    hidden_areas: int = 0
+    cells: int = 0
+    published: int = 0
+    sums: int = 0
+    claims: Counter[str] = field(default_factory=Counter)
+    by_block: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
+    by_route: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
+    by_value: dict[str, dict[str, int]] = field(default_factory=lambda: {name: _zero() for _, name in SIZES})
+    by_area_size: dict[str, dict[str, int]] = field(default_factory=_no_areas)
+    alone: int = 0
+    zeros_proved: int = 0
+    whole_totals: int = 0
+    cut: int = 0
+    unweighed: int = 0
+    singly: int = 0
+    contradictions: Counter[str] = field(default_factory=Counter)
+    methods: Counter[str] = field(default_factory=Counter)
+    """Areas by how their probabilities were obtained."""
+    likely_by_method: Counter[str] = field(default_factory=Counter)
+    """Likely claims in these areas."""
+    unlinked: Counter[str] = field(default_factory=Counter)
+    """Families that were not linked for probabilities, by reason."""
+    by_others: dict[str, int] = field(default_factory=_zero)
+    """Claims that need other areas."""
+    both_ways: Counter[str] = field(default_factory=Counter)
+    """Likely claims with shared random numbers and without; empty where none are shared."""
+
+    def add(self, model: Model, inferred: Inferred, written: Iterable[Proved]) -> None:
+        """Count a block."""
+        counts = inferred.counts
+        self.areas += len(counts)
+        there = counts > ABSENT
+        self.hidden_areas += int((~there.any(axis=1)).sum())
+        self.cells += counts.size
+        self.published += int(there.sum())
+        self.sums += int(inferred.active.sum())
+        self.alone += int(inferred.alone.sum())
+        self.cut += int(inferred.posterior.cut.sum())
+        self.unweighed += int(inferred.unweighed.sum())
+        self.singly += int(inferred.singly.sum())
+        self.contradictions.update(one.kind for one in inferred.contradictions)
+        rows, cells = np.nonzero(inferred.kinds != OPEN)
+        kinds, values = inferred.kinds[rows, cells], inferred.value[rows, cells]
+        depths = inferred.depth[rows, cells]
+        sizes = np.searchsorted([start for start, _ in SIZES], values, side="right") - 1
+        for kind in (PROVED, CONDITIONAL, LIKELY):
+            name, here = KINDS[kind], kinds == kind
+            self.claims[name] += int(here.sum())
+            for cell, number in zip(*np.unique(cells[here], return_counts=True), strict=True):
+                self.by_block[model.columns[cell].block][name] += int(number)
+            for size, number in zip(*np.unique(sizes[here], return_counts=True), strict=True):
+                self.by_value[SIZES[size][1]][name] += int(number)
+            if kind == LIKELY:
+                for depth, number in zip(*np.unique(depths[here], return_counts=True), strict=True):
+                    self.by_route[_depth_in_words(int(depth))][name] += int(number)
+        for one in written:
+            self.by_route[route_of(model, one)][KINDS[one.kind]] += 1
+        self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
+        self.whole_totals += _whole_totals(model, inferred)
+        self._area_sizes(inferred, there)
+        self._methods(inferred)
+        if inferred.across is not None:
+            self._others(inferred, written)
+        if inferred.without is not None:
+            self._compare(inferred, inferred.without)
+
+    def _methods(self, inferred: Inferred) -> None:
+        """Count areas, and what is likely in them, by how probabilities were obtained."""
+        codes = inferred.methods
+        likely = (inferred.kinds == LIKELY).sum(axis=1)
+        for code in np.unique(codes).tolist():
+            self.methods[METHODS[code].name] += int((codes == code).sum())
+            self.likely_by_method[METHODS[code].name] += int(likely[codes == code].sum())
+
+    def _others(self, inferred: Inferred, written: Iterable[Proved]) -> None:
+        """Count what areas say about each other."""
+        for one in written:
+            self.by_others[KINDS[one.kind]] += bool(one.across)
+        if inferred.linked is None:
+            return
+        self.by_others["likely"] += int(((inferred.depth == OTHERS_NEEDED) & (inferred.kinds == LIKELY)).sum())
+        self.unlinked.update(one.why for one in inferred.linked.unlinked)
+
+    def _compare(self, inferred: Inferred, without: Concluded) -> None:
+        """Count what shared random numbers change."""
+        now, then = inferred.kinds == LIKELY, without.kinds == LIKELY
+        alike = inferred.value == without.value
+        for name, here in (
+            ("likely", now),
+            ("likely_without", then),
+            ("only_with", now & ~then),
+            ("only_without", then & ~now),
+            ("another_value", now & then & ~alike),
+        ):
+            self.both_ways[name] += int(here.sum())
+
+    def _area_sizes(self, inferred: Inferred, there: NDArray[np.bool_]) -> None:
+        """Count areas, and what is claimed about them, by how large the areas are."""
+        shown = there.any(axis=1)
+        classes = np.searchsorted([start for start, _ in AREA_SIZES], inferred.counts.max(axis=1), side="right") - 1
+        exists = inferred.counts != NOT_APPLICABLE
+        per_area = {"areas": shown, "cells": exists.sum(axis=1), "cells_published": there.sum(axis=1)}
+        per_area |= {KINDS[kind]: (inferred.kinds == kind).sum(axis=1) for kind in (PROVED, CONDITIONAL, LIKELY)}
+        for k, (_, name) in enumerate(AREA_SIZES):
+            for what, number in per_area.items():
+                self.by_area_size[name][what] += int(number[shown & (classes == k)].sum())
+
+    def plain(self) -> dict[str, Any]:
+        """Return what was counted, to be written down and added up with other blocks'."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def of(cls, counted: Mapping[str, Any]) -> Tally:
+        """Return what `plain` wrote down, or several of them added up."""
+        return cls(**counted)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "areas": self.areas,
+            "areas_hidden": self.hidden_areas,
+            "cells": self.cells,
+            "cells_published": self.published,
+            "sums": self.sums,
+            **{name: self.claims.get(name, 0) for name in CLAIMS},
+            "likely_without_sums": self.alone,
+            "contradictions": sum(self.contradictions.values()),
+            "contradictions_by_kind": dict(sorted(self.contradictions.items())),
+            "by_block": _most_first(self.by_block),
+            "by_area_size": self.by_area_size,
+            "by_route": _most_first(self.by_route),
+            "what_would_hurt": {
+                "by_value": self.by_value,
+                "zeros_proved": self.zeros_proved,
+                "parts_proved_to_be_their_total": self.whole_totals,
+            },
+            "sums_left_out_of_probabilities": self.cut,
+            "areas_not_weighed": self.unweighed,
+            "cells_judged_singly": self.singly,
+            "linked": {
+                "areas_by_method": {one.name: self.methods[one.name] for one in METHODS if one.name in self.methods},
+                "likely_by_method": {
+                    one.name: self.likely_by_method[one.name] for one in METHODS if one.name in self.methods
+                },
+                "families_not_linked": dict(sorted(self.unlinked.items())),
+                "claims_that_need_other_areas": self.by_others,
+            },
+        }
+
+
+def _most_first(claims: Mapping[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Sort by how many claims there are, then by name: blocks come in any order."""
+    return dict(sorted(claims.items(), key=lambda item: (-sum(item[1].values()), item[0])))
+
+
+def route_of(model: Model, one: Proved) -> str:
+    """Name the kind of argument: one sum of so many parts under such a total, or a chain of sums."""
+    if one.across:
+        return ADD_UP
+    if one.proof.depth > 1 or len(one.equations) > 1:
+        return _depth_in_words(max(one.proof.depth, 2))
+    return family_of(model, one.equations[0])
+
+
+def family_of(model: Model, equation: int) -> str:
+    """Name the kind of a sum: its number of parts, and whether its total is exact.
+
+    Families are what chance is compared with, because sums of a kind give counts away equally often.
+    """
+    total, parts = model.equations[equation]
+    number = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+    return f"one sum of {number}, {'exact' if model.exact[total] else 'rounded'} total"
+
+
+def _depth_in_words(depth: int) -> str:
+    if depth == OTHERS_NEEDED:
+        return ADD_UP
+    if depth == PRIOR_NEEDED:
+        return "sums and the fitted prior"
+    return "one sum" if depth == 1 else f"{depth} sums one upon the other" if depth < 6 else "6 or more sums"
+
+
+def _whole_totals(model: Model, inferred: Inferred) -> int:
+    """Count the parts that are proved to be all of their total: everybody counted there has that property."""
+    tight, found = inferred.documented, 0
+    for area, cell in np.argwhere((inferred.kinds == PROVED) & (inferred.value > 0)).tolist():
+        value = inferred.value[area, cell]
+        found += any(
+            len(model.equations[e][1]) > 1
+            and cell != model.equations[e][0]
+            and tight.low[area, model.equations[e][0]] == tight.high[area, model.equations[e][0]] == value
+            for e in model.touching[cell]
+            if inferred.active[area, e]
+        )
+    return found
+
+
+def contradiction_rows(model: Model, found: Iterable[Contradiction], counts: Any) -> list[dict[str, Any]]:
+    """Return contradictions as rows of text."""
+    return [
+        {
+            "area": one.area,
+            "kind": one.kind,
+            "sums": "; ".join(model.sum_in_short(e) for e in one.sums),
+            "cells": "; ".join(
+                f"{model.columns[c].key} = {counts[one.area, c] if counts[one.area, c] > ABSENT else 'not published'}"
+                for c in one.cells
+            ),
+            "clash": one.text,
+        }
+        for one in found
+    ]

@@ -1,0 +1,320 @@
+"""Scoring claims against the truth, where somebody has it: the agency itself, or whoever simulated the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.dependence import roles_of
+from unround.audits.inferred import CONDITIONAL, LIKELY, PROVED, Inferred
+from unround.audits.model import Model
+from unround.batch.types import Posterior
+from unround.errors import InputError
+from unround.linked.methods import METHODS
+from unround.release import ABSENT, Counts, Release
+from unround.spool import Spool
+
+if TYPE_CHECKING:
+    import polars as pl
+
+COUNTS, MATCHED = "truth.bin", "truth.npz"
+"""The true counts, and which of them are of which area and cell."""
+
+BANDS = (0.66, 0.75, 0.85, 0.95)
+"""Where bands of stated probability begin."""
+
+MOST_WRONG = 20
+"""Wrong claims that are listed one by one."""
+
+LARGE = 8
+"""A sum of at least so many parts, at least half of them published as 0, is sparse."""
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The true counts of the areas of a release.
+
+    Parameters
+    ----------
+    spool : Spool
+        The table as it was read.
+    rows : array
+        Where each area of the release is in it; -1 where it is not.
+    columns : array
+        Where each audited cell is in it; -1 where it is not.
+    """
+
+    spool: Spool
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, truth: Release, model: Model, axes: tuple[str, ...], areas: pl.DataFrame, folder: Path) -> Truth:
+        """Read a table of true counts into a folder, and match it with the areas and cells of a release.
+
+        Raises
+        ------
+        InputError
+            If it has no column, no axis of areas, or no area in common with the release.
+        """
+        if truth.areas != axes:
+            raise InputError(
+                f"the truth has rows by {', '.join(truth.areas)}, the release by {', '.join(axes)}: they cannot be matched."
+            )
+        spool = Spool(folder / COUNTS, len(truth.columns))
+        for block in truth.blocks():
+            spool.add(block)
+        spool.close(truth.areas)
+        at = truth.index
+        columns = np.array([at.get(column.key, -1) for column in model.columns])
+        if (columns < 0).all():
+            raise InputError(
+                f"no column of the truth is one of the release: it has {', '.join(list(at)[:4])} …, the release "
+                f"{', '.join(column.key for column in model.columns[:4])} …"
+            )
+        row = {key: i for i, key in enumerate(spool.areas.select(axes).iter_rows())}
+        rows = np.array([row.get(key, -1) for key in areas.select(axes).iter_rows()])
+        if (rows < 0).all():
+            here, there = next(areas.select(axes).iter_rows()), next(iter(row), ())
+            raise InputError(
+                f"no area of the truth is one of the release: it has {', '.join(map(str, there))} …, the release "
+                f"{', '.join(map(str, here))} …"
+            )
+        np.savez(folder / MATCHED, rows=rows, columns=columns, shape=(spool.rows, spool.columns))
+        return cls(spool, rows, columns)
+
+    @classmethod
+    def open(cls, folder: Path) -> Truth:
+        """Open what `of` left in a folder."""
+        with np.load(folder / MATCHED) as told:
+            height, width = told["shape"].tolist()
+            return cls(Spool.open(folder / COUNTS, width, height), told["rows"], told["columns"])
+
+    @property
+    def matched(self) -> tuple[int, int]:
+        """How many areas and cells have a true count."""
+        return int((self.rows >= 0).sum()), int((self.columns >= 0).sum())
+
+    def of_areas(self, areas: NDArray[np.int64]) -> Counts:
+        """Return the true counts of some areas, a cell each; a code of `release` where there is none."""
+        rows = self.rows[areas]
+        found = self.spool.pick(np.maximum(rows, 0))[:, np.maximum(self.columns, 0)]
+        found[rows < 0] = ABSENT
+        found[:, self.columns < 0] = ABSENT
+        return found
+
+
+@dataclass
+class Score:
+    """How the claims compare with the truth.
+
+    Parameters
+    ----------
+    checked, wrong : dict
+        Claims that could be checked, and those that were wrong, by kind.
+    bands : dict
+        By what is judged ("all cells", "totals of sparse sums", "findings"), for each band of stated probability how many
+        likeliest counts there were, their mean stated probability, and the share that was right.
+    parts, parts_without : dict
+        By the part that cells play in splits (totals, men, women), of all likeliest counts, of those that are at least as
+        likely as `BANDS` begin, and of findings: how many there were, the sum of their stated probabilities, and how many
+        were right. Errors of opposite signs would cancel in figures of all cells together. And the same if no random numbers
+        were shared.
+    methods : dict
+        The same by the method that probabilities were obtained with (see `linked.methods`).
+    error : list
+        The sum of estimates less truth, of squared errors, and their number.
+    """
+
+    checked: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
+    wrong: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
+    bands: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    parts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    parts_without: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    methods: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
+    outside: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+    matched: tuple[int, int] = (0, 0)
+
+    def add(self, model: Model, inferred: Inferred, true: Counts, areas: pl.DataFrame, axes: tuple[str, ...]) -> None:
+        """Score a block."""
+        known = true > ABSENT
+        wrong = known & (true != inferred.value)
+        for kind, name in ((PROVED, "proved"), (CONDITIONAL, "conditional"), (LIKELY, "likely")):
+            here = inferred.kinds == kind
+            self.checked[name] += int((here & known).sum())
+            self.wrong[name] += int((here & wrong).sum())
+            if kind == PROVED:
+                self._list(model, inferred, true, here & wrong, areas, axes)
+        inside = (inferred.documented.low <= true) & (true <= inferred.documented.high)
+        self.outside += int((known & ~inside & inferred.documented.feasible[:, None]).sum())
+        posterior = inferred.posterior
+        uncertain = known & (inferred.reach.low < inferred.reach.high) & (posterior.probability > 0)
+        right = posterior.mode == true
+        findings = uncertain & (inferred.kinds == LIKELY)
+        self._band("all cells", posterior.probability[uncertain], right[uncertain])
+        self._band("findings", posterior.probability[findings], right[findings])
+        sparse = uncertain & sparse_totals(model, inferred.counts)
+        self._band("totals of sparse sums", posterior.probability[sparse], right[sparse])
+        for name, cells in roles_of(model).items():
+            here = np.zeros_like(uncertain)
+            here[:, cells] = uncertain[:, cells]
+            _add_part(self.parts, name, posterior, here, inferred.kinds, true)
+            if inferred.without is not None:
+                _add_part(self.parts_without, name, inferred.without.posterior, here, inferred.without.kinds, true)
+        codes = inferred.methods
+        for code in np.unique(codes).tolist():
+            here = uncertain & (codes == code)[:, np.newaxis]
+            _add_part(self.methods, METHODS[code].name, posterior, here, inferred.kinds, true)
+        off = posterior.mean[uncertain] - true[uncertain]
+        self.error += (off.sum(), (off**2).sum(), off.size)
+
+    def _band(self, name: str, probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
+        which = np.searchsorted(BANDS, probability, side="right") - 1
+        total = self.bands.setdefault(name, np.zeros((len(BANDS), 3)))
+        for band in range(len(BANDS)):
+            here = which == band
+            total[band] += (here.sum(), probability[here].sum(), right[here].sum())
+
+    def _list(
+        self,
+        model: Model,
+        inferred: Inferred,
+        true: Counts,
+        wrong: NDArray[np.bool_],
+        areas: pl.DataFrame,
+        axes: tuple[str, ...],
+    ) -> None:
+        for area, cell in np.argwhere(wrong)[: MOST_WRONG - len(self.examples)]:
+            where = {axis: areas[axis][int(area)] for axis in axes}
+            said = {"cell": model.columns[cell].key, "value": int(inferred.value[area, cell]), "true": int(true[area, cell])}
+            self.examples.append(where | said)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the score, to be written down and added up with other blocks'."""
+        bands = {name: table.tolist() for name, table in self.bands.items()}
+        return {
+            "checked": self.checked,
+            "wrong": self.wrong,
+            "bands": bands,
+            "parts": {name: table.tolist() for name, table in self.parts.items()},
+            "parts_without": {name: table.tolist() for name, table in self.parts_without.items()},
+            "methods": {name: table.tolist() for name, table in self.methods.items()},
+            "error": self.error.tolist(),
+            "outside": self.outside,
+            "examples": self.examples,
+        }
+
+    @classmethod
+    def of(cls, scored: Mapping[str, Any], matched: tuple[int, int]) -> Score:
+        """Return what `plain` wrote down, or several of them added up."""
+        bands, parts, parts_without, methods = (
+            {name: np.array(table) for name, table in scored[what].items()}
+            for what in ("bands", "parts", "parts_without", "methods")
+        )
+        return cls(
+            scored["checked"],
+            scored["wrong"],
+            bands,
+            parts,
+            parts_without,
+            methods,
+            np.array(scored["error"]),
+            scored["outside"],
+            scored["examples"][:MOST_WRONG],
+            matched,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        total, squares, number = self.error.tolist()
+        return {
+            "areas": self.matched[0],
+            "columns": self.matched[1],
+            "checked": self.checked,
+            "wrong": self.wrong,
+            "outside_bounds": self.outside,
+            "proved_wrong": self.examples,
+            "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
+            "by_part": {name: _part(table) for name, table in self.parts.items()},
+            **(
+                {"by_part_without": {n: _part(table) for n, table in self.parts_without.items()}}
+                if self.parts_without
+                else {}
+            ),
+            "by_method": {one.name: _part(self.methods[one.name]) for one in METHODS if one.name in self.methods},
+            "mean_error": _share(total, number) if number else None,
+            "root_mean_square_error": _share(squares, number) ** 0.5 if number else None,
+            "cells": int(number),
+            "assumption_failed": self._which_failed(),
+        }
+
+    def _which_failed(self) -> str | None:
+        """Name the assumption that must be wrong where a claim turned out wrong that could not."""
+        if self.wrong["proved"] or self.outside:
+            return (
+                "a documented fact does not hold: a sum is no partition, a mechanism is not what it was taken for, or the "
+                "truth belongs to another release"
+            )
+        if self.wrong["conditional"]:
+            return "population exact: conditional claims were wrong, so that exact counts were adjusted"
+        return None
+
+
+def _add_part(
+    parts: dict[str, NDArray[np.float64]],
+    name: str,
+    posterior: Posterior,
+    here: NDArray[np.bool_],
+    kinds: NDArray[np.int8],
+    true: Counts,
+) -> None:
+    """Add up what was stated of some cells, and how often it was right."""
+    stated, right, found = posterior.probability[here], (posterior.mode == true)[here], kinds[here] == LIKELY
+    total = parts.setdefault(name, np.zeros((len(_JUDGED), 3)))
+    for k, which in enumerate((stated >= 0, stated >= BANDS[0], found)):
+        total[k] += (which.sum(), stated[which].sum(), right[which].sum())
+
+
+_JUDGED = ("all", "likely", "findings")
+
+
+def _share(part: float, whole: float) -> float:
+    """Return a share without the last digits, which depend on the order in which blocks were added up."""
+    return round(part / whole, 10) + 0.0
+
+
+def _part(table: NDArray[np.float64]) -> dict[str, Any]:
+    """Return what was added up of one part as plain data."""
+    found = {}
+    for name, (number, stated, right) in zip(_JUDGED, table.tolist(), strict=True):
+        shares = (
+            {"stated": _share(stated, number), "right": _share(right, number)} if number else {"stated": None, "right": None}
+        )
+        found[name] = {"cells": int(number)} | shares
+    return found
+
+
+def _rows(table: NDArray[np.float64]) -> Iterator[dict[str, Any]]:
+    """Return the bands of a table as plain data."""
+    for band, (number, stated, right) in enumerate(table.tolist()):
+        upper = BANDS[band + 1] if band + 1 < len(BANDS) else 1.0
+        shares = (
+            {"stated": _share(stated, number), "right": _share(right, number)} if number else {"stated": None, "right": None}
+        )
+        yield {"from": BANDS[band], "to": upper, "claims": int(number)} | shares
+
+
+def sparse_totals(model: Model, counts: Counts) -> NDArray[np.bool_]:
+    """Mark the totals of sums with many parts, most of them published as 0."""
+    marked = np.zeros(counts.shape, dtype=bool)
+    for total, parts in model.equations:
+        if len(parts) >= LARGE:
+            marked[:, total] |= 2 * (counts[:, list(parts)] == 0).sum(axis=1) >= len(parts)
+    return marked

@@ -1,0 +1,255 @@
+"""The work of an audit: blocks of areas, each of which can be done by anybody who can open the job's folder."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits import folder as files
+from unround.audits.block import Auditor
+from unround.audits.chance import Chance
+from unround.audits.claims import Labels, findings_frame, proof_lines, proofs
+from unround.audits.dependence import Dependence
+from unround.audits.inferred import KINDS, Inferred, Rules
+from unround.audits.job import PREPARED, write_json
+from unround.audits.model import Model
+from unround.audits.nested import NestedAreas
+from unround.audits.options import AuditOptions
+from unround.audits.parts import COUNTED, new_part, part_folder
+from unround.audits.summary import Tally, contradiction_rows
+from unround.audits.truth import Score, Truth
+from unround.prior import Prior
+from unround.release import ABSENT, Release
+from unround.spool import COUNTS, Spool, adjustable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+PARTS = "parts"
+"""What each block gave, in a folder of its own."""
+
+ORDER = "order.npy"
+"""Where areas within areas are in the file: they are audited together."""
+
+PLAIN = "plain.npz"
+"""The prior if no random numbers are shared."""
+
+PUBLISHED, CLASHES = "published.parquet", "contradictions.parquet"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """What was fitted to the release: the prior, that without heed of shared random numbers, and how these are shared."""
+
+    prior: Prior
+    plain: Prior
+    dependence: Dependence
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads; the prior itself is saved with the model."""
+        self.dependence.save(folder / files.MODEL)
+        self.plain.save(folder / PLAIN)
+
+    @classmethod
+    def load(cls, folder: Path) -> Fitted:
+        """Read it from a job's folder."""
+        model = folder / files.MODEL
+        return cls(Prior.load(model / "prior.npz"), Prior.load(folder / PLAIN), Dependence.load(model))
+
+
+class Job:
+    """An audit that is ready to be worked on: everything read, compiled and fitted.
+
+    Parameters
+    ----------
+    folder : Path
+        The job's folder, as `prepare` left it; may be opened in many places at once.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import polars as pl
+
+        told = json.loads((folder / PREPARED).read_text(encoding="utf-8"))
+        self.folder = folder
+        self.options = AuditOptions(**told["options"])
+        self.static: dict[str, Any] = told["summary"]
+        model = json.loads((folder / files.MODEL / "model.json").read_text(encoding="utf-8"))
+        twins = tuple((cell, twin) for cell, twin in told["twins"])
+        self.model = files.model_of(model, np.array(told["positions"], dtype=np.int64), twins)
+        self.axes = tuple(model["areas"])
+        self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet")
+        self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas)
+        self.fitted = Fitted.load(folder)
+        self.truth = Truth.open(folder) if told["truth"] else None
+        doubts = {int(column): why for column, why in told["doubts"].items()}
+        self.labels = Labels.of(self.model, tuple(model["axes"]), doubts)
+        self.cuts: list[int] = told["cuts"]
+        self.order = np.load(folder / ORDER) if told["ordered"] else None
+        self.nested = NestedAreas.load(folder / files.MODEL)
+        self._tools = threading.local()  # what remembers what it has met before, and so belongs to one thread
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return len(self.cuts) - 1
+
+    def areas_of(self, number: int) -> NDArray[np.int64]:
+        """Return the areas of a block."""
+        return np.arange(self.cuts[number], self.cuts[number + 1])
+
+    def missing(self) -> list[int]:
+        """Return the blocks that are still to be done."""
+        return [number for number in range(self.blocks) if not part_folder(self.folder / PARTS, number).is_dir()]
+
+    def work(self, number: int) -> int:
+        """Audit a block, write its part, and return how many areas it has."""
+        rows = self.areas_of(number)
+        read = rows if self.order is None else self.order[rows]
+        areas, counts = self.areas[rows], self.model.counts_of(self.spool.pick(read))
+        auditor, chance = self._own_tools()
+        nested = None if self.nested is None else self.nested.reordered(rows)
+        inferred = auditor.infer(counts, adjustable(areas), nested if nested is not None and nested.any else None)
+        written = proofs(self.model, inferred, areas[self.axes[0]].to_list() if inferred.across else ())
+        tally = Tally()
+        tally.add(self.model, inferred, written)
+        counted = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
+        if self.truth is not None:
+            score = Score()
+            score.add(self.model, inferred, self.truth.of_areas(read), areas, self.axes)
+            counted["score"] = score.plain()
+        fitted = self.fitted.prior.table is not None
+        found = findings_frame(self.model, inferred, areas, self.axes, self.labels, written, fitted=fitted)
+        with new_part(self.folder / PARTS, number) as part:
+            write_json(part / COUNTED, counted)
+            in_order(found).write_parquet(part / files.FINDINGS)
+            _published(areas, self.axes, counts).write_parquet(part / PUBLISHED)
+            _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
+            with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
+                for line in proof_lines(self.model, written, areas, self.axes):
+                    lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+            if self.options.estimates:
+                _estimates(inferred, areas, self.axes, self.labels).write_parquet(part / files.ESTIMATES)
+        return len(rows)
+
+    def _own_tools(self) -> tuple[Auditor, Chance]:
+        if not hasattr(self._tools, "both"):
+            rules = Rules(self.options.threshold, self.options.population == "exact")
+            fitted = self.fitted
+            auditor = Auditor(self.model, fitted.prior, rules, fitted.dependence, instead=fitted.plain)
+            self._tools.both = auditor, Chance(self.model, self.options.threshold)
+        both: tuple[Auditor, Chance] = self._tools.both
+        return both
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: str, _key: str) -> Job:
+    return Job(Path(folder))
+
+
+def work_on(folder: str, key: str, number: int) -> int:
+    """Do one block of a job; what workers elsewhere are sent. The key tells one job in a folder from the next."""
+    return _opened(folder, key).work(number)
+
+
+def prepare(
+    folder: Path,
+    release: Release,
+    spool: Spool,
+    model: Model,
+    fitted: Fitted,
+    options: AuditOptions,
+    alias: Mapping[int, int],
+    doubts: Mapping[int, str],
+    nested: NestedAreas | None,
+    block: int,
+    truth: bool,
+    summary: Mapping[str, Any],
+) -> None:
+    """Write down all that `Job` reads: from here on, nobody needs the release again."""
+    areas, cuts = spool.areas, [*range(0, spool.rows, block), spool.rows]
+    (folder / files.MODEL).mkdir(exist_ok=True)
+    if nested is not None:
+        order, places = nested.arranged(block)
+        areas, cuts = areas[order], places.tolist()
+        nested.reordered(order).save(folder / files.MODEL)
+        np.save(folder / ORDER, order)
+    files.save_model(folder / files.MODEL, model, fitted.prior, areas, release, alias)
+    fitted.save(folder)
+    (folder / PARTS).mkdir(exist_ok=True)
+    told = {
+        "options": {name: getattr(options, name) for name in AuditOptions.__slots__},
+        "columns": spool.columns,
+        "positions": model.positions.tolist(),
+        "twins": model.twins,
+        "doubts": dict(doubts),
+        "ordered": nested is not None,
+        "cuts": cuts,
+        "truth": truth,
+        "summary": summary,
+    }
+    write_json(folder / PREPARED, told)
+
+
+def in_order(found: pl.DataFrame) -> pl.DataFrame:
+    """Sort findings: what is certain first, then small counts, which is what people look for."""
+    return found.sort(rank(), "value", maintain_order=True)
+
+
+def rank() -> pl.Expr:
+    """Return the place of a finding's kind in the order of kinds."""
+    import polars as pl
+
+    places = dict(zip(KINDS, range(len(KINDS)), strict=True))
+    return pl.col("kind").replace_strict(places, return_dtype=pl.Int8)
+
+
+def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -> pl.DataFrame:
+    import polars as pl
+
+    return areas.select(axes).with_columns(pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1])))
+
+
+def _contradictions(model: Model, inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...]) -> pl.DataFrame:
+    """Return what cannot be, a row each."""
+    import polars as pl
+
+    rows = contradiction_rows(model, inferred.contradictions, inferred.counts)
+    names = [name for name in (*axes, "region_name") if name in areas.columns]
+    where = areas[[row["area"] for row in rows]].select(names)
+    columns = ("kind", "sums", "cells", "clash")
+    said = pl.DataFrame({name: [row[name] for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String))
+    return pl.concat([where, said], how="horizontal")
+
+
+def _estimates(inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
+    """Return an estimate of every cell that has one, a row each."""
+    import polars as pl
+
+    posterior, bounds = inferred.posterior, inferred.reach
+    rows, cells = np.nonzero(posterior.probability > 0)
+    published = inferred.counts[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": bounds.low[rows, cells],
+            "high": bounds.high[rows, cells],
+            "mean": posterior.mean[rows, cells],
+            "sd": posterior.deviation[rows, cells],
+            "mode": posterior.mode[rows, cells],
+            "probability": posterior.probability[rows, cells],
+        }
+    )

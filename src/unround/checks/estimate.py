@@ -1,0 +1,190 @@
+"""What the mechanism seems to be: the base, 0 or 10 below 10, repeats alike or anew, round-up rates by remainder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.checks.sums import LEAST_STEPS, step_of
+from unround.mechanisms import Exact
+from unround.release import ABSENT, Counts, Release
+from unround.structure import Structure
+
+LEAST_COUNTS = 20
+"""Counts of one remainder from which a rate is given."""
+
+Ints = NDArray[np.int64]
+
+
+class Published:
+    """Counts, column by column, what published values leave when divided; and compares roundings with exact counts.
+
+    Parameters
+    ----------
+    release, structure
+        What was published, and how it adds up.
+    """
+
+    def __init__(self, release: Release, structure: Structure) -> None:
+        self.keys = [column.key for column in release.columns]
+        self.steps = np.array([step_of(how) if how is not None else 1 for how in structure.mechanisms])
+        width = len(self.keys)
+        self.above, self.odd, self.large, self.twice = (np.zeros(width, dtype=np.int64) for _ in range(4))
+        self.example = np.full((width, 2), -1, dtype=np.int64)
+        self._groups = _groups(structure)
+        self.rates: dict[tuple[int, int], Ints] = {
+            (exact, one): np.zeros((2, int(self.steps[one])), dtype=np.int64)
+            for exact, those in self._groups
+            for one in those
+        }
+        self.together: dict[tuple[int, int, int], Ints] = {
+            (exact, one, two): np.zeros((int(self.steps[one]), 2, 2), dtype=np.int64)
+            for exact, those in self._groups
+            for one, two in combinations(those, 2)
+            if self.steps[one] == self.steps[two]
+        }
+        self._done = 0
+
+    def add(self, counts: Counts) -> None:
+        """Take in some areas."""
+        steps = self.steps
+        above, odd = counts > 0, (counts > 0) & (counts % steps != 0)
+        large = (counts >= LEAST_STEPS * steps) & ~odd
+        self.above += above.sum(0)
+        self.odd += odd.sum(0)
+        self.large += large.sum(0)
+        self.twice += (large & (counts % (2 * steps) == 0)).sum(0)
+        for column in np.flatnonzero(odd.any(0) & (self.example[:, 0] < 0)).tolist():
+            area = int(np.argmax(odd[:, column]))
+            self.example[column] = self._done + area, counts[area, column]
+        for exact, those in self._groups:
+            self._compare(counts, exact, those)
+        self._done += len(counts)
+
+    def _compare(self, counts: Counts, exact: int, those: tuple[int, ...]) -> None:
+        true = counts[:, exact].astype(np.int64)
+        for one in those:
+            step = int(self.steps[one])
+            shown = counts[:, one].astype(np.int64)
+            fine = (true > ABSENT) & (shown > ABSENT) & (true >= LEAST_STEPS * step) & (abs(shown - true) < step)
+            rest, up = true[fine] % step, (shown > true)[fine]
+            self.rates[exact, one] += np.stack([np.bincount(rest, minlength=step), np.bincount(rest[up], minlength=step)])
+        for one, two in combinations(those, 2):
+            if (exact, one, two) not in self.together:
+                continue
+            step = int(self.steps[one])
+            first, second = counts[:, one].astype(np.int64), counts[:, two].astype(np.int64)
+            fine = (true >= LEAST_STEPS * step) & (abs(first - true) < step) & (abs(second - true) < step)
+            np.add.at(
+                self.together[exact, one, two],
+                (true[fine] % step, (first > true)[fine].astype(int), (second > true)[fine].astype(int)),
+                1,
+            )
+
+
+def _groups(structure: Structure) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the exact counts that are also published rounded, and the columns where they are."""
+    found: dict[int, list[int]] = {}
+    for repeat in structure.repeats:
+        exact = [c for c in repeat.columns if isinstance(structure.mechanisms[c], Exact)]
+        rounded = [c for c in repeat.columns if step_of(structure.mechanisms[c] or Exact()) > 1]
+        if exact and rounded:
+            found.setdefault(exact[0], []).extend(c for c in rounded if c not in found.get(exact[0], ()))
+    return [(exact, tuple(those)) for exact, those in found.items()]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """What the mechanism seems to be, as plain data.
+
+    Parameters
+    ----------
+    tables : list
+        By table: the mechanism, whether it is declared, and what speaks for it.
+    repeats : list
+        Counts that appear more than once: alike, or rounded anew.
+    rates : list
+        Round-up rates by remainder, where the exact count is published too.
+    together : list
+        Two roundings of one exact count: how often both went up, and both down, by remainder.
+    """
+
+    tables: list[dict[str, Any]]
+    repeats: list[dict[str, Any]]
+    rates: list[dict[str, Any]]
+    together: list[dict[str, Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"tables": self.tables, "repeats": self.repeats, "round_up": self.rates, "together": self.together}
+
+
+def estimated(structure: Structure, published: Published) -> Estimates:
+    """Put together what the counts say about the mechanism."""
+    keys = published.keys
+    tables = [
+        {
+            "table": one.block,
+            "columns": len(one.columns),
+            "mechanism": one.mechanism.name if one.mechanism else None,
+            "declared": one.why.startswith("declared"),
+            "why": one.why,
+        }
+        for one in structure.how
+    ]
+    repeats = [{"columns": [keys[c] for c in one.columns], "alike": one.alike, "why": one.why} for one in structure.repeats]
+    rates = [_rates(keys[exact], keys[one], *table) for (exact, one), table in published.rates.items() if table[0].sum() > 0]
+    together = [
+        _together((keys[exact], keys[one], keys[two]), table)
+        for (exact, one, two), table in published.together.items()
+        if table.sum() > 0
+    ]
+    return Estimates(tables, repeats, rates, together)
+
+
+def _rates(exact: str, rounded: str, numbers: Ints, ups: Ints) -> dict[str, Any]:
+    from scipy.special import chdtrc  # scipy.stats takes a second to import
+
+    base = len(numbers)
+    should = np.arange(base) / base
+    told = [r for r in range(1, base) if numbers[r] >= LEAST_COUNTS]
+    variance = numbers * should * (1 - should)
+    statistic = sum(float((ups[r] - numbers[r] * should[r]) ** 2 / variance[r]) for r in told)
+    return {
+        "exact": exact,
+        "rounded": rounded,
+        "by_remainder": {
+            str(r): {"counts": int(numbers[r]), "up": float(ups[r] / numbers[r]), "unbiased": float(should[r])}
+            for r in range(base)
+            if numbers[r] >= LEAST_COUNTS
+        },
+        "p_value": float(chdtrc(len(told), statistic)) if told else None,
+    }
+
+
+def _together(names: tuple[str, str, str], table: Ints) -> dict[str, Any]:
+    from scipy.special import chdtrc
+
+    base, statistic, freedom, shown = len(table), 0.0, 0, {}
+    for rest in range(1, base):
+        here, number = table[rest], int(table[rest].sum())
+        if number < LEAST_COUNTS:
+            continue
+        up = rest / base
+        alone = number * np.outer([1 - up, up], [1 - up, up])
+        statistic += float(((here - alone) ** 2 / alone).sum())
+        freedom += 3
+        shown[str(rest)] = {
+            "counts": number,
+            "both_up": int(here[1, 1]),
+            "both_up_expected": float(alone[1, 1]),
+            "both_down": int(here[0, 0]),
+            "both_down_expected": float(alone[0, 0]),
+        }
+    exact, first, second = names
+    p_value = float(chdtrc(freedom, statistic)) if freedom else None
+    return {"exact": exact, "rounded": [first, second], "by_remainder": shown, "p_value": p_value}

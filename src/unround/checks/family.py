@@ -1,0 +1,208 @@
+"""A family of sums, its histogram beside the expected one, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unround.expectation import surprise
+
+FITS, DEPARTS, CONTRADICTS, UNTESTED = "fits", "departs", "contradicts", "untested"
+ORDER = (CONTRADICTS, DEPARTS, FITS)
+"""The worst first."""
+
+LEAST_SUMS = 100
+"""A family of fewer sums with a large enough total is not tested."""
+
+CHANCE = 1e-3
+"""A departure must be less likely than this to be chance …"""
+
+LEAST_DISTANCE = 0.02
+"""… and the observed shares must differ from the expected ones by this much in all (total variation), …"""
+
+LEAST_TAIL = 1.25
+"""… or the largest residuals come so many times as often, or as seldom."""
+
+LEAST_EXPECTED = 5.0
+"""Residuals that are expected less often than this are joined with others in the test; so many of the largest ones must be
+expected for a ratio."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A part of a family: the sums with a total from `least` on, up to the next such part.
+
+    `shares` are those of |r|, of all that were seen; `tail_ratio` is as for the family.
+    """
+
+    least: int
+    sums: int
+    shares: Mapping[int, float]
+    tail_ratio: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        shares = {str(far): share for far, share in self.shares.items()}
+        return {"least": self.least, "sums": self.sums, "shares": shares, "tail_ratio": self.tail_ratio}
+
+
+@dataclass(frozen=True)
+class Family:
+    """What was found about one family of sums.
+
+    Parameters
+    ----------
+    family : str
+        What kind of sums, and in which table.
+    sums : int
+        How many were compared: sums times areas.
+    observed : mapping
+        How often each |total − Σ parts| was published; for a family of counts, each remainder.
+    expected : mapping
+        How often each was to be expected, as shares.
+    p_value : float or None
+        How likely a histogram as far from the expected one is, if the declared mechanism is right.
+    tail_ratio : float or None
+        How often the largest |r| occurs, next to how often it should; None with too few sums.
+    distance : float or None
+        The total variation between the two.
+    impossible : int
+        In how many sums no true counts fit.
+    otherwise : str
+        The verdict without the impossible ones.
+    verdict, note : str
+        The verdict, and what it rests on and means.
+    by_size : tuple of Sized
+        The same, by the size of the total.
+    clash : str
+        The smallest set of cells that cannot be, for one example; "" where there is none.
+    columns : frozenset of int
+        The columns of the release that stand in these sums.
+    inexact : bool
+        Whether it casts doubt on a count that is declared exact.
+    """
+
+    family: str
+    sums: int
+    observed: Mapping[int, int]
+    expected: Mapping[int, float]
+    p_value: float | None
+    tail_ratio: float | None
+    distance: float | None
+    impossible: int
+    otherwise: str
+    verdict: str
+    note: str
+    by_size: tuple[Sized, ...] = ()
+    clash: str = ""
+    columns: frozenset[int] = field(default=frozenset(), repr=False)
+    inexact: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "family": self.family,
+            "sums": self.sums,
+            "observed": {str(far): number for far, number in self.observed.items()},
+            "expected": {str(far): share for far, share in self.expected.items()},
+            "p_value": self.p_value,
+            "tail_ratio": self.tail_ratio,
+            "distance": self.distance,
+            "impossible": self.impossible,
+            "otherwise": self.otherwise,
+            "verdict": self.verdict,
+            "note": self.note,
+            "by_size": [one.to_json() for one in self.by_size],
+            "clash": self.clash,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyHistogram:
+    """An observed histogram of |r| beside the expected one.
+
+    Parameters
+    ----------
+    observed, expected : array
+        How many sums have, and should have, each |r| from 0 on.
+    tail, tail_expected : float
+        How many sums have, and should have, the largest |r| that they can have.
+    alike : float
+        By how much more the sums of one area vary together than if each stood alone.
+    """
+
+    observed: np.ndarray
+    expected: np.ndarray
+    tail: int
+    tail_expected: float
+    alike: float
+
+    @property
+    def sums(self) -> int:
+        """How many were compared."""
+        return int(self.observed.sum())
+
+    @property
+    def distance(self) -> float:
+        """The total variation between the shares."""
+        n = max(self.sums, 1)
+        return float(np.abs(self.observed - self.expected).sum() / 2 / n)
+
+    @property
+    def tail_ratio(self) -> float | None:
+        """How often the largest |r| occurs, next to how often it should; None where too few are expected."""
+        return float(self.tail / self.tail_expected) if self.tail_expected >= LEAST_EXPECTED else None
+
+    @property
+    def p_value(self) -> float:
+        """Pearson's test on the folded histogram, its statistic reduced by how much the sums of one area are alike."""
+        from scipy.special import chdtrc  # scipy.stats takes a second to import
+
+        seen, should = _joined(self.observed, self.expected)
+        if len(should) < 2:
+            return 1.0
+        statistic = float(((seen - should) ** 2 / should).sum()) / self.alike
+        return float(chdtrc(len(should) - 1, statistic))
+
+    @property
+    def departs(self) -> bool:
+        """Whether it departs, both statistically and by size."""
+        if self.sums < LEAST_SUMS or self.p_value >= CHANCE:
+            return False
+        if self.distance >= LEAST_DISTANCE + self._noise:
+            return True
+        ratio = self.tail_ratio
+        if ratio is None or 1 / LEAST_TAIL < ratio < LEAST_TAIL:
+            return False
+        return surprise(self.tail, self.tail_expected) < CHANCE
+
+    @property
+    def _noise(self) -> float:
+        """The distance that chance alone makes, on average: few sums are never quite as expected."""
+        shares = self.expected / max(self.expected.sum(), 1e-300)
+        error = np.sqrt(shares * (1 - shares) * self.alike / max(self.sums, 1))
+        return float(error.sum() * (2 / np.pi) ** 0.5 / 2)
+
+
+def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Join residuals from the outside in until each group is expected often enough."""
+    seen, should = list[float](), list[float]()
+    count = number = 0.0
+    for far in np.flatnonzero((expected > 0) | (observed > 0))[::-1].tolist():
+        count, number = count + float(observed[far]), number + float(expected[far])
+        if number >= LEAST_EXPECTED:
+            seen.append(count)
+            should.append(number)
+            count = number = 0.0
+    if number > 0 and should:
+        seen[-1] += count
+        should[-1] += number
+    return np.array(seen), np.array(should)
+
+
+def worst(verdicts: list[str]) -> str:
+    """Return the worst of some verdicts; "untested" if there is none."""
+    return next((verdict for verdict in ORDER if verdict in verdicts), UNTESTED)

@@ -1,0 +1,201 @@
+"""The residuals of the tested sums over all areas, with what their expectation needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.checks.law import even_shares, reach_of
+from unround.checks.sums import Tested, step_of
+from unround.mechanisms import Exact, Mechanism
+from unround.prior.histograms import BELOW, CAP, Tallies
+from unround.release import Counts
+from unround.structure.windows import ScatterWindows
+
+FARTHEST = 400
+"""Residuals further from zero than this are counted as this."""
+
+_CELLS = 2_000_000
+"""Counts that are worked on at once."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ImpossibleSum:
+    """An area in which a sum cannot hold: its place in the release, the sum, and the published counts."""
+
+    area: int
+    sum: int
+    published: tuple[int, ...]
+    within: bool
+    """Whether it could hold if an exact count had been changed by as much as the agency says."""
+
+
+SIZES = (1, 2, 5, 20)
+"""Totals are also told apart by size: from the least, from twice that on, …"""
+
+MOST_EXAMPLES = 3
+"""Impossible sums that are kept of each."""
+
+
+class Gather:
+    """Adds up residuals block by block.
+
+    Parameters
+    ----------
+    sums : sequence of Tested
+        What is tested.
+    mechanisms : sequence
+        One a column of the release.
+    adjusted : sequence of int
+        By how much the agency may have changed exact counts, a column.
+    families : mapping
+        The sums of each family, to see how much alike the sums of one area are.
+    """
+
+    def __init__(
+        self,
+        sums: Sequence[Tested],
+        mechanisms: Sequence[Mechanism | None],
+        adjusted: Sequence[int],
+        families: Mapping[str, Sequence[int]],
+    ) -> None:
+        from scipy.sparse import csr_array  # only here: it takes a while to import
+
+        self.sums = tuple(sums)
+        self.used = sorted({c for one in sums for c in one.members})
+        place = {column: at for at, column in enumerate(self.used)}
+        self._kinds = [mechanisms[c] or Exact() for c in self.used]
+        self._exact = ScatterWindows(self._kinds, [0] * len(self.used))
+        self._slack = np.array([adjusted[c] for c in self.used], dtype=np.int64)
+        self._total = np.array([place[one.total] for one in sums], dtype=np.int64)
+        self._places = [np.array([place[c] for c in one.parts]) for one in sums]
+        ends = np.cumsum([0, *(len(one.parts) for one in sums)])
+        inside = np.array([place[part] for one in sums for part in one.parts], dtype=np.int64)
+        self._parts = csr_array((np.ones(len(inside), dtype=np.int64), inside, ends), shape=(len(sums), len(self.used)))
+        self._least = np.array([one.least for one in sums], dtype=np.int64)[:, None]
+        self.even = [_even(one, mechanisms) for one in sums]
+        self._spread = np.array([max(_spread(shares), 1e-9) for shares in self.even])
+        rows = np.concatenate(
+            [np.full(len(members), f) for f, members in enumerate(families.values())] or [np.zeros(0, int)]
+        )
+        columns = np.concatenate([np.array(members) for members in families.values()] or [np.zeros(0, int)])
+        shape = (len(families), len(sums))
+        self._families = csr_array((np.ones(len(columns)), (rows.astype(np.int64), columns.astype(np.int64))), shape=shape)
+        k, f = len(sums), len(families)
+        self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
+        self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
+        self.examples: dict[int, list[ImpossibleSum]] = {}
+        self.offsets = np.cumsum([0, *(len(one.parts) for one in sums)])
+        self.tallies: Tallies = np.zeros((int(self.offsets[-1]), BELOW + CAP + 1), dtype=np.int32)
+        self.number, self.square, self.weight, self.weight_square, self.cross, self.single = (np.zeros(f) for _ in range(6))
+        self._done = 0
+        self.areas = 0
+
+    @property
+    def folded(self) -> Ints:
+        """How often each |r| was published, sums × |r|."""
+        return np.asarray(self.sized.sum(1))
+
+    @property
+    def row_mechanisms(self) -> list[Mechanism]:
+        """The mechanism of every row of `tallies`: for each sum its parts."""
+        return [self._kinds[place] for places in self._places for place in places.tolist()]
+
+    def add(self, counts: Counts) -> None:
+        """Take in some areas, areas × columns of the release."""
+        size = max(16, _CELLS // max(1, len(self.sums) + len(self.used)))
+        for start in range(0, len(counts), size):
+            self._add(counts[start : start + size])
+
+    def _add(self, counts: Counts) -> None:
+        areas = len(counts)
+        self.areas += areas
+        if not self.sums:
+            self._done += areas
+            return
+        shown = np.ascontiguousarray(counts[:, self.used])
+        down, up, seen = self._exact.of(shown, np.zeros(areas, dtype=np.bool_))
+        published = np.ascontiguousarray(np.where(seen, shown, 0).T, dtype=np.int64)
+        low, high = (np.ascontiguousarray(far.T, dtype=np.int64) for far in (down, up))
+        hidden = np.ascontiguousarray(~seen.T, dtype=np.int64)
+        parts, total = self._parts, self._total
+        complete = (parts @ hidden + hidden[total]) == 0
+        whole = published[total]
+        residual = whole - parts @ published
+        least, most = -(parts @ low + high[total]), parts @ high + low[total]
+        fine = (residual >= least) & (residual <= most)
+        self.complete += complete.sum(1)
+        self._keep_impossible(complete & ~fine, residual, least, most, counts)
+        chosen = complete & fine & (whole >= self._least)
+        self._fold(chosen, residual, np.searchsorted(SIZES, whole // self._least, side="right") - 1)
+        self._tally(chosen, published)
+        self._done += areas
+
+    def _keep_impossible(self, wrong: NDArray[np.bool_], residual: Ints, least: Ints, most: Ints, counts: Counts) -> None:
+        self.impossible += wrong.sum(1)
+        slack = (self._parts @ self._slack + self._slack[self._total])[:, None]
+        beyond = wrong & ((residual < least - slack) | (residual > most + slack))
+        self.beyond += beyond.sum(1)
+        for s in np.flatnonzero(wrong.any(1)).tolist():
+            kept = self.examples.setdefault(s, [])
+            for area in np.flatnonzero(wrong[s])[: MOST_EXAMPLES - len(kept)].tolist():
+                values = tuple(int(counts[area, c]) for c in self.sums[s].members)
+                kept.append(ImpossibleSum(self._done + area, s, values, not beyond[s, area]))
+
+    def _fold(self, chosen: NDArray[np.bool_], residual: Ints, size: Ints) -> None:
+        width = self.sized.shape[2]
+        far = np.minimum(np.abs(residual), FARTHEST)
+        place = far + width * (size + len(SIZES) * np.arange(len(self.sums))[:, None])
+        self.sized += np.bincount(place[chosen], minlength=self.sized.size).reshape(self.sized.shape)
+        weight = np.where(chosen, far / self._spread[:, None], 0.0)
+        number, together = self._families @ chosen.astype(np.float64), self._families @ weight
+        self.number += number.sum(1)
+        self.square += (number**2).sum(1)
+        self.weight += together.sum(1)
+        self.weight_square += (together**2).sum(1)
+        self.cross += (number * together).sum(1)
+        self.single += (self._families @ weight**2).sum(1)
+
+    def _tally(self, chosen: NDArray[np.bool_], published: Ints) -> None:
+        """Count what was published of the parts, in the areas that are compared."""
+        width = self.tallies.shape[1]
+        place = np.clip(published, -BELOW, CAP) + BELOW
+        for s, places in enumerate(self._places):
+            first = int(self.offsets[s])
+            for i, at in enumerate(places.tolist()):
+                here = place[at][chosen[s]]
+                self.tallies[first + i] += np.bincount(here, minlength=width).astype(np.int32)
+
+    def alike(self, family: int) -> float:
+        """Return by how much more the sums of one area vary together than if each stood alone; at least 1."""
+        n = self.number[family]
+        if n < 2:
+            return 1.0
+        mean = self.weight[family] / n
+        between = self.weight_square[family] - 2 * mean * self.cross[family] + mean**2 * self.square[family]
+        within = self.single[family] - n * mean**2
+        return float(max(1.0, between / within)) if within > 0 else 1.0
+
+
+def _even(one: Tested, mechanisms: Sequence[Mechanism | None]) -> Floats:
+    """Return the shares of the residuals of a sum of large counts."""
+    return even_shares(mechanisms[one.total] or Exact(), tuple(mechanisms[part] or Exact() for part in one.parts))
+
+
+def _spread(shares: Floats) -> float:
+    far = np.arange(len(shares)) - len(shares) // 2
+    return float((shares @ far**2) ** 0.5)
+
+
+def largest(one: Tested, mechanisms: Sequence[Mechanism | None]) -> int:
+    """Return the largest |r| that a sum of large counts can have."""
+    kinds = [mechanisms[c] or Exact() for c in one.members]
+    reach = sum([min(reach_of(how), step_of(how) - 1) if step_of(how) > 1 else reach_of(how) for how in kinds])
+    common = np.gcd.reduce([step_of(how) for how in kinds])
+    return int(reach - reach % common)

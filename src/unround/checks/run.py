@@ -1,0 +1,277 @@
+"""START HERE: check_release() compares a release with the mechanisms that are declared for it, or seem to be."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unround.checks.clash import clash_in_words
+from unround.checks.estimate import Estimates, Published, estimated
+from unround.checks.family import (
+    CONTRADICTS,
+    DEPARTS,
+    FITS,
+    LEAST_SUMS,
+    UNTESTED,
+    Family,
+    FamilyHistogram,
+    Sized,
+    worst,
+)
+from unround.checks.gather import FARTHEST, SIZES, Gather, largest
+from unround.checks.law import Laws
+from unround.checks.meaning import consequence
+from unround.checks.nested import Nested, nested_families
+from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, sums_to_test
+from unround.checks.values import COUNTS, value_families
+from unround.mechanisms import Exact, Mechanism
+from unround.release import Release
+from unround.spool import Spool, Stage, survey
+from unround.structure import PlanFile, Structure
+
+SLIPS, SLIP_SHARE = 2, 0.002
+"""So many impossible sums, or this share of all, may be slips of the pen; more make an exact count doubtful."""
+
+NOT_INDEPENDENT = "rounding departs from independence"
+"""What is said of columns whose residuals do not fit independent rounding."""
+
+AT_ONCE = 4096
+"""Areas that are read from the spool at a time."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found about a release.
+
+    Parameters
+    ----------
+    source, product
+        The file, and what to cite.
+    areas : int
+        How many there are.
+    families : tuple of Family
+        Every family that could be tested.
+    untested : tuple of Family
+        Those with too few sums of large enough counts: nothing is said about them.
+    estimates : Estimates
+        What the mechanism seems to be.
+    """
+
+    source: str
+    product: str | None
+    areas: int
+    families: tuple[Family, ...]
+    untested: tuple[Family, ...]
+    estimates: Estimates
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict; "untested" if no sum could be tested: multiples of the base alone prove nothing."""
+        found = worst([one.verdict for one in self.families])
+        sums = any(not one.family.startswith(COUNTS) for one in self.families)
+        return found if sums or found != FITS else UNTESTED
+
+    @property
+    def doubts(self) -> dict[int, str]:
+        """For columns of the release whose probabilities rest on something that does not hold, what that is."""
+        found: dict[int, list[str]] = {}
+        for one in self.families:
+            if one.otherwise == DEPARTS or one.inexact:
+                what = "an exact count is not exact" if one.inexact else NOT_INDEPENDENT
+                for column in one.columns:
+                    if what not in found.setdefault(column, []):
+                        found[column].append(what)
+        return {column: "; ".join(said) for column, said in found.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "families": [one.to_json() for one in self.families],
+            "verdict": self.verdict,
+            "untested": [{"family": one.family, "sums": one.sums, "note": one.note} for one in self.untested],
+            "mechanism": self.estimates.to_json(),
+            "areas": self.areas,
+            "source": self.source,
+            "product": self.product,
+        }
+
+
+def check_release(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Check:
+    """Test on the data itself whether a release was published as declared.
+
+    Parameters
+    ----------
+    release : Release
+        What was published; `unround.read_release` opens a file.
+    plan_file : PlanFile, optional
+        The user's word on sums and mechanisms.
+    progress : function
+        Is told how far it is.
+
+    Examples
+    --------
+    >>> check_release(read_release("census.csv")).verdict  # doctest: +SKIP
+    'fits'
+    """
+    with tempfile.TemporaryDirectory(prefix="unround-") as work:
+        spool, structure = survey(release, Path(work), plan_file, progress, insist=False)
+        return check_spool(release, spool, structure, plan_file, progress)
+
+
+def check_spool(
+    release: Release,
+    spool: Spool,
+    structure: Structure,
+    plan_file: PlanFile | None = None,
+    progress: Stage = lambda *_: None,
+) -> Check:
+    """Do the same with a release that was read before."""
+    sums = sums_to_test(release, structure, plan_file)
+    members = families_of(sums)
+    adjusted = [column.adjusted for column in release.columns]
+    gathered = Gather(sums, structure.mechanisms, adjusted, members)
+    nested = Nested.of(release, spool, structure)
+    published = Published(release, structure)
+    for start in range(0, spool.rows, AT_ONCE):
+        progress("Checking", start, spool.rows)
+        counts = spool.counts(start, min(start + AT_ONCE, spool.rows))
+        gathered.add(counts)
+        published.add(counts)
+        nested.add(start, counts)
+    progress("Checking", spool.rows, spool.rows)
+    found = [
+        *value_families(release, structure, published),
+        *_sum_families(release, spool, structure, gathered, members),
+        *nested_families(nested, release, spool),
+    ]
+    return Check(
+        release.source,
+        release.product,
+        spool.rows,
+        tuple(one for one in found if one.verdict != UNTESTED),
+        tuple(one for one in found if one.verdict == UNTESTED),
+        estimated(structure, published),
+    )
+
+
+def _sum_families(
+    release: Release, spool: Spool, structure: Structure, gathered: Gather, members: dict[str, list[int]]
+) -> list[Family]:
+    """Compare every family of sums with what its mechanisms imply."""
+    expected = _expected(gathered, structure.mechanisms)
+    ends = [largest(one, structure.mechanisms) for one in gathered.sums]
+    folded = gathered.folded
+    found = []
+    for place, (name, those) in enumerate(members.items()):
+        comparison = _compared(folded, expected, ends, those, gathered.alike(place))
+        sized = [_compared(gathered.sized[:, k], expected, ends, those, 1.0) for k in range(len(SIZES))]
+        judged = _judged(name, comparison, release, spool, structure, gathered, those)
+        least = min(gathered.sums[s].least for s in those)
+        found.append(replace(judged, by_size=tuple(_sized(k, least, one) for k, one in enumerate(sized) if one.sums)))
+    return found
+
+
+def _compared(
+    folded: np.ndarray, expected: Sequence[np.ndarray], ends: Sequence[int], those: Sequence[int], alike: float
+) -> FamilyHistogram:
+    """Add up the histograms of some sums, those observed and those expected."""
+    should = np.zeros(FARTHEST + 1)
+    tail, tail_expected = 0, 0.0
+    for s in those:
+        number = folded[s].sum()
+        should += number * expected[s]
+        tail += int(folded[s, ends[s] :].sum())
+        tail_expected += float(number * expected[s][ends[s] :].sum())
+    return FamilyHistogram(folded[list(those)].sum(0), should, tail, tail_expected, alike)
+
+
+def _sized(k: int, least: int, one: FamilyHistogram) -> Sized:
+    shares = {int(far): float(one.observed[far] / one.sums) for far in np.flatnonzero(one.observed)}
+    return Sized(SIZES[k] * least, one.sums, shares, one.tail_ratio)
+
+
+def _expected(gathered: Gather, mechanisms: Sequence[Mechanism | None]) -> list[np.ndarray]:
+    """Return for every sum the expected shares of |r| from 0 on."""
+    laws = Laws(gathered.row_mechanisms, gathered.tallies)
+    found = []
+    for s, one in enumerate(gathered.sums):
+        first = int(gathered.offsets[s])
+        total = mechanisms[one.total] or Exact()
+        shares = laws.residuals(total, range(first, first + len(one.parts)))
+        middle = len(shares) // 2
+        folded = np.zeros(FARTHEST + 1)
+        for far in range(middle + 1):
+            both = shares[middle + far] + (shares[middle - far] if far else 0.0)
+            folded[min(far, FARTHEST)] += both
+        found.append(folded / max(folded.sum(), 1e-300))
+    return found
+
+
+def _judged(
+    name: str,
+    comparison: FamilyHistogram,
+    release: Release,
+    spool: Spool,
+    structure: Structure,
+    gathered: Gather,
+    those: Sequence[int],
+) -> Family:
+    sums = [gathered.sums[s] for s in those]
+    impossible = int(gathered.impossible[list(those)].sum())
+    enough = comparison.sums >= LEAST_SUMS
+    otherwise = (DEPARTS if comparison.departs else FITS) if enough else UNTESTED
+    verdict = CONTRADICTS if impossible else otherwise
+    complete = int(gathered.complete[list(those)].sum())
+    exact = sums[0].kind in (UNDER_EXACT, EXACT_TWICE)
+    clash = _clash(release, spool, structure, gathered, those) if impossible else ""
+    words = consequence(comparison, sums, structure.mechanisms, impossible, complete, otherwise)
+    if exact and impossible:
+        declared = frozenset(c for c, how in enumerate(structure.mechanisms) if isinstance(how, Exact))
+        words = f"{_not_exact(release, declared, gathered, those)} {words}"
+    observed = {int(far): int(comparison.observed[far]) for far in np.flatnonzero(comparison.observed)}
+    shares = comparison.expected / max(comparison.expected.sum(), 1e-300)
+    likely = {int(far): float(shares[far]) for far in np.flatnonzero((shares > 1e-9) | (comparison.observed > 0))}
+    return Family(
+        family=name,
+        sums=comparison.sums,
+        observed=observed,
+        expected=likely,
+        p_value=comparison.p_value if enough else None,
+        tail_ratio=comparison.tail_ratio,
+        distance=comparison.distance if enough else None,
+        impossible=impossible,
+        otherwise=otherwise,
+        verdict=verdict,
+        note=words,
+        clash=clash,
+        columns=frozenset(c for one in sums if one.used for c in one.members),
+        inexact=exact and (otherwise == DEPARTS or impossible > max(SLIPS, SLIP_SHARE * complete)),
+    )
+
+
+def _not_exact(release: Release, exact: frozenset[int], gathered: Gather, those: Sequence[int]) -> str:
+    """Say how many exact counts cannot be exact, and how many of these may have been adjusted by the agency."""
+    totals = sorted({c for s in those for c in gathered.sums[s].members if c in exact})
+    names = ", ".join(release.columns[c].label or release.columns[c].key for c in totals[:3])
+    number, beyond = (int(of[list(those)].sum()) for of in (gathered.impossible, gathered.beyond))
+    most = max(release.columns[c].adjusted for c in totals)
+    said = f"{names} cannot be exact in {number:,} sums"
+    if most and beyond < number:
+        said += f"; in {number - beyond:,} of them it could have been changed by up to {most}, as the agency says it may"
+    return f"{said}."
+
+
+def _clash(release: Release, spool: Spool, structure: Structure, gathered: Gather, those: Sequence[int]) -> str:
+    """Return an example of what cannot be, that with the fewest cells."""
+    of: list[tuple[int, Tested]] = sorted(((s, gathered.sums[s]) for s in those), key=lambda pair: len(pair[1].parts))
+    s, one = next((s, one) for s, one in of if gathered.examples.get(s))
+    example = gathered.examples[s][0]
+    columns = [release.columns[c] for c in one.members]
+    mechanisms = [structure.mechanisms[c] or Exact() for c in one.members]
+    area = ", ".join(str(spool.areas[axis][example.area]) for axis in release.areas)
+    return f"{area}: {clash_in_words(columns, mechanisms, example.published)}"

@@ -1,0 +1,22 @@
+"""Ways of publishing side by side: how far off each is, what each gives away, and what of that is true. Start in `run`.
+
+- `material`: what they are compared on, simulated or the user's own
+- `practice`: ways of publishing: mechanisms, and small changes to today's practice
+- `distances`: what a mechanism promises of its errors, in closed form
+- `attack`, `narrow`: what somebody infers from a release; under noise within stated ranges
+- `privacy`: ε for a whole release
+- `measure`: the numbers by which a release is judged
+- `calibration`: how often claims of each stated probability are right
+"""
+
+from unround.comparison.material import Material as Material
+from unround.comparison.material import from_release as from_release
+from unround.comparison.material import simulated as simulated
+from unround.comparison.practice import DEFAULT as DEFAULT
+from unround.comparison.practice import TODAY as TODAY
+from unround.comparison.practice import WHAT_IFS as WHAT_IFS
+from unround.comparison.practice import Practice as Practice
+from unround.comparison.practice import practice as practice
+from unround.comparison.practice import what_if as what_if
+from unround.comparison.run import Comparison as Comparison
+from unround.comparison.run import compare as compare

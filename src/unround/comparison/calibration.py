@@ -1,0 +1,275 @@
+"""How often claims of each stated probability are right, under the flat and the fitted prior, and which of them to trust."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.block import Auditor
+from unround.audits.contradictions import settle
+from unround.audits.inferred import Rules
+from unround.audits.model import Model
+from unround.audits.options import block_size
+from unround.audits.truth import LARGE, Truth, sparse_totals
+from unround.batch.posterior import posteriors
+from unround.batch.tighten import tighten
+from unround.batch.types import Posterior, Tight
+from unround.comparison.material import Material
+from unround.comparison.narrow import Narrower
+from unround.comparison.practice import TODAY, practice
+from unround.comparison.run import as_counts
+from unround.errors import InputError
+from unround.mechanisms.base import BoolArray
+from unround.prior import Prior, PriorFit
+from unround.release import ABSENT, Counts, Release
+from unround.spool import adjustable, survey
+
+BINS = 20
+"""Bins of stated probability, all of the same width."""
+
+PRIORS = ("flat", "fitted")
+
+LEAST = 1e-12
+"""A count that was given less probability than this, and was true after all, costs as much as this does."""
+
+ENOUGH = 200
+"""With fewer claims a group's calibration error is mostly chance."""
+
+SIZES = ((0, "published as 0"), (1, "published as 1 to 14"), (15, "published as 15 to 49"), (50, "published as 50 or more"))
+"""Groups by what was published: whoever makes a claim knows that, and does not know the true count."""
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass
+class Reliability:
+    """Claims of one group under one prior: how often they were right, beside what they stated.
+
+    `bins` holds, for each bin of stated probability, how many claims there are, the sum of what they state, how many are
+    right, and the sum of p(1 − p).
+    """
+
+    bins: NDArray[np.float64] = field(default_factory=lambda: np.zeros((BINS, 4)))
+    loss: float = 0.0
+    cells: int = 0
+
+    def add(self, stated: NDArray[np.float64], right: BoolArray, truth: NDArray[np.float64]) -> None:
+        """Take in the likeliest counts of some cells, and the probabilities of the true ones."""
+        which = np.minimum((stated * BINS).astype(np.int64), BINS - 1)
+        for column, weights in enumerate((None, stated, right, stated * (1 - stated))):
+            self.bins[:, column] += np.bincount(which, weights=weights, minlength=BINS)
+        self.loss -= float(np.log(np.maximum(truth, LEAST)).sum())
+        self.cells += stated.size
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: how far, on average, what is stated lies from how often it is right."""
+        return float(np.abs(self.bins[:, 1] - self.bins[:, 2]).sum() / max(self.cells, 1))
+
+    @property
+    def chance(self) -> float:
+        """The error that so many claims would have by chance if all of them were calibrated.
+
+        A sum of many independent coins lies, on average, √(2/π) standard deviations from its mean.
+        """
+        return float(np.sqrt(2 / np.pi * self.bins[:, 3]).sum() / max(self.cells, 1))
+
+    @property
+    def bias(self) -> float:
+        """How often claims are right, less what they state: negative where they are overconfident."""
+        return float((self.bins[:, 2] - self.bins[:, 1]).sum() / max(self.cells, 1))
+
+    @property
+    def log_loss(self) -> float:
+        """The mean of −log p(truth): a proper score, the smaller the better."""
+        return self.loss / max(self.cells, 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "cells": self.cells,
+            "calibration_error": self.error,
+            "by_chance": self.chance,
+            "bias": self.bias,
+            "log_loss": self.log_loss,
+            "bins": [
+                {"from": k / BINS, "to": (k + 1) / BINS, "claims": int(n), "stated": stated / n, "right": right / n}
+                for k, (n, stated, right, _) in enumerate(self.bins.tolist())
+                if n
+            ],
+        }
+
+
+@dataclass
+class Calibration:
+    """Reliability by prior and group."""
+
+    source: str
+    areas: int = 0
+    mechanism: str = ""
+    fitted: str = ""
+    groups: dict[str, dict[str, Reliability]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, model: Model, counts: Counts, true: Counts, usable: BoolArray, found: dict[str, Posterior]) -> None:
+        """Score a block under each prior; only `usable` cells are judged."""
+        for name, where in groups_of(model, counts):
+            here = usable & where
+            if not here.any():
+                continue
+            for prior, posterior in found.items():
+                assert posterior.asked is not None
+                own = self.groups.setdefault(name, {}).setdefault(prior, Reliability())
+                own.add(posterior.probability[here], (posterior.mode == true)[here], posterior.asked[here])
+        self.areas += len(counts)
+
+    def trusted(self, name: str) -> str:
+        """Say which prior to trust for a group: the one with the smaller loss, if that is more than a trifle."""
+        own = self.groups[name]
+        if any(one.cells < ENOUGH for one in own.values()):
+            return "too few to say"
+        flat, fitted = own["flat"].log_loss, own["fitted"].log_loss
+        if abs(flat - fitted) < 0.005:
+            return "either"
+        return "fitted" if fitted < flat else "flat"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "source": self.source,
+            "areas": self.areas,
+            "mechanism": self.mechanism,
+            "prior": self.fitted,
+            "groups": {
+                name: {prior: own[prior].to_json() for prior in PRIORS} | {"trust": self.trusted(name)}
+                for name, own in self.groups.items()
+            },
+            "notes": self.notes,
+        }
+
+
+def groups_of(model: Model, counts: Counts) -> Iterator[tuple[str, BoolArray]]:
+    """Yield the groups that claims are judged in: all, by sex, by size, by the number of parts."""
+    everything = np.ones(counts.shape, dtype=np.bool_)
+    yield "all cells", everything
+    sexes = [column.codes[-1] for column in model.columns]
+    for sex in ("total", "men", "women"):
+        chosen = np.array([one == sex for one in sexes])
+        if chosen.any():
+            yield sex if sex != "total" else "both sexes", everything & chosen
+    for k, (first, name) in enumerate(SIZES):
+        below = counts < SIZES[k + 1][0] if k + 1 < len(SIZES) else everything
+        above = counts >= first if k else (counts > ABSENT)
+        yield name, above & below
+    # Men and women are parts of every count that is split by sex: they are no reason to tell counts apart.
+    split = {(node.cells[0], node.cells[1:]) for node in model.compiled.plan.nodes if node.is_pair}
+    parts = np.zeros(len(model.columns), dtype=np.int64)
+    for total, below_it in model.equations:
+        if len(below_it) > 1 and (total, below_it) not in split:
+            parts[total] = max(parts[total], len(below_it))
+    yield "without parts of its own", everything & (parts == 0)
+    yield f"totals of 2 to {LARGE - 1} parts", everything & (parts >= 2) & (parts < LARGE)
+    yield f"totals of {LARGE} parts or more", everything & (parts >= LARGE)
+    yield "totals of sparse sums", sparse_totals(model, counts)
+
+
+def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Progress = lambda *_: None) -> Calibration:
+    """Publish a table whose truth is known, and see how often claims about it are right.
+
+    Parameters
+    ----------
+    material : Material
+        The truth.
+    spec : str
+        How it is published, such as "rounding:5".
+    seed : int
+        Of the publication.
+    progress : function
+        Is told how far it is.
+    """
+    chosen = practice(spec, material)
+    counts = as_counts(chosen.publish(material.true.astype(np.int64), np.random.default_rng(seed)))
+    model = material.model(chosen.assumed)
+    fit = PriorFit(len(model.columns))
+    fit.add(counts)
+    priors = {"flat": Prior.flat(), "fitted": fit.finish(model.compiled, model.mechanisms)}
+    found = Calibration(material.source, mechanism=chosen.name, fitted=priors["fitted"].sentence, notes=[*material.notes])
+    auditor = Auditor(model, priors["fitted"], Rules())
+    step = block_size(len(model.columns))
+    for first in range(0, len(counts), step):
+        progress("Calibrating", first, len(counts))
+        some = slice(first, first + step)
+        _score(found, auditor, priors, counts[some], np.zeros(len(counts[some]), dtype=np.bool_), material.true[some])
+    progress("Calibrating", len(counts), len(counts))
+    return found
+
+
+def calibrate_release(release: Release, truth: Release, progress: Progress = lambda *_: None) -> Calibration:
+    """See how often claims about a release are right, beside its true table.
+
+    Raises
+    ------
+    InputError
+        If the two do not belong together, or have no count in common.
+    """
+    with tempfile.TemporaryDirectory(prefix="unround-calibrate-") as folder:
+        spool, structure = survey(release, Path(folder), None, progress)
+        model = Model.of(structure)
+        known = Truth.of(truth, model, release.areas, spool.areas, Path(folder))
+        fit = PriorFit(len(model.columns))
+        for block in spool.blocks(4096):
+            fit.add(model.counts_of(block.counts))
+        priors = {"flat": Prior.flat(), "fitted": fit.finish(model.compiled, model.mechanisms)}
+        named = ", ".join(dict.fromkeys(how.name for how in model.mechanisms))
+        found = Calibration(release.source, mechanism=named, fitted=priors["fitted"].sentence)
+        auditor = Auditor(model, priors["fitted"], Rules())
+        done = 0
+        for block in spool.blocks(block_size(len(model.columns))):
+            progress("Calibrating", done, spool.rows)
+            counts = model.counts_of(block.counts)
+            _score(
+                found, auditor, priors, counts, adjustable(block.areas), known.of_areas(np.arange(done, done + len(counts)))
+            )
+            done += len(counts)
+        progress("Calibrating", done, spool.rows)
+    if not found.groups:
+        raise InputError(f"no count of {release.source} that could be inferred has a true one in {truth.source}.")
+    return found
+
+
+def _score(
+    found: Calibration,
+    auditor: Auditor,
+    priors: dict[str, Prior],
+    counts: Counts,
+    loose: BoolArray,
+    true: Counts,
+) -> None:
+    """Work out posteriors of a block under each prior, and score those that the truth is known for."""
+    model = auditor.model
+    windows, slack, active, _ = auditor.documented(counts, loose)
+    tight, _ = settle(model, counts, windows, slack, active)
+    asked = np.where(true > ABSENT, true, 0).astype(np.int32)
+    if not windows.certain.all():
+        tight = tighten(model.compiled, windows, active)
+        if (counts > ABSENT).all() and active.all():
+            narrower = Narrower(model)
+            each = {name: narrower.posteriors(counts, prior.table, asked) for name, prior in priors.items()}
+            found.add(model, counts, true, _usable(model, true, tight, each), each)
+            return
+    each = {name: posteriors(model.compiled, windows, tight, prior.table, active, asked) for name, prior in priors.items()}
+    found.add(model, counts, true, _usable(model, true, tight, each), each)
+
+
+def _usable(model: Model, true: Counts, tight: Tight, each: dict[str, Posterior]) -> BoolArray:
+    """Mark the cells that are neither given nor proved, and of which something is thought under every prior."""
+    usable = np.asarray((true > ABSENT) & (tight.low < tight.high) & ~model.exact[None, :])
+    for posterior in each.values():
+        usable &= posterior.probability > 0
+    return usable

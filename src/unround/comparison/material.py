@@ -1,0 +1,224 @@
+"""What mechanisms are compared on: true counts, the sums between them, and what is published exactly today."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unround.audits.model import Model
+from unround.errors import InputError
+from unround.infer.bounds import Equations
+from unround.mechanisms import Exact, Mechanism, Rounding
+from unround.mechanisms.base import BoolArray
+from unround.prior.table import structure_of
+from unround.protection.names import exact_columns, with_labels
+from unround.protection.release import true_sums
+from unround.readers.exact import published_exactly
+from unround.release import ABSENT, Column, Counts, Release
+from unround.simulation import SEXES, schema, true_counts
+from unround.spool import survey
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_LEVELS = 20
+"""Areas inside each other; more can only be a circle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """A table whose truth is known.
+
+    Parameters
+    ----------
+    source : str
+        Where it is from, for people.
+    true : array
+        Areas × columns; every count is there.
+    columns : tuple of Column
+        What is counted.
+    equations : tuple
+        The sums that hold in every area.
+    exact : frozenset of int
+        Columns that are published as they are, today: populations.
+    levels : int
+        In how many areas a person is counted: those of a smallest area and of all that it lies in.
+    notes : tuple of str
+        What was left out.
+    """
+
+    source: str
+    true: Counts
+    columns: tuple[Column, ...]
+    equations: Equations
+    exact: frozenset[int]
+    levels: int = 1
+    notes: tuple[str, ...] = ()
+
+    def model(self, mechanisms: tuple[Mechanism, ...]) -> Model:
+        """Compile it, published in some way."""
+        return Model.build(self.columns, mechanisms, self.equations, ("truth",) * len(self.equations))
+
+    def mechanisms(self, how: Mechanism) -> tuple[Mechanism, ...]:
+        """Return the mechanism of every column, where all but the exact ones are published alike."""
+        return tuple(Exact() if c in self.exact else how for c in range(len(self.columns)))
+
+    @property
+    def pairs(self) -> list[tuple[int, int, int]]:
+        """Totals, with the men and women that they split into."""
+        return structure_of(self.model(self.mechanisms(Rounding())).compiled).pairs
+
+    def judged(self) -> tuple[BoolArray, BoolArray]:
+        """Return which columns count for errors, and which for inferences.
+
+        What is exact today is neither. What is shown exactly under another name can be off, but hides nothing.
+        """
+        model = self.model(self.mechanisms(Rounding()))
+        errors = ~model.exact
+        risks = errors.copy()
+        risks[list(model.exact_twin)] = False
+        return errors, risks
+
+
+def simulated(areas: int, seed: int, rows: str = "age") -> Material:
+    """Draw a census. Areas with too few people for any counts are left out, as they are from every release."""
+    import polars as pl
+
+    columns, equations, where = _profile(rows)
+    at = schema(rows).index
+    true, regions, hidden = [], [], 0
+    lines, sexes = [at[row] for row, _ in where], [sex for _, sex in where]
+    for block in true_counts(areas, seed, rows):
+        shown = ~block.hidden
+        true.append(block.true[shown][:, lines, sexes])
+        regions.append(block.regions)
+        hidden += int(block.hidden.sum())
+    if areas == hidden:
+        raise InputError("every simulated area has fewer than 40 people, so that none is published: simulate more areas.")
+    notes = (f"{hidden:,} of {areas:,} areas have fewer than 40 people, and are not published at all.",) if hidden else ()
+    frame = pl.concat(regions)
+    return Material(
+        source=f"a census of {areas:,} areas drawn by `unround simulate` (seed {seed}, rows {rows})",
+        true=np.ascontiguousarray(np.concatenate(true), dtype=np.int32),
+        columns=columns,
+        equations=equations,
+        exact=frozenset(c for c, column in enumerate(columns) if isinstance(column.mechanism, Exact)),
+        levels=levels_of(frame["region"].to_list(), frame["parent"].to_list()),
+        notes=notes,
+    )
+
+
+def _profile(rows: str) -> tuple[tuple[Column, ...], Equations, list[tuple[int, int]]]:
+    """Return the columns of the simulated profile that stand in sums, those sums, and where each column is."""
+    from unround.mechanisms import mechanism
+
+    table = schema(rows)
+    summed = {row for one in table.sums for row in (one.total, *one.parts)}
+    columns: list[Column] = []
+    at: dict[tuple[int, int], int] = {}
+    for row in table.rows:
+        if row.id in summed and row.is_count:
+            for sex in range(3 if row.has_sex else 1):
+                at[row.id, sex] = len(columns)
+                key = str(row.id) if not sex else f"{row.id}/{SEXES[sex]}"
+                columns.append(Column(key, (str(row.id), SEXES[sex]), row.name, mechanism=mechanism(row.mechanism)))
+    equations: list[tuple[int, tuple[int, ...]]] = []
+    for one in table.sums:
+        for sex in range(3):
+            cells = [(row, sex) for row in (one.total, *one.parts)]
+            if all(cell in at for cell in cells):
+                equations.append((at[cells[0]], tuple(at[cell] for cell in cells[1:])))
+    split = [row for row, sex in at if sex == 1]
+    equations += [(at[row, 0], (at[row, 1], at[row, 2])) for row in split]
+    return tuple(columns), tuple(equations), list(at)
+
+
+def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Material:
+    """Take a table of true counts that somebody has.
+
+    Parameters
+    ----------
+    truth : Release
+        The table; how it says that its counts were published is not listened to.
+    exact : tuple of str, optional
+        What is published as it is, as people call it; by default populations and dwellings, where there are any.
+
+    Raises
+    ------
+    InputError
+        If no sum holds in it, no area has all of its counts, or a name fits no column.
+    """
+    plain = with_labels(truth)
+    plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
+    with tempfile.TemporaryDirectory(prefix="unround-compare-") as folder:
+        spool, structure = survey(plain, Path(folder))
+        sums = true_sums(structure)
+        used = sorted({cell for total, parts in sums for cell in (total, *parts)})
+        if not used:
+            raise InputError(f"no sum holds among the counts of {truth.source}, so that there is nothing to infer from.")
+        true, areas = spool.counts(0, spool.rows)[:, used], spool.areas
+    at = {cell: place for place, cell in enumerate(used)}
+    columns = tuple(plain.columns[cell] for cell in used)
+    equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
+    whole = (true > ABSENT).all(axis=1)
+    for total, parts in equations:
+        whole &= true[:, total] == true[:, list(parts)].sum(axis=1)
+    if not whole.any():
+        raise InputError(
+            f"no area of {truth.source} has all of the {len(used):,} counts that stand in sums, adding up: a comparison "
+            "needs the true table, with nothing left out."
+        )
+    empty = whole & (true == 0).all(axis=1)
+    left, empty_areas = int((~whole).sum()), int(empty.sum())
+    whole &= ~empty
+    notes = [f"{left:,} areas are left out, in which some count is missing or does not add up."] if left else []
+    notes += [f"{empty_areas:,} areas are left out, in which all counts are 0."] if empty_areas else []
+    return Material(
+        source=truth.source,
+        true=np.ascontiguousarray(true[whole]),
+        columns=columns,
+        equations=equations,
+        exact=_exact(plain.columns, at, exact),
+        levels=_levels(areas, truth.areas),
+        notes=tuple(notes),
+    )
+
+
+def _exact(columns: tuple[Column, ...], at: dict[int, int], names: tuple[str, ...] | None) -> frozenset[int]:
+    """Return the places of the columns that are published as they are."""
+    if names is None:
+        named = frozenset(c for c, column in enumerate(columns) if published_exactly(column.label)[0] is not None)
+    else:
+        named = exact_columns(names, columns)
+    found = frozenset(at[c] for c in named if c in at)
+    if len(found) == len(at):
+        raise InputError("all columns that stand in sums are to be published as they are: leave some out of --exact.")
+    return found
+
+
+def _levels(areas: pl.DataFrame, axes: tuple[str, ...]) -> int:
+    if "parent" not in areas.columns or len(axes) != 1:
+        return 1
+    return levels_of(areas[axes[0]].to_list(), areas["parent"].to_list())
+
+
+def levels_of(codes: list[str], parents: list[str | None]) -> int:
+    """Return how many areas lie inside each other, at most; only those that are in the table count.
+
+    Examples
+    --------
+    >>> levels_of(["1001", "1002", "10", "1"], ["10", "10", "1", None])
+    3
+    """
+    above = dict(zip(codes, parents, strict=True))
+    most = 1
+    for code in codes:
+        depth, at = 1, above[code]
+        while at is not None and at in above and depth < MOST_LEVELS:
+            depth, at = depth + 1, above[at]
+        most = max(most, depth)
+    return most

@@ -1,0 +1,155 @@
+"""Ways of publishing a table: by one mechanism throughout, or as today with one thing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unround.comparison.material import Material
+from unround.errors import InputError
+from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding, Unpublished, Within
+from unround.mechanisms.base import IntArray
+from unround.protection.table import Protection, parse_protection, publish_counts
+
+TODAY = "rounding:5"
+"""What the Canadian census does: every count rounded on its own, populations exact."""
+
+DEFAULT = (TODAY, "controlled:5", "rounding:10", "nearest:5", "laplace:1.45", "gaussian:2")
+"""What an office would want to see side by side: today's rounding, the same adding up, a larger base, rounding without
+chance, and noise of the same variance in two shapes."""
+
+WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled")
+"""Small changes to today's practice; `base` takes any number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Practice:
+    """One way of publishing.
+
+    Parameters
+    ----------
+    name : str
+        How the command line calls it.
+    sentence : str
+        What is done, for people.
+    how : Mechanism
+        What protects the counts that are not exact.
+    mechanisms : tuple of Mechanism
+        How every column is published, looked at by itself.
+    assumed : tuple of Mechanism
+        What somebody who infers from all columns together takes them to be published by. The same, but for controlled
+        rounding: a total that always is the sum of its parts says nothing more once these are known, except by how
+        much it can be off.
+    publish : function
+        Draws published counts for true ones; `HIDDEN` where nothing is published.
+    """
+
+    name: str
+    sentence: str
+    how: Mechanism
+    mechanisms: tuple[Mechanism, ...]
+    assumed: tuple[Mechanism, ...]
+    publish: Callable[[IntArray, np.random.Generator], IntArray]
+
+
+def practice(spec: str, material: Material) -> Practice:
+    """Return the practice of publishing all but the exact columns by one mechanism, or by controlled rounding."""
+    chosen = parse_protection(spec)
+    return _plain(chosen.name, chosen, material, material.exact)
+
+
+def _plain(name: str, chosen: Protection, material: Material, exact: frozenset[int], said: str = "") -> Practice:
+    def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
+        return publish_counts(true, chosen, material.equations, rng, exact=exact)
+
+    mechanisms = tuple(Exact() if c in exact else chosen.mechanism for c in range(len(material.columns)))
+    assumed = mechanisms
+    if chosen.base is not None:
+        heads = {total for total, parts in material.equations if len(parts) > 1} - exact
+        assumed = tuple(Within(chosen.base - 1) if c in heads else how for c, how in enumerate(mechanisms))
+    return Practice(name, said or chosen.sentence, chosen.mechanism, mechanisms, assumed, publish)
+
+
+def what_if(change: str, material: Material) -> Practice:
+    """Return today's practice with one change.
+
+    Parameters
+    ----------
+    change : str
+        `drop-invariants`: populations are rounded as well. `same-seed`: a total, its men and its women are rounded by the
+        same random number. `base=N`: another base. `no-totals`: men and women are published without their total, so that
+        people add it up themselves. `controlled`: published counts add up. Or any mechanism, such as `laplace:1.45`.
+    material : Material
+        What is published.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    today, (name, equals, value) = parse_protection(TODAY), change.strip().partition("=")
+    if change == "drop-invariants":
+        said = "As today, but populations are rounded at random too, so that nothing is exact."
+        return _plain(change, today, material, frozenset(), said)
+    if change == "same-seed":
+        return _same_seed(material)
+    if change == "no-totals":
+        return _no_totals(material, today)
+    if change == "controlled":
+        return practice(f"controlled:{_base(today.mechanism)}", material)
+    if name == "base" and equals:
+        if not value.isdecimal() or not int(value):
+            raise InputError(f"base= takes a whole number from 1, such as base=10; not {value!r}.")
+        return _plain(change, parse_protection(f"rounding:{value}"), material, material.exact)
+    try:
+        return practice(change, material)
+    except InputError as problem:
+        raise InputError(
+            f"there is no change {change!r} to today's practice: choose from {', '.join(WHAT_IFS)}, or name a mechanism, "
+            f"such as laplace:1.45. ({problem})"
+        ) from None
+
+
+def _base(how: Mechanism) -> int:
+    assert isinstance(how, Rounding)
+    return how.base
+
+
+def _same_seed(material: Material) -> Practice:
+    """Let a total and its two parts go up or down by one draw, as where a generator is set up anew for every table."""
+    base = _base(parse_protection(TODAY).mechanism)
+    stream = np.arange(len(material.columns))
+    for total, first, second in material.pairs:
+        stream[[first, second]] = total
+    exact = sorted(material.exact)
+
+    def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
+        draws = rng.integers(0, base, size=true.shape)[:, stream]
+        rest = true % base
+        found = np.asarray(true - rest + base * (draws < rest), dtype=np.int64)
+        found[:, exact] = true[:, exact]
+        return found
+
+    said = (
+        "As today, but a total, its men and its women are rounded by the same random number. Probabilities do not know it."
+    )
+    mechanisms = material.mechanisms(Rounding(base))
+    return Practice("same-seed", said, Rounding(base), mechanisms, mechanisms, publish)
+
+
+def _no_totals(material: Material, today: Protection) -> Practice:
+    """Publish men and women, but not both together."""
+    hidden = sorted({total for total, *_ in material.pairs} - material.exact)
+    if not hidden:
+        raise InputError("no-totals leaves out totals of men and women (or the like), and this table has none.")
+    mechanisms = tuple(Unpublished() if c in hidden else how for c, how in enumerate(material.mechanisms(today.mechanism)))
+
+    def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
+        found = publish_counts(true, today, material.equations, rng, exact=material.exact)
+        found[:, hidden] = HIDDEN
+        return found
+
+    said = "As today, but where men and women are published, their total is not: people add it up, and it is as far off."
+    return Practice("no-totals", said, today.mechanism, mechanisms, mechanisms, publish)

@@ -1,0 +1,106 @@
+"""What a release costs in the currency of differential privacy, all cells together that a person is counted in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any
+
+from unround.comparison.material import Material
+from unround.mechanisms import Exact, Gaussian, Laplace, Mechanism, Unpublished
+from unround.prior.table import structure_of
+
+DELTA = 1e-10
+"""The δ at which the cost of Gaussian noise is told as an ε."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The privacy cost of a whole release.
+
+    Parameters
+    ----------
+    cells : int
+        Noisy counts that one person is in, at most, over all levels of areas: adding or leaving out the person changes each
+        by 1.
+    epsilon : float or None
+        Pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`; None where there is none.
+    rho : float or None
+        For Gaussian noise, the ρ of zero-concentrated differential privacy.
+    note : str
+        What kind of number that is, or why there is none.
+    """
+
+    cells: int
+    epsilon: float | None
+    rho: float | None
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"epsilon": self.epsilon, "rho": self.rho, "cells_of_a_person": self.cells, "epsilon_note": self.note}
+
+
+def cells_of_a_person(material: Material, mechanisms: tuple[Mechanism, ...]) -> int:
+    """Return how many counts of one area a person is in, at most, that are published and not exact.
+
+    A person is in one part of every partition; where counts are split by sex, in a total and in one of its parts.
+    """
+    noisy = [not isinstance(how, Exact | Unpublished) for how in mechanisms]
+    found = structure_of(material.model(material.mechanisms(mechanisms[-1])).compiled)
+    split = {total: parts for total, *parts in found.pairs}
+    below: dict[int, list[tuple[int, ...]]] = {}
+    inner = {part for parts in split.values() for part in parts}
+    parts_of_something: set[int] = set()
+    for one in found.sums:
+        below.setdefault(one.total, []).append(one.parts)
+        parts_of_something.update(one.parts)
+
+    seen: set[int] = set()
+
+    def touched(cell: int) -> int:
+        own = noisy[cell] + max((noisy[part] for part in split.get(cell, [])), default=0)
+        for parts in below.get(cell, []):
+            if len(parts) == 1:
+                # The same people under another name: they count once, wherever they come first.
+                if parts[0] in seen:
+                    continue
+                seen.add(parts[0])
+            own += max(touched(part) for part in parts)
+        return own
+
+    tops = [c for c in range(len(mechanisms)) if c not in inner and c not in parts_of_something]
+    return sum(touched(top) for top in tops)
+
+
+def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) -> Cost:
+    """Return what a release costs.
+
+    Parameters
+    ----------
+    material : Material
+        The table, and in how many areas a person is counted.
+    how : Mechanism
+        What protects the counts that are not exact.
+    mechanisms : tuple of Mechanism
+        How every column is published.
+    """
+    cells = material.levels * cells_of_a_person(material, mechanisms)
+    exact = any(isinstance(each, Exact) for each in mechanisms)
+    among = (
+        ". Exact counts are not in it: among tables that agree in these, changing one person's answers costs up to twice "
+        "as much"
+        if exact
+        else ""
+    )
+    one = cells // material.levels
+    inside = f" ({one} in each of {material.levels} areas that lie inside each other)" if material.levels > 1 else ""
+    person = f"one person changes {cells} counts by 1{inside}"
+    if isinstance(how, Laplace):
+        return Cost(cells, cells / how.t, None, f"pure: {person}, each of which costs 1/{how.t:g}{among}")
+    if isinstance(how, Gaussian):
+        rho = cells / (2 * how.sigma**2)
+        epsilon = rho + 2 * sqrt(rho * log(1 / DELTA))
+        said = f"zCDP with ρ = {rho:.3g}, told as ε at δ = {DELTA:g}: {person}{among}"
+        return Cost(cells, epsilon, rho, said)
+    return Cost(cells, None, None, f"none: some true counts cannot be published as others can, by {how.name}")

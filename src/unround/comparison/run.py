@@ -1,0 +1,176 @@
+"""START HERE: publish a table in several ways, infer what can be inferred from each, and judge both by the truth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits import Model
+from unround.comparison.attack import THRESHOLD, Attacker
+from unround.comparison.distances import distances
+from unround.comparison.material import Material
+from unround.comparison.measure import Measures, added_up, measure
+from unround.comparison.practice import Practice
+from unround.comparison.privacy import Cost, cost
+from unround.errors import InputError
+from unround.mechanisms import HIDDEN, Unpublished
+from unround.mechanisms.base import IntArray
+from unround.prior import Prior, PriorFit
+from unround.release import SUPPRESSED, Counts
+
+Progress = Callable[[str, int, int], None]
+Measured = tuple[dict[str, float], NDArray[np.float64]]
+"""The numbers of one release, and how often each signed distance occurred."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One practice, over all seeds."""
+
+    practice: Practice
+    measures: Measures
+    cost: Cost
+    prior: str
+    cut: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data: means over the seeds, and their standard errors."""
+        return {
+            "name": self.practice.name,
+            **self.measures.means(),
+            **self.cost.to_json(),
+            "expected": self._expected(),
+            "sentence": self.practice.sentence,
+            "prior": self.prior,
+            "left_out_of_account": self.cut,
+            "standard_error": self.measures.standard_errors(),
+            "distances": self.measures.distances(),
+        }
+
+    def _expected(self) -> dict[str, float] | None:
+        """Return what the mechanism promises of large counts, where that can be told in closed form."""
+        promised = distances(self.practice.how)
+        if promised is None:
+            return None
+        return {"mean_error": promised.mean(), "rmse": promised.rmse(), "within_4": promised.within(4)}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Several practices side by side."""
+
+    material: Material
+    compared: tuple[Compared, ...]
+    seed: int
+    seeds: int
+    threshold: float
+    notes: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        errors, risks = self.material.judged()
+        return {
+            "source": self.material.source,
+            "areas": len(self.material.true),
+            "cells": int(errors.sum()) * len(self.material.true),
+            "cells_to_infer": int(risks.sum()) * len(self.material.true),
+            "sums": len(self.material.equations),
+            "levels": self.material.levels,
+            "seed": self.seed,
+            "seeds": self.seeds,
+            "threshold": self.threshold,
+            "mechanisms": [one.to_json() for one in self.compared],
+            "notes": list(self.notes),
+        }
+
+
+def compare(
+    material: Material,
+    practices: Sequence[Practice],
+    seed: int = 1,
+    seeds: int = 5,
+    threshold: float = THRESHOLD,
+    progress: Progress = lambda *_: None,
+) -> Comparison:
+    """Publish, infer, and judge.
+
+    Parameters
+    ----------
+    material : Material
+        The truth.
+    practices : sequence of Practice
+        Ways of publishing it.
+    seed : int
+        From which all draws follow; a practice's own do not depend on which others it is compared with.
+    seeds : int
+        How often to publish in each way. The truth stays the same.
+    threshold : float
+        From which probability on a count is likely.
+    progress : function
+        Is told how far it is.
+
+    Notes
+    -----
+    Whoever infers knows the mechanism and the sums, and fits a prior to each release.
+    """
+    if seeds < 1:
+        raise InputError(f"publish at least once: --seeds takes a whole number from 1, not {seeds}.")
+    if not 0 < threshold <= 1:
+        raise InputError(f"the threshold is a probability above 0 and up to 1, such as 0.66; not {threshold}.")
+    done, compared = 0, []
+    for one in practices:
+        # 1. What all releases of this practice share.
+        model = material.model(one.assumed)
+
+        def publish(number: int, one: Practice = one) -> IntArray:
+            return one.publish(material.true.astype(np.int64), _stream(seed, number, one.name))
+
+        def judge(published: IntArray, one: Practice = one, model: Model = model) -> tuple[Measured, Attacker]:
+            # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
+            attacker = Attacker(model, fitted_prior(material, one, published), threshold, one.mechanisms)
+            inferred = attacker.infer(as_counts(published), material.true)
+            # 4. Judge both by the truth.
+            return measure(material, published, inferred), attacker
+
+        # 2. Publish. Without chance, all releases are the same, and one is enough.
+        releases = [publish(number) for number in range(seeds)]
+        different = releases[:1] if all(np.array_equal(releases[0], other) for other in releases) else releases
+        measures = Measures()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            attackers = []
+            for measured, attacker in pool.map(judge, different):
+                progress("Comparing", done, len(practices) * seeds)
+                measures.add(measured)
+                attackers.append(attacker)
+                done += 1
+        for _ in range(seeds - len(different)):
+            measures.again()
+            done += 1
+        price = cost(material, one.how, one.mechanisms)
+        compared.append(Compared(one, measures, price, attackers[-1].prior.name, attackers[-1].cut))
+    progress("Comparing", done, len(practices) * seeds)
+    return Comparison(material, tuple(compared), seed, seeds, threshold, material.notes)
+
+
+def fitted_prior(material: Material, one: Practice, published: IntArray) -> Prior:
+    """Fit a prior to a release; totals that are not published are added up for it."""
+    alone = tuple(one.how if isinstance(how, Unpublished) else how for how in one.mechanisms)
+    fit = PriorFit(len(alone))
+    fit.add(as_counts(added_up(published, material)))
+    return fit.finish(material.model(alone).compiled, alone)
+
+
+def _stream(seed: int, number: int, name: str) -> np.random.Generator:
+    """Return the random numbers of one release: its own, whatever it is compared with."""
+    return np.random.default_rng(np.random.SeedSequence([seed, number, *name.encode()]))
+
+
+def as_counts(published: IntArray) -> Counts:
+    """Return published counts as a release has them."""
+    return np.ascontiguousarray(np.where(published == HIDDEN, SUPPRESSED, published), dtype=np.int32)

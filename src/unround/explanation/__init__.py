@@ -1,0 +1,1 @@
+"""The argument for one cell of an audit: what was published, what follows, and why."""

@@ -1,0 +1,279 @@
+"""What other areas have to do with one cell: which they are, how they were heeded, and what was published there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from unround.audits import AuditFolder, Inferred
+from unround.audits.claims import Proved
+from unround.audits.inferred import CONDITIONAL, PROVED
+from unround.batch.types import OPEN
+from unround.linked.bounds import Rows
+from unround.linked.families import GIBBS, MERGED, OWN
+from unround.linked.methods import METHODS
+from unround.linked.proofs import BETWEEN
+from unround.release import ABSENT
+
+MOST_AREAS = 30
+"""Areas that are listed; the others are counted."""
+
+SAME, ABOVE, BESIDE, WITHIN = "the same area", "contains it", "beside it", "part of it"
+"""What another area is to the one in question."""
+
+BOUNDS = "bounds"
+"""The method where other areas only say what is possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyMember:
+    """Another area that takes part.
+
+    Parameters
+    ----------
+    row : int
+        Its place in the audit.
+    code, name : str
+        What it is called.
+    role : str
+        What it is to the area in question: `SAME`, `ABOVE`, `BESIDE` or `WITHIN`.
+    published : int or None
+        What was published of the same count there.
+    low, high, value, probability
+        What is known of it: the possible range, the likeliest count and how likely it is.
+    """
+
+    row: int
+    code: str
+    name: str
+    role: str
+    published: int | None
+    low: int
+    high: int | None
+    value: int | None
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyEvidence:
+    """The other areas that take part in what is said of a cell.
+
+    Parameters
+    ----------
+    method : str
+        How probabilities were obtained: the name of one of `linked.methods.METHODS`, or `BOUNDS`.
+    said : tuple of str
+        The same in words, with how exact it is.
+    mean_error, worst_error : float
+        How far the method is from exact distributions, as measured: total variation, on average and in the worst cell.
+    rhat, error : float or None
+        Where it was sampled: how far chains differ, and one standard error of probabilities.
+    areas : tuple of FamilyMember
+        The areas; `more` says how many were left out.
+    """
+
+    method: str
+    said: tuple[str, ...]
+    mean_error: float
+    worst_error: float
+    rhat: float | None
+    error: float | None
+    areas: tuple[FamilyMember, ...]
+    more: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        areas = [{name: value for name, value in asdict(one).items() if name != "row"} for one in self.areas]
+        return asdict(self) | {"said": list(self.said), "areas": areas}
+
+
+def others_of(folder: AuditFolder, inferred: Inferred, rows: Sequence[int], cell: int) -> FamilyEvidence | None:
+    """Say what other areas have to do with a cell of the first area; None where they have nothing to do with it.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        The audit.
+    inferred : Inferred
+        What was inferred about the area, and about those that it is linked with.
+    rows : sequence of int
+        Where these are in the audit.
+    cell : int
+        The cell.
+    """
+    across, linked = inferred.across, inferred.linked
+    if across is None:
+        return None
+    # What is certain needs no probability, however those of the area were obtained.
+    certain = inferred.kinds[0, cell] in (PROVED, CONDITIONAL)
+    method = OWN if linked is None or certain else int(linked.method[0])
+    if method == OWN and not (across.assumed.moved[0, cell] or across.documented.moved[0, cell]):
+        return None
+    parent = across.assumed.parent if linked is None else linked.parent
+    if method == OWN and (parent < 0).all():
+        parent = across.documented.parent
+    nested = list(_kin(parent))
+    names = area_names(folder, rows)
+    adds_up = bool(across.nested.cells[cell])
+    told = METHODS[method]
+    sampled = linked is not None and method == GIBBS
+    shown = nested if adds_up else []
+    return FamilyEvidence(
+        BOUNDS if method == OWN else told.name,
+        tuple(_said(inferred, method, nested, names, adds_up, certain=bool(certain))),
+        told.mean,
+        told.worst,
+        float(linked.rhat[0]) if linked is not None and sampled else None,
+        float(linked.error[0]) if linked is not None and sampled else None,
+        tuple(_beside(folder, inferred, rows, names, cell, at, role) for at, role in shown[:MOST_AREAS]),
+        len(shown) - len(shown[:MOST_AREAS]),
+    )
+
+
+def in_short(folder: AuditFolder, inferred: Inferred, rows: Sequence[int]) -> tuple[str, ...]:
+    """Say how the first area's probabilities were obtained, where other areas are heeded."""
+    if inferred.linked is None or inferred.linked.method[0] == OWN:
+        return ()
+    method = int(inferred.linked.method[0])
+    return tuple(_said(inferred, method, list(_kin(inferred.linked.parent)), area_names(folder, rows), True))
+
+
+def _kin(parent: Rows) -> Iterator[tuple[int, str]]:
+    """Yield the areas around the first: those that are the same, the one that it lies in, those beside it, those in it."""
+    below: dict[int, list[int]] = {}
+    for row, above in enumerate(parent.tolist()):
+        below.setdefault(above, []).append(row)
+    top, bottom, same = 0, 0, []
+    while parent[top] >= 0 and len(below[int(parent[top])]) == 1:
+        top = int(parent[top])
+        same.append(top)
+    while len(below.get(bottom, ())) == 1:
+        (bottom,) = below[bottom]
+        same.append(bottom)
+    yield from ((row, SAME) for row in same)
+    above = int(parent[top])
+    if above >= 0:
+        yield above, ABOVE
+        yield from ((row, BESIDE) for row in below[above] if row != top)
+    yield from ((row, WITHIN) for row in below.get(bottom, ()))
+
+
+def _said(
+    inferred: Inferred, method: int, nested: list[tuple[int, str]], names: list[str], adds_up: bool, *, certain: bool = False
+) -> Iterator[str]:
+    """Say how other areas were heeded, a sentence each."""
+    by_role = {role: [names[row] for row, one in nested if one == role] for role in (SAME, ABOVE, BESIDE, WITHIN)}
+    same, linked = by_role[SAME], inferred.linked
+    if same:
+        alike = linked is not None and inferred.across is not None and inferred.across.nested.alike.any()
+        twice = "with the same numbers" if alike else "and each of its counts was published anew there"
+        yield f"It is the same area as {_several(same)}: one is the only area in the other, {twice}."
+    if method == OWN:
+        yield f"Other areas narrow down what is possible: {_around(by_role)}."
+        if not certain:
+            yield "How likely each count is says its own table alone."
+        if linked is None and not certain:
+            yield "Because counts share random numbers, what other areas make likely was not worked out."
+    elif method == MERGED:
+        yield "Both tables are taken as one, which is exact."
+    elif linked is not None:
+        how = "areas are drawn at random, whole" if method == GIBBS else "areas tell each other what they leave possible"
+        named = METHODS[method].name
+        yield f"It is worked out together with other areas, because {_around(by_role)}: {how} (method: {named})."
+        if method == GIBBS:
+            yield (
+                f"Chains of random draws agree (R-hat {linked.rhat[0]:.2f}); by how they differ, no probability in this "
+                f"family is further off than {_points(2 * linked.error[0])} or so."
+            )
+        yield _measured(method)
+    if not adds_up:
+        yield "This count does not add up over areas, or was not seen to; others of its table do."
+
+
+def _measured(method: int) -> str:
+    told = METHODS[method]
+    name = "such draws" if method == GIBBS else "such messages"
+    return (
+        f"Compared with exact distributions, {name} were off by {_points(told.mean)} on average, and by "
+        f"{_points(told.worst)} at the worst of all counts."
+    )
+
+
+def _around(by_role: dict[str, list[str]]) -> str:
+    said = []
+    if by_role[ABOVE]:
+        beside = by_role[BESIDE]
+        number = f"{len(beside)} more areas" if len(beside) > 1 else f"the area {beside[0]}" if beside else "nothing else"
+        said.append(f"it makes up {by_role[ABOVE][0]} with {number}")
+    if by_role[WITHIN]:
+        said.append(f"it is made up of {len(by_role[WITHIN])} areas")
+    return ", and ".join(said) or "those that are the same"
+
+
+def _points(share: float) -> str:
+    """Return a difference of probabilities in words.
+
+    Examples
+    --------
+    >>> _points(0.018), _points(0.01), _points(0.0002)
+    ('1.8 points', '1 point', 'less than 0.1 points')
+    """
+    said = f"{100 * share:.2g}"
+    return "less than 0.1 points" if share < 0.001 else f"{said} point{'' if said == '1' else 's'}"
+
+
+def _several(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _beside(
+    folder: AuditFolder, inferred: Inferred, rows: Sequence[int], names: list[str], cell: int, at: int, role: str
+) -> FamilyMember:
+    published, high = int(inferred.counts[at, cell]), int(inferred.reach.high[at, cell])
+    probability = float(inferred.posterior.probability[at, cell])
+    return FamilyMember(
+        rows[at],
+        " ".join(str(folder.areas[axis][rows[at]]) for axis in folder.told["areas"]),
+        names[at],
+        role,
+        published if published > ABSENT else None,
+        int(inferred.reach.low[at, cell]),
+        None if high >= OPEN else high,
+        int(inferred.posterior.mode[at, cell]) if probability > 0 else None,
+        probability if probability > 0 else None,
+    )
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def area_names(folder: AuditFolder, rows: Sequence[int]) -> list[str]:
+    """Return what to call some areas: by name, or by code where several are called alike or have none."""
+    here = folder.areas[np.asarray(rows)]
+    codes = [str(code) for code in here["code" if "code" in here.columns else folder.told["areas"][0]].to_list()]
+    if "region_name" not in here.columns:
+        return codes
+    called = [str(name or code) for name, code in zip(here["region_name"].to_list(), codes, strict=True)]
+    times = Counter(called)
+    return [
+        name if times[name] == 1 or name == code else f"{name} ({code})" for name, code in zip(called, codes, strict=True)
+    ]
+
+
+def names_in(folder: AuditFolder, one: Proved, rows: Sequence[int]) -> dict[str, str]:
+    """Return what to call the cells of a proof: with their areas, where it speaks of several."""
+    display = folder.model.display
+    if not one.others:
+        return display
+    names = area_names(folder, rows)
+    codes = [str(code).replace(BETWEEN, " ") for code in folder.areas[np.asarray(rows)][folder.told["areas"][0]].to_list()]
+    called = dict(zip(codes, names, strict=True))
+    found = {}
+    for cell in one.system.cells:
+        area, _, key = cell.name.partition(BETWEEN)
+        found[cell.name] = f"{display[key]} in {called[area]}"
+    return found

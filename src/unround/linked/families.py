@@ -1,0 +1,136 @@
+"""Who belongs to whom: areas that are one and the same, families, and what is to be done about each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.linked.bounds import Rows
+
+OWN, MERGED, GIBBS, LOOPY = 0, 1, 2, 3
+"""By which method an area's probabilities were obtained: see `methods.METHODS`."""
+
+MOST_SAMPLED = 4
+"""Children up to which a family is sampled in any case; larger ones are left to messages between areas."""
+
+NARROW = 6.0
+"""Possible counts of a cell, on average, below which larger families are sampled too (base 3, not base 5): where most of the
+children can have but one count of something, the others are few, and messages too sure of themselves."""
+
+MOST_LINKED = 10
+"""Children above which a parent's rounded counts say too little about any of them, and they about it, for what it costs."""
+
+
+def is_sampled(children: int, width: float) -> bool:
+    """Say whether a family of so many children, with so many possible counts of a cell on average, is sampled."""
+    return children <= MOST_SAMPLED or width < NARROW
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyGroups:
+    """Areas that are the same, and families of what remains.
+
+    Parameters
+    ----------
+    unit : array
+        For every area the row that stands for it: the last of a chain of single children, or the area itself.
+    above : array
+        For every row that stands for a unit the one that stands for its parent, -1 where it has none or is not linked to
+        it; -1 for all other rows.
+    height : array
+        For every area, how many steps it is above the row that stands for it.
+    families : dict
+        The rows of the children of each unit that has at least two, by the row of the parent.
+    large : tuple of int
+        The parents that have more than `MOST_LINKED` children.
+    """
+
+    unit: Rows
+    above: Rows
+    height: Rows
+    families: dict[int, Rows]
+    large: tuple[int, ...]
+
+
+def find_families(parent: Rows, most: int = MOST_LINKED) -> FamilyGroups:
+    """Find units and families.
+
+    Examples
+    --------
+    >>> found = find_families(np.array([-1, 0, 1, 2, 2]))
+    >>> found.unit, found.families
+    (array([2, 2, 2, 3, 4]), {2: array([3, 4])})
+    """
+    areas = len(parent)
+    children = np.bincount(parent[parent >= 0], minlength=areas)
+    single = (parent >= 0) & (children[parent] == 1)
+    unit = np.arange(areas, dtype=np.int64)
+    below = np.arange(areas, dtype=np.int64)
+    below[parent[single]] = np.flatnonzero(single)
+    height = np.zeros(areas, dtype=np.int64)
+    while True:
+        further = below[unit]
+        if (further == unit).all():
+            break
+        height += further != unit
+        unit = further
+    above = np.full(areas, -1, dtype=np.int64)
+    linked = np.flatnonzero((parent >= 0) & ~single)
+    # The top of a chain knows the parent, and its bottom stands for all of it.
+    above[unit[linked]] = unit[parent[linked]]
+    order = linked[np.argsort(above[unit[linked]], kind="stable")]
+    rows = unit[order]
+    heads, starts = np.unique(above[rows], return_index=True)
+    families, large = {}, []
+    for head, members in zip(heads.tolist(), np.split(rows, starts[1:]) if rows.size else (), strict=True):
+        if len(members) > most:
+            large.append(head)
+            above[members] = -1
+        else:
+            families[head] = np.sort(members)
+    return FamilyGroups(unit, above, height, families, tuple(large))
+
+
+def components(groups: FamilyGroups, most: int) -> list[Rows]:
+    """Return areas that are connected, in batches of about `most`; areas that are linked to no other are left out."""
+    top = np.where(groups.above >= 0, groups.above, np.arange(len(groups.above)))
+    while True:
+        higher = top[top]
+        if (higher == top).all():
+            break
+        top = higher
+    piece = top[groups.unit]
+    size = np.bincount(piece, minlength=len(piece))
+    rows = np.flatnonzero(size[piece] > 1)
+    rows = rows[np.argsort(piece[rows], kind="stable")]
+    if not rows.size:
+        return []
+    number = np.cumsum(np.r_[True, piece[rows][1:] != piece[rows][:-1]]) - 1
+    ends = np.flatnonzero(np.r_[number[1:] != number[:-1], True]) + 1
+    batches, start = [], 0
+    for before, end in zip(np.r_[0, ends[:-1]].tolist(), ends.tolist(), strict=True):
+        if end - start > most and before > start:
+            batches.append(rows[start:before])
+            start = before
+    batches.append(rows[start:])
+    return batches
+
+
+def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
+    """Return for every area the number of its piece: families that have areas in common are one piece."""
+    above = np.arange(areas, dtype=np.int64)
+    for parent, children in families.items():
+        above[children] = parent
+    while (above != above[above]).any():
+        above = above[above]
+    return np.unique(above, return_inverse=True)[1].astype(np.int64)
+
+
+def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
+    """Return a seed for every family, from what is possible in it: the same wherever in a release it stands."""
+    from hashlib import blake2b
+
+    digests = [blake2b(np.ascontiguousarray(one).astype("<i4").tobytes(), digest_size=8).digest() for one in families]
+    return np.array([int.from_bytes(one, "little") for one in digests], dtype=np.uint64)

@@ -1,0 +1,354 @@
+"""From a file of true counts to a folder with a protected table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from unround._version import __version__
+from unround.errors import InputError
+from unround.infer.bounds import Equations
+from unround.mechanisms import Exact
+from unround.mechanisms.sampling import SystemGenerator
+from unround.protection.names import exact_columns, with_labels
+from unround.protection.score import ProtectionScore
+from unround.protection.table import Protection, keepable, publish_in_steps
+from unround.protection.write import NOTE, NOTE_TITLE, TableWriter, move_out, protected_workshop, release_toml
+from unround.release import Release
+from unround.simulation.write import ABOUT
+from unround.spool import Spool, Stage, survey
+from unround.structure import PlanFile, Structure
+
+AREAS_AT_ONCE = 2048
+_ENOUGH, _MOST = 100, 0.9
+"""Counts above 0 from which on, and the share of multiples from which on, a table looks rounded already."""
+
+
+@dataclass(frozen=True)
+class ProtectOptions:
+    """What the user decides.
+
+    Parameters
+    ----------
+    how : Protection
+        What is done to counts.
+    seed : int or None
+        The same seed publishes the same table; None takes every draw from the operating system.
+    exact : tuple of str
+        Columns that are published as they are, as people call them.
+    clamp : bool
+        Publish negative counts as 0.
+    additive : bool
+        Make counts add up afterwards.
+    """
+
+    how: Protection
+    seed: int | None = None
+    exact: tuple[str, ...] = ()
+    clamp: bool = False
+    additive: bool = False
+
+    def generator(self) -> np.random.Generator:
+        """Return where chance comes from.
+
+        Raises
+        ------
+        InputError
+            For a seed below 0.
+        """
+        if self.seed is None:
+            return SystemGenerator()
+        if self.seed < 0:
+            raise InputError(f"a seed is a whole number from 0, not {self.seed}.")
+        return np.random.default_rng(self.seed)
+
+    @property
+    def chance(self) -> str:
+        """Say where chance came from, for people."""
+        if self.seed is None:
+            return "the operating system's cryptographic generator: it cannot be repeated"
+        return f"seed {self.seed}: whoever knows it can draw the same numbers, so keep it secret, or only try things out"
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What `protect` wrote.
+
+    Parameters
+    ----------
+    table, about, note : Path
+        The published table, the TOML that describes it, and the note for those who made it.
+    choices : ProtectOptions
+        What was done.
+    declared : str
+        The mechanism that the TOML tells readers to assume.
+    areas, columns, sums : int
+        How many areas and columns there are, and how many sums an area has.
+    exact : tuple of str
+        The keys of the columns that were published as they are.
+    steps : mapping of str to Score
+        After each step, how far the table is from the truth.
+    notes : tuple of str
+        What the user should know.
+    """
+
+    table: Path
+    about: Path
+    note: Path
+    choices: ProtectOptions
+    declared: str
+    areas: int
+    columns: int
+    sums: int
+    exact: tuple[str, ...]
+    steps: dict[str, ProtectionScore]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "files": [str(self.table), str(self.about), str(self.note)],
+            "mechanism": self.choices.how.name,
+            "sentence": self.choices.how.sentence,
+            "declared": self.declared,
+            "seed": self.choices.seed,
+            "chance": self.choices.chance,
+            "clamp": self.choices.clamp,
+            "additive": self.choices.additive,
+            "exact": list(self.exact),
+            "areas": self.areas,
+            "columns": self.columns,
+            "sums": self.sums,
+            "steps": [{"step": name} | score.to_json() for name, score in self.steps.items()],
+            "notes": list(self.notes),
+        }
+
+
+def protect(
+    truth: Release,
+    out: Path,
+    choices: ProtectOptions,
+    *,
+    plan_file: PlanFile | None = None,
+    progress: Stage = lambda *_: None,
+    command: str = "",
+) -> Protected:
+    """Publish a table of true counts into a folder.
+
+    Parameters
+    ----------
+    truth : Release
+        The true counts; `unround.readers` opens a file. How it says that its counts were published is not listened to.
+    out : Path
+        The folder. Files appear in it when all are complete, and replace those of an older protected table.
+    choices : ProtectOptions
+        What to do.
+    plan_file : PlanFile, optional
+        The user's word on sums.
+    progress : function
+        Is told how far it is.
+    command : str
+        What was typed, for the note.
+
+    Raises
+    ------
+    InputError
+        Where a choice does not go with the table, or the folder cannot be written. Nothing is left behind then.
+    """
+    rng = choices.generator()
+    notes = _doubts(truth)
+    plain = with_labels(truth)
+    plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
+    exact = exact_columns(choices.exact, plain.columns)
+    if len(exact) == len(plain.columns):
+        raise InputError("all columns are to be published as they are: leave some out of --exact.")
+    with protected_workshop(out) as work:
+        # 1. Read the table: which sums hold among true counts?
+        spool, structure = survey(plain, work, plan_file, progress)
+        sums = true_sums(structure)
+        notes += _notes(choices, sums, plain, exact, spool)
+        # 2. Publish, a few areas at a time, and see what every step costs.
+        table, steps = TableWriter(work, plain), dict[str, ProtectionScore]()
+        for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
+            progress("Protecting", done * AREAS_AT_ONCE, spool.rows)
+            true = block.counts.astype(np.int64)
+            for name, published in publish_in_steps(
+                true, choices.how, sums, rng, exact=exact, clamp=choices.clamp, additive=choices.additive
+            ):
+                steps.setdefault(name, ProtectionScore()).add(published, true, sums, exact)
+            table.add(block, published)
+        progress("Protecting", spool.rows, spool.rows)
+        # 3. Describe it.
+        table.close()
+        farthest = list(steps.values())[-1].farthest
+        declared = choices.how.declared(clamp=choices.clamp, additive=choices.additive, farthest=farthest)
+        about = release_toml(plain, spool.areas.columns, declared, exact, sums)
+        (work / ABOUT).write_text(about, encoding="utf-8")
+        made = Protected(
+            table=out,
+            about=out,
+            note=out,
+            choices=choices,
+            declared=declared.name,
+            areas=spool.rows,
+            columns=len(plain.columns),
+            sums=len(sums),
+            exact=tuple(plain.columns[at].key for at in sorted(exact)),
+            steps=steps,
+            notes=tuple(notes),
+        )
+        (work / NOTE).write_text(_note(made, truth.source, command), encoding="utf-8")
+        there = move_out(work, out)
+    return replace(made, table=there[0], about=there[1], note=there[2])
+
+
+def true_sums(structure: Structure) -> Equations:
+    """Return the sums that hold among true counts; two columns that always show the same are a sum of one part."""
+    sums = dict.fromkeys(one.equation for one in structure.sums)
+    return (*sums, *((copy, (first,)) for copy, first in structure.alias.items() if (copy, (first,)) not in sums))
+
+
+def _doubts(truth: Release) -> list[str]:
+    """Say so where a file calls its counts anything but true."""
+    told = sorted({how.name for column in truth.columns if (how := column.mechanism) is not None and how != Exact()})
+    if not told:
+        return []
+    return [f"the file says that counts were published as {', '.join(told)}; here they are taken as the true ones."]
+
+
+def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool) -> list[str]:
+    """Say what the user should know about the table and the choices.
+
+    Raises
+    ------
+    InputError
+        Where sums are needed and there are none.
+    """
+    how = choices.how
+    notes = _looks_rounded(spool)
+    if not sums and (how.controlled or choices.additive):
+        asked = how.name if how.controlled else "--additive"
+        raise InputError(
+            f"no sum holds in {truth.source}, so that {asked} has nothing to keep up. Describe its sums in a TOML "
+            "(docs/audit.md tells how), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
+        )
+    if not sums:
+        notes.append("no sum was found among the true counts.")
+    off = 0
+    for block in spool.blocks(AREAS_AT_ONCE):
+        true = block.counts.astype(np.int64)
+        there = np.stack([(true[:, [total, *parts]] >= 0).all(axis=1) for total, parts in sums], axis=1) if sums else None
+        off += 0 if there is None else int((there & ~keepable(true, sums)).sum())
+    if off:
+        notes.append(f"{off:,} sums do not add up among the true counts of their area; they are not kept up there.")
+    if how.controlled and choices.additive:
+        notes.append("--additive does nothing here: after controlled rounding all sums add up.")
+    if choices.clamp and not how.noisy:
+        notes.append(f"--clamp does nothing here: {how.name} makes no negative counts.")
+    if choices.additive and not how.controlled:
+        notes.append(
+            f"after --additive no mechanism describes the counts exactly. {ABOUT} declares "
+            + ("the noise that was added first." if how.noisy else "how far they are from the true ones at most.")
+        )
+    mixed = sum(0 < len(exact & {total, *parts}) < 1 + len(parts) for total, parts in sums)
+    if how.controlled and mixed:
+        sums_ = "1 sum holds" if mixed == 1 else f"{mixed:,} sums hold"
+        notes.append(
+            f"{sums_} a count that is published as it is, and cannot add up; the other counts come to a neighbouring "
+            f"multiple of {how.base}."
+        )
+    return notes
+
+
+def _looks_rounded(spool: Spool) -> list[str]:
+    """Doubt counts that are nearly all multiples of something."""
+    counts = spool.counts(0, min(spool.rows, AREAS_AT_ONCE))
+    above = counts[counts > 0]
+    for base in (10, 5, 3):
+        if above.size >= _ENOUGH and np.mean(above % base == 0) > _MOST:
+            share = f"{100 * np.mean(above % base == 0):.1f} %"
+            return [
+                f"{share} of the counts are multiples of {base}: this table seems to have been rounded already. Errors are "
+                "told against what is in the file."
+            ]
+    return []
+
+
+def _note(made: Protected, source: str, command: str) -> str:
+    """Say in words, for those who hold the truth, what was done and what it cost."""
+    choices = made.choices
+    secret = (
+        "This note is for those who hold the true counts. It tells how far the table is from them, and where chance came "
+        "from: do not publish it."
+    )
+    lines = [
+        NOTE_TITLE,
+        "=" * len(NOTE_TITLE),
+        "",
+        fill(secret, 96),
+        "",
+        f"    from       {source}",
+        f"    mechanism  {choices.how.name}",
+        f"    afterwards {', '.join(list(made.steps)[1:]) or 'nothing'}",
+        f"    as it is   {', '.join(made.exact) or 'nothing'}",
+        f"    declared   {made.declared}, in {ABOUT}",
+        f"    chance     {choices.chance}",
+        f"    version    unround {__version__}",
+        f"    command    {command or 'from Python'}",
+        "",
+        fill(choices.how.sentence, 96),
+        "",
+        "Published less true counts, of all that were protected:",
+        "",
+    ]
+    lines += error_lines(made.steps)
+    lines += [line for note in made.notes for line in ("", fill(f"Note: {note}", 96))]
+    return "\n".join(lines) + "\n"
+
+
+HEADINGS = ("", "mean error", "RMSE", "within 4", "bias", "bias under 5", "negative", "sums off")
+"""What `error_rows` tells of every step."""
+
+
+def error_rows(steps: Iterable[tuple[str, ProtectionScore]]) -> list[tuple[str, ...]]:
+    """Return the table of errors as text: a row a step."""
+    return [
+        (
+            name,
+            _number(score.mean_error),
+            _number(score.rmse),
+            _share(score.within_4),
+            _number(score.bias, sign=True),
+            _number(score.small_bias, sign=True),
+            f"{score.negative:,}",
+            _share(score.broken_share),
+        )
+        for name, score in steps
+    ]
+
+
+def error_lines(steps: dict[str, ProtectionScore]) -> list[str]:
+    """Return the same as lines for a plain text."""
+    rows = [HEADINGS, *error_rows(steps.items())]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADINGS))]
+    return [
+        f"    {row[0]:{widths[0]}}  "
+        + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    ]
+
+
+def _number(value: float | None, sign: bool = False) -> str:
+    if value is None:
+        return "–"
+    shown = f"{value:+.2f}" if sign else f"{value:.2f}"
+    return shown.replace("-", "−") if float(shown) else "0.00"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"

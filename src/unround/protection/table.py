@@ -1,0 +1,217 @@
+"""START HERE: a table of true counts becomes a published one, by any mechanism of the library or controlled rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.infer.bounds import Equations
+from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Within, mechanism
+from unround.mechanisms.base import IntArray
+
+CONTROLLED = "controlled"
+STEPS = ("negative as 0", "made to add up")
+"""What can be done to counts after they were protected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How a table is protected: each count on its own, or all at once.
+
+    Parameters
+    ----------
+    name : str
+        How the command line calls it: "laplace:1.45", "controlled:5".
+    sentence : str
+        What is done to counts, and what is guaranteed, for people.
+    mechanism : Mechanism
+        What someone should assume who only sees one count. For controlled rounding that is ordinary random rounding, but
+        its sums add up after rounding as they did before, so that totals tell nothing that their parts do not.
+    base : int or None
+        For controlled rounding, its base; None where every count is published on its own.
+    """
+
+    name: str
+    sentence: str
+    mechanism: Mechanism
+    base: int | None = None
+
+    @property
+    def controlled(self) -> bool:
+        """Whether counts are rounded together, so that published sums add up."""
+        return self.base is not None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether noise is added, so that counts can become negative."""
+        return isinstance(self.mechanism, Laplace | Gaussian) and not self.mechanism.clamped
+
+    def declared(self, *, clamp: bool, additive: bool, farthest: int) -> Mechanism:
+        """Return the mechanism that a reader of the table should be told, also where counts were changed afterwards.
+
+        Parameters
+        ----------
+        clamp, additive : bool
+            What was done afterwards.
+        farthest : int
+            How far any published count is from the true one.
+        """
+        if additive and not self.controlled and not self.noisy:
+            return Within(farthest)  # what rounding made of counts is no longer there to be seen
+        if clamp and isinstance(self.mechanism, Laplace | Gaussian):
+            return replace(self.mechanism, clamped=True)
+        return self.mechanism
+
+
+def parse_protection(spec: str) -> Protection:
+    """Return the protection that a text names: any mechanism of the library, or `controlled:5`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or parameters that do not fit.
+
+    Examples
+    --------
+    >>> protection("laplace:1.45").mechanism
+    Laplace(t=1.45)
+    >>> protection("controlled:5").mechanism
+    Rounding(base=5)
+    """
+    name, colon, base = (part.strip() for part in spec.partition(":"))
+    if name.lower() != CONTROLLED:
+        try:
+            how = mechanism(spec)
+        except InputError as error:
+            if str(error).startswith("there is no mechanism"):
+                raise InputError(f"{str(error).rstrip('.')}, {CONTROLLED}.") from None
+            raise
+        return Protection(how.name, how.sentence, how)
+    if colon and not base.isdecimal():
+        raise InputError(f"{CONTROLLED} needs a base, such as {CONTROLLED}:5; not {base!r}.")
+    how = Rounding(int(base)) if base else Rounding()
+    return Protection(
+        f"{CONTROLLED}:{how.base}",
+        f"Counts were rounded at random to a neighbouring multiple of {how.base}, all counts of an area together: the mean "
+        "of every count is kept (the nearer multiple the likelier), and every published total is the sum of its published "
+        "parts, so that it tells nothing that these do not tell.",
+        how,
+        how.base,
+    )
+
+
+def publish_counts(
+    true: IntArray,
+    how: Protection,
+    sums: Equations,
+    rng: np.random.Generator,
+    *,
+    exact: frozenset[int] = frozenset(),
+    clamp: bool = False,
+    additive: bool = False,
+) -> IntArray:
+    """Publish a table of true counts.
+
+    Parameters
+    ----------
+    true : array of int64
+        Areas × columns; a negative number stands for a count that does not exist.
+    how : Protection
+        What is done to counts.
+    sums : tuple
+        Totals and parts that add up, as positions of columns. Only controlled rounding and `additive` look at them; in
+        areas where a sum lacks a count or does not add up, it is not kept up.
+    rng : Generator
+        Where chance comes from.
+    exact : frozenset of int
+        Columns that are published as they are. Sums with such a column cannot add up after controlled rounding: its
+        parts come to a neighbouring multiple of an exact total.
+    clamp : bool
+        Publish negative counts, which only noise makes, as 0.
+    additive : bool
+        Afterwards move counts to the nearest whole numbers that add up.
+
+    Returns
+    -------
+    array of int64
+        `HIDDEN` where nothing is published, because there is no count or the mechanism hides it.
+
+    Raises
+    ------
+    InputError
+        Where sums form loops that neither controlled rounding nor `additive` can keep up.
+    """
+    *_, (_, published) = publish_in_steps(true, how, sums, rng, exact=exact, clamp=clamp, additive=additive)
+    return published
+
+
+def publish_in_steps(
+    true: IntArray,
+    how: Protection,
+    sums: Equations,
+    rng: np.random.Generator,
+    *,
+    exact: frozenset[int] = frozenset(),
+    clamp: bool = False,
+    additive: bool = False,
+) -> Iterator[tuple[str, IntArray]]:
+    """Do the same as `publish_counts`, and yield the table after each step, to see what the step costs.
+
+    Steps are called by what was done: the protection's name, "negative as 0", "made to add up".
+    """
+    true = np.asarray(true, dtype=np.int64)
+    absent = true < 0
+    safe = np.where(absent, 0, true)
+    published = _controlled(true, safe, how.base, sums, rng) if how.base else how.mechanism.publish(safe, rng)
+    as_is = sorted(exact)
+    published[:, as_is] = safe[:, as_is]
+    published[absent] = HIDDEN
+    yield how.name, published
+    if clamp and how.noisy:
+        published = np.where((published < 0) & (published != HIDDEN), 0, published)
+        yield STEPS[0], published
+    if additive and not how.controlled:
+        from unround.protection.additive import nearest_consistent
+
+        # What rounding made of a count is never negative, and must not become so.
+        floor = clamp or not how.noisy
+        yield STEPS[1], nearest_consistent(published, keepable(true, sums), sums, rng, fixed=exact, floor=floor)
+
+
+def patterns(usable: NDArray[np.bool_]) -> Iterator[tuple[IntArray, tuple[int, ...]]]:
+    """Group areas by which of their sums can be kept up: yield the areas, and the positions of those sums."""
+    kinds, which = np.unique(usable, axis=0, return_inverse=True)
+    for kind in range(len(kinds)):
+        yield np.flatnonzero(which.ravel() == kind), tuple(np.flatnonzero(kinds[kind]).tolist())
+
+
+def keepable(true: IntArray, sums: Equations) -> NDArray[np.bool_]:
+    """Return for every area and sum whether all of its counts are there and add up."""
+    usable = np.empty((len(true), len(sums)), dtype=np.bool_)
+    for at, (total, parts) in enumerate(sums):
+        members = true[:, [total, *parts]]
+        usable[:, at] = (members >= 0).all(axis=1) & (members[:, 0] == members[:, 1:].sum(axis=1))
+    return usable
+
+
+def _controlled(true: IntArray, safe: IntArray, base: int, sums: Equations, rng: np.random.Generator) -> IntArray:
+    """Round every count to a neighbouring multiple of the base so that the sums still hold."""
+    from unround.protection.walk import Loops, tableaux, walk
+
+    rest = safe % base
+    down = safe - rest
+    for areas, which in patterns(keepable(true, sums)):
+        few = rest[areas]
+        try:
+            walk(few, base, tableaux(true.shape[1], tuple(sums[at] for at in which)), rng)
+        except Loops:
+            raise InputError(
+                "controlled rounding cannot keep up these sums: they form loops other than those of trees crossed with one "
+                "more classification, such as sex. Leave some of them out, or choose another mechanism."
+            ) from None
+        rest[areas] = few
+    return down + rest

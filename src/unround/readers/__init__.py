@@ -1,0 +1,170 @@
+"""Readers: a file as it was downloaded becomes a Release. One module a format; nothing else in unround parses tables.
+
+Formats, in the order in which a file is tried on them:
+
+- `statcan` (bulk.py): Statistics Canada's bulk files, a line a characteristic and area;
+- `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
+- `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, a line an area;
+- `indicators` (indicators.py): a line an area, columns called `indicator_<ID>`;
+- `first-names` (first_names.py): names with total, men+ and women+;
+- `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
+- `tidy` (tidy.py): any CSV or Parquet, described in a TOML file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from unround.readers.source import Source
+    from unround.release import Release
+
+LOOKS: Mapping[str, str] = {
+    "statcan": "a line a characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
+    "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
+    "censusmapper": "a line an area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
+    "indicators": "a line an area, and columns such as indicator_10",
+    "first-names": "a line a first name, with counts of total, men+ and women+",
+    "statsnz": "a line a count: code,name,variable,variable_group,count",
+    "tidy": "any CSV or Parquet with a release.toml that describes it",
+}
+"""What each format looks like, in one line."""
+
+FORMATS: tuple[str, ...] = tuple(LOOKS)
+"""The names of the formats, in the order in which a file is tried on them."""
+
+SIMULATED = "a census that `unround simulate` invented"
+"""The product of every file that such a census came in."""
+
+_MODULES = {"statcan": "bulk"}
+_PARQUET = (".parquet", ".pq")
+_SIMULATED = b"Simulated:"
+
+
+def read(
+    path: str | Path, file_format: str = "auto", toml: str | Path | None = None, areas: str | Path | None = None
+) -> Release:
+    """Open a published table.
+
+    The counts come when `Release.blocks` is gone through: files that may be larger than memory are not read before.
+
+    Parameters
+    ----------
+    path : path
+        The file as downloaded: plain, gzipped or zipped. For a tidy table, the data or the TOML that describes it.
+    file_format : str
+        One of `FORMATS`, or "auto" to find out.
+    toml : path, optional
+        The description of a tidy table. One that lies beside the data is found by itself if it is called like the data, or
+        is a release.toml that names them.
+    areas : path, optional
+        A file that tells which area lies in which: columns child and parent, or a column of codes for every level.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or fits no format.
+    """
+    release = _read(Path(path), file_format, toml)
+    if areas is not None:
+        from unround.readers.areas import with_areas
+
+        release = with_areas(release, areas)
+    return replace(release, product=SIMULATED) if _is_simulated(Path(path)) else release
+
+
+def _is_simulated(path: Path) -> bool:
+    """Whether a note beside the file says that `unround simulate` wrote it: such counts are nobody's."""
+    note = path.parent / "SIMULATED.txt"
+    try:
+        if not note.is_file():  # a pipe would be waited for
+            return False
+        with note.open("rb") as file:
+            return file.read(len(_SIMULATED)) == _SIMULATED
+    except OSError:
+        return False
+
+
+def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
+    if file_format not in ("auto", *FORMATS):
+        raise InputError(f"There is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
+    if file_format not in ("auto", "tidy") and toml is not None:
+        raise InputError(f"A TOML describes a tidy table, not the format {file_format}; leave one of the two away.")
+    if file_format == "auto":
+        if toml is not None or path.suffix.lower() == ".toml":
+            file_format = "tidy"
+        elif (beside := _module("tidy").companion(path)) is not None:
+            file_format, toml = "tidy", beside
+        elif path.suffix.lower() in _PARQUET:
+            file_format = "tidy"
+    if file_format == "tidy":
+        return _tidy(path, None if toml is None else Path(toml))
+
+    from unround.readers.source import Source
+
+    source = Source(path)
+    if file_format == "auto":
+        file_format = _detect(source)
+        if file_format == "tidy":
+            return _tidy(path, None)
+    elif not _module(file_format).matches(source.head(), source.name):
+        raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
+    release: Release = _module(file_format).load(source)
+    return release
+
+
+def _module(file_format: str) -> ModuleType:
+    return import_module(f"unround.readers.{_MODULES.get(file_format, file_format.replace('-', '_'))}")
+
+
+def _tidy(path: Path, toml: Path | None) -> Release:
+    release: Release = _module("tidy").load(path, toml)
+    return release
+
+
+def _detect(source: Source) -> str:
+    """Find the format by the head of the file."""
+    head, name = source.head(), source.name
+    for file_format in FORMATS:
+        if _module(file_format).matches(head, name):
+            return file_format
+    known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
+    raise InputError(
+        f"{source.path} fits no format that unround knows; {_seen(source)}\nThe formats are:\n{known}\n{_skeleton(source)}"
+    )
+
+
+def _skeleton(source: Source) -> str:
+    """Return a description to start from, with the columns that are there."""
+    first = next((line for line in source.head().splitlines() if line.strip()), "")
+    columns = [name.strip().strip('"') for name in first.split(source.delimiter)]
+    if not 2 <= len(columns) <= 12:
+        return "docs/audit.md shows how to describe a table of your own."
+    axes = "\n".join(f"    [axes.{name if name.isidentifier() else json.dumps(name)}]" for name in columns[:-1])
+    return (
+        f"If every row is one count, describe it in {source.path.with_suffix('.toml').name} beside it, for example so "
+        f"(docs/audit.md tells more):\n"
+        f"    data = {json.dumps(source.path.name)}\n"
+        f"    value = {json.dumps(columns[-1])}              # the column of counts\n"
+        f'    default = "rounding:5"       # how they were published\n'
+        f"{axes}\n"
+        f'    # under an axis whose codes add up: sums = [{{ total = "total", parts = ["a", "b"] }}]'
+    )
+
+
+def _seen(source: Source) -> str:
+    """Say what the head looks like, and what may be wrong with it."""
+    from unround.readers.source import called
+
+    lines = [line for line in source.head().splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    shown = first if len(first) <= 120 else first[:119] + "…"
+    return f"its first line, parted by {called(source.delimiter)}s, is\n    {shown}"

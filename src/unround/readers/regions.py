@@ -1,0 +1,126 @@
+"""Regions: what the codes of Canadian areas tell. DGUID = year + type + level + code of the area."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from unround.readers.exact import adjustable
+from unround.release import AREA, Counts
+
+COUNTRY = "11124"
+"""The code of Canada in a DGUID."""
+
+_DGUID = r"^([0-9]{4})([AS][0-9]{4})(.+)$"
+_ABOVE = {
+    # The type and level of an area; those of the area that it lies in, and how much of the code names that one.
+    "A0002": ("A0000", 0),  # province or territory: country
+    "A0003": ("A0002", 2),  # census division: province
+    "A0004": ("A0002", 2),  # federal electoral district: province
+    "S0500": ("A0002", 2),  # economic region: province
+    "A0005": ("A0003", 4),  # census subdivision: census division
+    "S0502": ("A0003", 4),  # census consolidated subdivision: census division
+    "S0512": ("A0003", 4),  # dissemination area: census division, for its code does not tell its subdivision
+    "S0516": ("A0003", 4),  # aggregate dissemination area: census division
+}
+
+
+def parents(regions: pl.Series) -> pl.Series:
+    """Return the DGUID of the area that each lies in, as far as its own tells; null where it does not.
+
+    Examples
+    --------
+    >>> parents(pl.Series(["2021S051235990001", "2021A00053599001", "2021A000235", "2021S05075990001.00"])).to_list()
+    ['2021A00033599', '2021A00033599', '2021A000011124', None]
+    """
+    parts = regions.to_frame("region").select(
+        pl.col("region").str.extract(_DGUID, 1).alias("year"),
+        pl.col("region").str.extract(_DGUID, 2).alias("kind"),
+        pl.col("region").str.extract(_DGUID, 3).alias("code"),
+    )
+    kind = pl.col("kind")
+    above = kind.replace_strict({own: up for own, (up, _) in _ABOVE.items()}, default=None, return_dtype=pl.String)
+    length = kind.replace_strict({own: n for own, (_, n) in _ABOVE.items()}, default=0, return_dtype=pl.UInt32)
+    code = pl.when(length == 0).then(pl.lit(COUNTRY)).otherwise(pl.col("code").str.slice(0, length))
+    return parts.select((pl.col("year") + above + code).alias("parent"))["parent"]
+
+
+def describe(areas: pl.DataFrame, population: Counts | None) -> pl.DataFrame:
+    """Return the frame of a block from what the file says of its areas.
+
+    Parameters
+    ----------
+    areas : DataFrame
+        With `region`, `name`, `level`, and `code` where the file has it.
+    population : array, optional
+        Of each area, as published; without it every subdivision counts as small.
+    """
+    if population is None:
+        population = np.full(len(areas), -1, dtype=np.int32)
+    levels = areas["level"].fill_null("")
+    changed = [adjustable(level, people) for level, people in zip(levels, population.tolist(), strict=True)]
+    return pl.DataFrame(
+        {
+            AREA: areas["region"],
+            "region_name": areas["name"].fill_null("").str.strip_chars(),
+            "level": levels,
+            "parent": parents(areas["region"]),
+            "adjustable": pl.Series(changed, dtype=pl.Boolean),
+            "code": areas["code"] if "code" in areas.columns else areas["region"].str.slice(9),
+        }
+    )
+
+
+KINDS = {
+    # What the levels of other layouts are in a DGUID, in lower case.
+    "c": "A0000", "country": "A0000", "pr": "A0002", "province": "A0002", "province or territory": "A0002",
+    "territory": "A0002", "cd": "A0003", "census division": "A0003", "csd": "A0005", "census subdivision": "A0005",
+    "ccs": "S0502", "er": "S0500", "fed": "A0004", "fsa": "A0011", "cma": "S0503", "ca": "S0504", "ct": "S0507",
+    "census tract": "S0507", "da": "S0512", "dissemination area": "S0512", "db": "S0513", "ada": "S0516",
+    "aggregate dissemination area": "S0516",
+}  # fmt: skip
+
+
+def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]:
+    """Return what an area goes by in every layout: type, level and code, where these are known; else its code as it is.
+
+    Parameters
+    ----------
+    regions : Series
+        Codes, of any layout: DGUIDs, or the shorter ones that CensusMapper has.
+    levels : Series, optional
+        What the file calls each area's level.
+
+    Examples
+    --------
+    >>> identities(pl.Series(["2021S051210010001", "10010001", "001"]), pl.Series(["", "DA", "ta"]))
+    ['S0512:10010001', 'S0512:10010001', '001']
+    """
+    known = [""] * len(regions) if levels is None else levels.fill_null("").to_list()
+    parts = regions.to_frame("region").select(
+        pl.col("region").str.extract(_DGUID, 2).alias("kind"), pl.col("region").str.extract(_DGUID, 3).alias("code")
+    )
+    found = []
+    for region, level, kind, code in zip(regions.to_list(), known, parts["kind"], parts["code"], strict=True):
+        if kind is None:
+            kind, code = KINDS.get(level.strip().lower()), region
+        code = COUNTRY if kind == "A0000" else code
+        found.append(f"{kind}:{code}" if kind else str(region))
+    return found
+
+
+def around(identity: str) -> list[str]:
+    """Return the areas that one lies in, as far as its code tells, the smallest first.
+
+    Examples
+    --------
+    >>> around("S0512:10010001"), around("001")
+    (['A0003:1001', 'A0002:10', 'A0000:11124'], [])
+    """
+    kind, _, code = identity.partition(":")
+    found = []
+    while code and kind in _ABOVE:
+        kind, length = _ABOVE[kind]
+        code = code[:length] if length else COUNTRY
+        found.append(f"{kind}:{code}")
+    return found

@@ -1,0 +1,396 @@
+"""Source: a file of text as it was downloaded (plain, gzipped, zipped with companions) becomes a stream of UTF-8.
+
+What a file is, is told by its first bytes, not by its name. It is never unpacked whole: bytes pass through in chunks of
+whole lines, so that the size of a file does not matter, nor what it would unpack to.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.readers.files import require_file, shortened
+
+Progress = Callable[[int], None]
+
+HEAD = 1 << 16
+CHUNK = 1 << 23
+LONGEST_LINE = 1 << 26
+PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
+"""No table packs into a five-hundredth of its size: one that seems to, and is large, is there to fill a memory."""
+WHOLE = 1 << 31
+"""Bytes of text that may be held at once, for layouts that cannot be read in pieces."""
+MOST_PARTS = 1_000
+"""Tables in a zip."""
+_QUOTED_LINES = 200
+_GZIP, _ZIP, _EMPTY_ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", b"PAR1"
+_BOM = b"\xef\xbb\xbf"
+_QUOTE = ord('"')
+_TABLES = (".csv", ".tab", ".tsv", ".txt")
+_COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
+_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
+_BROKEN = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    gzip.BadGzipFile,
+    struct.error,
+    IndexError,
+    ValueError,
+    RuntimeError,
+)
+"""What the packers' own modules raise at damage, expected by them or not."""
+
+
+@dataclass(slots=True)
+class _Read:
+    """How far a reading has come: bytes as they are unpacked, and bytes on disk."""
+
+    unpacked: int = 0
+    consumed: int = 0
+
+
+class Source:
+    """A file of text, opened as often as needed.
+
+    Parameters
+    ----------
+    path : path
+        A plain, gzipped or zipped file. In a zip, the table is the largest file that is called like one; files with the
+        very same first line are its other parts (Statistics Canada zips six regions together) and are read after it,
+        in the order of the zip.
+
+    Attributes
+    ----------
+    size : int
+        Bytes on disk, as progress counts them.
+    members : tuple of str
+        What is read of a zip; empty for other files.
+    notes : list of str
+        What a user should know about what was picked.
+    encoding : str
+        "utf-8" or "cp1252", as far as the head of the file tells.
+    delimiter : str
+        The character that parts the columns, as far as the head tells.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is a folder, empty, damaged, encrypted, or no text.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.notes: list[str] = []
+        self.members: tuple[str, ...] = ()
+        self.size = require_file(self.path)
+        try:
+            with self.path.open("rb") as file:
+                magic = file.read(4)
+        except OSError as error:
+            raise InputError(f"{self.path} cannot be read ({error.strerror}); check its permissions.") from None
+        if not magic:
+            raise InputError(f"{self.path} is empty; download it again.")
+        self._packing = "gzip" if magic[:2] == _GZIP else "zip" if magic in (_ZIP, _EMPTY_ZIP) else "none"
+        if magic == _PARQUET:
+            raise InputError(f"{self.path} is a Parquet file; describe it in a release.toml and give that (format tidy).")
+        if self._packing == "none" and self.path.suffix.lower() in (".zip", ".gz"):
+            raise InputError(f"{self.path} is called {self.path.suffix} but is not packed that way; download it again.")
+        if self._packing == "zip":
+            self._choose()
+        self._begin = self._first_bytes()
+        self.encoding = "utf-8" if self._bom or _is_utf8(self._begin) else "cp1252"
+        self.delimiter = _delimiter(self.head())
+
+    # What is inside
+
+    def _choose(self) -> None:
+        """Pick the table in a zip, and its other parts."""
+        with self._guard(), zipfile.ZipFile(self.path) as packed:
+            files = [member for member in packed.infolist() if not member.filename.endswith("/")]
+            if any(member.filename == "[Content_Types].xml" for member in files):
+                raise InputError(f"{self.path} is an Office document; save the sheet as CSV and give that.")
+            tables = [
+                member
+                for member in files
+                if member.filename.lower().endswith(_TABLES)
+                and member.file_size
+                and not _COMPANIONS.search(Path(member.filename).name)
+                and "__MACOSX" not in member.filename
+            ]
+            if not tables:
+                inside = _listed([member.filename for member in files]) or "nothing"
+                raise InputError(f"{self.path} holds no table (.csv or .tab) but {inside}; download the CSV version.")
+            if len(tables) > MOST_PARTS:
+                raise InputError(f"{self.path} holds {len(tables):,} tables; unzip it, and give the one that you mean.")
+            names = [member.filename for member in tables]
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise InputError(f"{self.path} holds two files called {_listed([twice])}; unzip it, and give the right one.")
+            if any(member.flag_bits & 1 for member in tables):
+                raise InputError(f"{self.path} is encrypted; unzip it with its password and give the table inside.")
+            largest = max(tables, key=lambda member: member.file_size)
+            first = {member.filename: _first_line(packed, member) for member in tables}
+        alike = [member.filename for member in tables if first[member.filename] == first[largest.filename]]
+        self.members = tuple(alike)
+        others = [member.filename for member in tables if member.filename not in alike]
+        if len(files) > 1:
+            read = _listed(self.members)
+            aside = f"; left aside, being another table: {_listed(others)}" if others else ""
+            self.notes.append(f"In {self.path.name} the table is {read}{aside}.")
+
+    def _first_bytes(self) -> bytes:
+        """Return the beginning of the table, cut at a line end where there is one."""
+        with self._guard(), self._opened() as (file, _):
+            begin = file.read(HEAD)
+            whole = len(begin) < HEAD
+        if not begin.strip():
+            raise InputError(f"{self.path} is empty once unpacked; download it again.")
+        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError(f"{self.path} is encoded as UTF-16; save it as CSV in UTF-8.")
+        bytes_ = np.frombuffer(begin, dtype=np.uint8)
+        strange = np.count_nonzero((bytes_ < 32) & (bytes_ != 9) & (bytes_ != 10) & (bytes_ != 13) & (bytes_ != 26))
+        if 0 in begin or strange > len(begin) / 100:
+            raise InputError(f"{self.path} is not text; give a CSV, tab-separated, zipped or gzipped table.")
+        self._bom = begin.startswith(_BOM)
+        # A lone carriage return ends lines on no system of today, but in some files of old it does.
+        self._returns = b"\r" in begin.replace(b"\r\n", b"")
+        begin = begin.removeprefix(_BOM)
+        if self._returns:
+            begin = begin.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return begin if whole or b"\n" not in begin else begin[: begin.rindex(b"\n") + 1]
+
+    @property
+    def name(self) -> str:
+        """What formats are told by: the table's own name, inside a zip too."""
+        return Path(self.members[0]).name if self.members else self.path.name
+
+    def head(self, size: int = HEAD) -> str:
+        """Return the first `size` bytes at most, decoded; whole lines where possible. No byte order mark."""
+        begin = self._begin[:size]
+        if len(begin) < len(self._begin) and b"\n" in begin:
+            begin = begin[: begin.rindex(b"\n") + 1]
+        return self._decoded(begin).decode("utf-8", errors="ignore")
+
+    def as_text(self, text: bytes) -> str:
+        """Decode a piece of an undecoded chunk.
+
+        Raises
+        ------
+        InputError
+            If the file is marked as UTF-8 and this is not.
+        """
+        return self._decoded(text).decode("utf-8")
+
+    def whole(self) -> bytes:
+        """Return all of the table at once, as `chunks` would.
+
+        Raises
+        ------
+        InputError
+            Also where it is too large to be held.
+        """
+        pieces, held = list[bytes](), 0
+        for chunk in self.chunks():
+            held += len(chunk)
+            if held > WHOLE:
+                raise InputError(
+                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, "
+                    "or make a tidy Parquet file of it."
+                )
+            pieces.append(chunk)
+        return b"".join(pieces)
+
+    # Going through it
+
+    def chunks(self, progress: Progress = lambda _: None, size: int = CHUNK, decode: bool = True) -> Iterator[bytes]:
+        """Go through the table in chunks of whole lines, as UTF-8, without byte order mark.
+
+        Line ends stay as they are, except that lone carriage returns become line ends where a file has them. Quoted
+        fields with line ends in them are not cut apart. The last line gets a line end if it has none.
+
+        Parameters
+        ----------
+        progress : function
+            Told how many bytes of the file on disk have been read.
+        size : int
+            Of a chunk in bytes, roughly.
+        decode : bool
+            False leaves the encoding as it is, for readers that look at ASCII only; `as_text` decodes the rest.
+
+        Raises
+        ------
+        InputError
+            If the file turns out to be damaged, or no table.
+        """
+        read = _Read()
+        for number in range(max(1, len(self.members))):
+            begins = True
+            for chunk in self._member(number, size, progress, decode, read):
+                if begins and number:
+                    chunk = chunk[chunk.index(b"\n") + 1 :]
+                begins = False
+                if chunk:
+                    yield chunk
+        progress(self.size)
+
+    def _member(self, number: int, size: int, progress: Progress, decode: bool, read: _Read) -> Iterator[bytes]:
+        carried = b""
+        with self._guard(), self._opened(number) as (file, position):
+            first = True
+            while piece := file.read(size):
+                read.unpacked += len(piece)
+                read.consumed = max(read.consumed, position())
+                # Beside what has been read so far, not beside the whole file: most of which may be there as a disguise.
+                if read.unpacked > max(SUSPICIOUS, PACKED_TIGHTEST * read.consumed):
+                    raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it a table at all?")
+                if first:
+                    piece, first = piece.removeprefix(_BOM), False
+                if self._returns:
+                    # A pair of carriage return and line feed is not to be cut in two.
+                    while piece.endswith(b"\r") and (more := file.read(1)):
+                        piece += more
+                    piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                piece = carried + piece
+                cut = _cut(piece)
+                if not cut and len(piece) > LONGEST_LINE:
+                    raise InputError(f"{self.path} has a line of over {LONGEST_LINE:,} bytes; it is no table of counts.")
+                carried = piece[cut:]
+                if cut:
+                    yield self._decoded(piece[:cut]) if decode else piece[:cut]
+                progress(min(position(), self.size))
+        carried = carried.rstrip(b"\x1a")  # how files ended once
+        if carried.strip(b"\x1a\x00 \r\n"):
+            yield (self._decoded(carried) if decode else carried) + b"\n"
+
+    def _decoded(self, text: bytes) -> bytes:
+        return _utf8(text, self._bom, self.path)
+
+    @contextmanager
+    def _opened(self, number: int = 0) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
+        """Open the table; also return what tells the position in the file on disk."""
+        with self.path.open("rb") as file:
+            if self._packing == "gzip":
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    yield unpacked, file.tell  # type: ignore[misc]  # it reads like any other file
+            elif self._packing == "zip":
+                with zipfile.ZipFile(file) as packed, packed.open(self.members[number]) as member:
+                    yield member, file.tell
+            else:
+                yield file, file.tell
+
+    def _guard(self) -> AbstractContextManager[None]:
+        return _damage_reported(self.path)
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    """Turn what packers say about damaged files into something a user can act upon."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise InputError(f"{path} is packed in a way that cannot be read here ({error}); unpack it first.") from None
+    except _BROKEN as error:
+        raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}); check the file and its permissions.") from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names of files for people; no sign in them is left that a terminal would obey."""
+    return shortened(["".join(sign if sign.isprintable() else "\ufffd" for sign in name) for name in names], 6)
+
+
+def _first_line(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    with packed.open(member) as file:
+        return file.readline(HEAD).removeprefix(_BOM).strip()
+
+
+def _is_utf8(text: bytes, cut: bool = True) -> bool:
+    """Say whether bytes, perhaps cut within a character, are UTF-8."""
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return cut and error.reason == "unexpected end of data" and error.start >= len(text) - 3
+    return True
+
+
+def _utf8(text: bytes, marked: bool, path: Path) -> bytes:
+    """Return bytes of whole lines as UTF-8, whatever they are.
+
+    Most of a table is plain ASCII, and accents may come late: each chunk is looked at by itself.
+    """
+    if text.isascii() or _is_utf8(text, cut=False):
+        return text
+    if marked:
+        raise InputError(f"{path} says that it is UTF-8 but has bytes that are not; save it as UTF-8 again.")
+    decoded = text.decode("latin-1")
+    high = np.frombuffer(text, dtype=np.uint8)
+    if np.any((high >= 0x80) & (high < 0xA0)):
+        decoded = decoded.translate(_WINDOWS)
+    return decoded.encode("utf-8")
+
+
+def _windows() -> dict[int, str]:
+    """Map the bytes in which cp1252 and Latin-1 differ."""
+    codes = {code: bytes([code]).decode("cp1252", errors="ignore") for code in range(0x80, 0xA0)}
+    return {code: character for code, character in codes.items() if character}
+
+
+_WINDOWS = _windows()
+
+
+def _cut(piece: bytes) -> int:
+    """Return where the last whole line ends, outside of quotes; 0 where none does."""
+    end = piece.rfind(b"\n") + 1
+    if not end:
+        return 0
+    # Numpy counts several times as fast as bytes do, where there are so many.
+    quotes = int(np.count_nonzero(np.frombuffer(piece, dtype=np.uint8, count=end) == _QUOTE))
+    cut = end
+    for _ in range(_QUOTED_LINES):
+        if quotes % 2 == 0:
+            return cut
+        before = piece.rfind(b"\n", 0, cut - 1) + 1
+        if not before:
+            return 0  # the quotation may close further on
+        quotes -= piece.count(b'"', before, cut)
+        cut = before
+    # A quote that never closes is an inch sign, not a quotation.
+    return end
+
+
+def _delimiter(head: str) -> str:
+    """Return the character that parts the columns: the one that the first lines have most of, outside of quotes."""
+    bare = re.sub(r'"[^"\n]*"', "", head[:HEAD])
+    lines = bare.splitlines()[:50]
+    most = {mark: sum(line.count(mark) for line in lines) for mark in _DELIMITERS}
+    # Commas also occur in text; a tab or a semicolon in most lines is no accident.
+    for mark in ("\t", ";", "|"):
+        if lines and sum(mark in line for line in lines) > len(lines) / 2 and most[mark] >= most[","] / 2:
+            return mark
+    return ","
+
+
+def called(delimiter: str) -> str:
+    """Return what people call a delimiter.
+
+    Examples
+    --------
+    >>> called(";")
+    'semicolon'
+    """
+    return _DELIMITERS.get(delimiter, repr(delimiter))

@@ -1,0 +1,286 @@
+"""Stats NZ long tables: `code,name,variable,variable_group,count`, a line a count.
+
+The names of the groups tell what they are (see `statsnz_names`). Men and women, which are groups of their own in the file,
+become columns of the group that they belong to.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.readers.cells import Index, first_of, in_blocks, repeats, require_room
+from unround.readers.files import LONGEST_NAME, shortened
+from unround.readers.kinds import COUNT, kind_of
+from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.source import Source
+from unround.readers.statsnz_names import NamedGroup, understand
+from unround.readers.symbols import as_counts
+from unround.readers.wide import read_table
+from unround.release import (
+    ABSENT,
+    AREA,
+    NOT_AVAILABLE,
+    SUPPRESSED,
+    UNREADABLE,
+    Column,
+    Counts,
+    Proposal,
+    Release,
+)  # fmt: skip
+
+HEADER = ("code", "name", "variable", "variable_group", "count")
+_HOME = "by_usual_residence_address"
+_ADDRESS = re.compile(r"by_\w+_address$")
+_LEVELS = ("sa1", "sa2", "sa3", "ward", "ta", "rc")
+_NEVER = "nothing published for any area"
+_MANY, _LARGE = 10, 1_000
+_PLURALS = {"median": "medians", "percentage": "percentages", "average": "averages", "rate": "rates", "ratio": "ratios"}
+
+
+def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header tells
+    """Say whether a file is a long table of Stats NZ's.
+
+    Examples
+    --------
+    >>> matches("code,name,variable,variable_group,count", "x.csv"), matches("code,name,count", "x.csv")
+    (True, False)
+    """
+    first = head.lstrip("\ufeff").partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    return tuple(cell.strip().lower() for cell in next(csv.reader([first], delimiter=delimiter), [])) == HEADER
+
+
+def load(source: Source) -> Release:
+    """Read a long table.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+
+    Raises
+    ------
+    InputError
+        Where it is no such table, or has a count twice.
+    """
+    table = _table(source)
+    groups = _groups(table)
+    known = table.select("variable", "variable_group").join(
+        groups, on=["variable", "variable_group"], how="left", maintain_order="left"
+    )
+    place = known["place"].to_numpy()
+    codes = table["code"].unique(maintain_order=True)
+    row = table["code"].cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
+    require_room(len(codes), groups.height, table.height, str(source.path))
+    understood = [understand(*name) for name in zip(groups["variable"], groups["variable_group"], strict=True)]
+    _refuse_twice(row * len(understood) + place, len(codes) * len(understood), table, source)
+
+    values, decimals = as_counts(table["count"].fill_null(""), blank=SUPPRESSED)
+    counts = np.full((len(codes), len(understood)), NOT_AVAILABLE, dtype=np.int32)
+    counts[row, place] = values
+    fractions = np.zeros(len(understood), dtype=bool)
+    fractions[place[decimals]] = True
+    left_out = _left_out(understood, counts, fractions)
+    out = {at for ats in left_out.values() for at in ats}
+    order = _order(understood, out)
+    columns = [_column(understood[at], understood) for at in order]
+    notes = [*source.notes, *_notes(understood, left_out, counts[:, order])]
+    frame = _frame(table, codes, row, source.name)
+    year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", source.name)
+    return Release(
+        source=str(source.path),
+        file_format="statsnz",
+        columns=tuple(columns),
+        axes=("characteristic_id", "sex"),
+        areas=(AREA,),
+        read=in_blocks(frame, np.ascontiguousarray(counts[:, order]), source.size),
+        proposals=tuple(_proposals([understood[at] for at in order], columns)),
+        size=source.size,
+        product=f"Stats NZ, {year[0]} Census" if year else "Stats NZ census tables",
+        left_out={why: tuple(_name(understood[at]) for at in ats) for why, ats in left_out.items()},
+        notes=notes,
+    )
+
+
+def _table(source: Source) -> pl.DataFrame:
+    table = read_table(source, "download it again")
+    if tuple(column.lower() for column in table.columns) != HEADER:
+        raise InputError(
+            f"{source.path} has the columns {shortened(table.columns)}; Stats NZ's tables have {', '.join(HEADER)}."
+        )
+    table.columns = list(HEADER)
+    if not table.height:
+        raise InputError(f"{source.path} has a header but no rows; download it again.")
+    longest = table.select(pl.max_horizontal(pl.col("variable", "variable_group").str.len_chars().max())).item()
+    if (longest or 0) > LONGEST_NAME:
+        raise InputError(
+            f"{source.path} has a variable whose name has {longest:,} signs; look for a quote that does not close."
+        )
+    bare = table.filter(pl.col("code").is_null() | pl.col("variable").is_null())
+    if bare.height:
+        raise InputError(f"{source.path} has {bare.height:,} lines without an area or a variable; download it again.")
+    return table.with_columns(
+        pl.col("code", "variable").str.strip_chars(), pl.col("variable_group").fill_null("").str.strip_chars()
+    )
+
+
+def _groups(table: pl.DataFrame) -> pl.DataFrame:
+    """Return every variable and group once, in the order of the file, numbered."""
+    names = table.select("variable", "variable_group").unique(maintain_order=True)
+    return names.with_row_index("place").with_columns(pl.col("place").cast(pl.Int64))
+
+
+def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, source: Source) -> None:
+    again = repeats(cell, many)
+    if len(again):
+        line = table.row(int(again[0]), named=True)
+        raise InputError(
+            f"{source.path} has {len(again):,} counts twice, the first of them {line['variable']}, {line['variable_group']} "
+            f"of area {line['code']}. Delete the repeats."
+        )
+
+
+def _name(group: NamedGroup) -> str:
+    return f"{group.variable}:{group.group}" if group.group else group.variable
+
+
+def _left_out(groups: Sequence[NamedGroup], counts: Counts, fractions: NDArray[np.bool_]) -> Mapping[str, list[int]]:
+    """Return what is no column of counts: by its name, its decimals, or because there is nothing in it."""
+    out: dict[str, list[int]] = {}
+    empty = np.all(counts <= ABSENT, axis=0)
+    for at, group in enumerate(groups):
+        kind = next((kind for kind in (kind_of(group.variable), kind_of(group.group)) if kind != COUNT), COUNT)
+        if kind != COUNT:
+            out.setdefault(_PLURALS.get(kind, kind), []).append(at)
+        elif fractions[at]:
+            out.setdefault("numbers with decimals", []).append(at)
+        elif empty[at] and _never_asked(group, groups, counts):
+            out.setdefault(_NEVER, []).append(at)
+    return out
+
+
+def _never_asked(group: NamedGroup, groups: Sequence[NamedGroup], counts: Counts) -> bool:
+    """Say whether a group without any count was no answer that year, rather than hidden.
+
+    Counts are hidden for being small: a group that is blank in many places of thousands of people is not. It matters, for
+    the sum that it stands in holds without it in the one case, and not in the other.
+    """
+    totals = [at for at, one in enumerate(groups) if one.is_total and not one.repeat and _family(one) == _family(group)]
+    return any(np.count_nonzero(counts[:, at] >= _LARGE) >= _MANY for at in totals)
+
+
+def _order(groups: Sequence[NamedGroup], out: set[int]) -> list[int]:
+    """Return the columns in the order of the file, men and women right after their total."""
+    first: dict[str, int] = {}
+    for at, group in enumerate(groups):
+        if at not in out and (group.id not in first or group.sex == TOTAL):
+            first[group.id] = at
+    rank = {TOTAL: 0, MEN: 1, WOMEN: 2}
+    return sorted(
+        (at for at in range(len(groups)) if at not in out), key=lambda at: (first[groups[at].id], rank[groups[at].sex])
+    )
+
+
+def _column(group: NamedGroup, groups: Sequence[NamedGroup]) -> Column:
+    stated = any(g.is_stated and (g.variable, g.universe) == (group.variable, group.universe) for g in groups)
+    depth = 0 if group.is_total or not group.universe else 1 if group.is_stated or group.is_unknown or not stated else 2
+    depth += max(0, group.level - 1)
+    key = group.id if group.sex == TOTAL else f"{group.id}/{group.sex}"
+    return Column(key, (group.id, group.sex), group.label, group.block, depth)
+
+
+def _notes(groups: Sequence[NamedGroup], left_out: Mapping[str, list[int]], counts: Counts) -> list[str]:
+    notes = []
+    odd = int((counts == UNREADABLE).sum())
+    if odd:
+        notes.append(f"{odd:,} cells hold something that is no count.")
+    strange = [_name(group) for group in groups if not group.universe and group.group]
+    if strange:
+        notes.append(
+            f"{len(strange)} groups are named in a way not known here, and are in no sum: {', '.join(strange[:5])}."
+        )
+    gone = left_out.get(_NEVER)
+    if gone:
+        notes.append(
+            f"Groups that hold no count for any area, and are taken for not asked, rather than hidden: {len(gone)}."
+        )
+    return notes
+
+
+def _proposals(groups: Sequence[NamedGroup], columns: Sequence[Column]) -> list[Proposal]:
+    """Propose parts = total stated, stated + not stated = total, levels, sexes, and totals of one universe being one."""
+    found: list[Proposal] = []
+    families: dict[tuple[str, str, str], list[int]] = {}  # of one variable, universe and sex
+    for at, group in enumerate(groups):
+        if group.universe and group.group and not group.repeat:
+            families.setdefault(_family(group), []).append(at)
+    for members in families.values():
+        total = [at for at in members if groups[at].is_total]
+        stated = [at for at in members if groups[at].is_stated]
+        unknown = [at for at in members if groups[at].is_unknown]
+        parts = [at for at in members if at not in (*total, *stated, *unknown)]
+        top = [at for at in parts if groups[at].level <= 1]
+        if stated and top:
+            found.append(Proposal(stated[0], tuple(top), "names"))
+        if total and stated and unknown:
+            found.append(Proposal(total[0], (stated[0], *unknown), "names"))
+        elif total and stated:
+            found.append(Proposal(total[0], (stated[0],), "names"))
+        elif total and (top or unknown):
+            found.append(Proposal(total[0], (*top, *unknown), "names"))
+        for at in parts:
+            below = tuple(part for part in parts if _is_under(groups[part], groups[at]))
+            if below:
+                found.append(Proposal(at, below, "names"))
+    return [*found, *by_sex(columns), *_universes(groups)]
+
+
+def _family(group: NamedGroup) -> tuple[str, str, str]:
+    return group.variable, group.universe, group.sex
+
+
+def _is_under(part: NamedGroup, total: NamedGroup) -> bool:
+    """Say whether a group of one level belongs to one of the level above: its code goes on where the other ends.
+
+    Where people give several answers, it is no sum, but so nearly one (two answers within one group are rare) that the
+    counts of small areas do not show it, and a false proof could come of that. On the first level it shows everywhere.
+    """
+    within = part.level == total.level + 1 > 1 and bool(total.code) and part.code.startswith(total.code)
+    return within and not part.overlaps
+
+
+def _universes(groups: Sequence[NamedGroup]) -> list[Proposal]:
+    """Propose that totals over the same people are the same count; whose work or school is elsewhere is counted there."""
+    first: dict[tuple[str, str, str], int] = {}
+    found = []
+    for at, group in enumerate(groups):
+        if not group.is_total:
+            continue
+        address = _ADDRESS.search(group.variable)
+        where = address[0] if address and address[0] != _HOME else ""
+        one = first.setdefault((group.universe, where, group.sex), at)
+        if one != at:
+            found.append(Proposal(one, (at,), "universe"))
+    return found
+
+
+def _frame(table: pl.DataFrame, codes: pl.Series, row: Index, name: str) -> pl.DataFrame:
+    """Return the areas: code, name, and level (from the name of the file)."""
+    first = first_of(row, len(codes))
+    level = next((item for item in _LEVELS if re.search(rf"(?<![a-z]){item}(?![a-z0-9])", name.lower())), "")
+    return pl.DataFrame(
+        {
+            AREA: codes,
+            "region_name": table["name"].gather(first).fill_null(codes),
+            "level": pl.Series([TOTAL if code == TOTAL else level for code in codes], dtype=pl.String),
+            "parent": pl.Series([None] * len(codes), dtype=pl.String),
+            "adjustable": pl.Series([False] * len(codes), dtype=pl.Boolean),
+        }
+    )

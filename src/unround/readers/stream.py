@@ -1,0 +1,326 @@
+"""Streaming: the lines of a bulk file become blocks of whole areas.
+
+All processors work on it. One thread unpacks the file, others scan its chunks, one puts blocks together; whoever asked
+for the blocks works on one meanwhile. What waits between them is bounded, and so is memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.readers.ahead import ahead
+from unround.readers.regions import describe
+from unround.readers.source import Source
+from unround.readers.symbols import as_counts
+from unround.release import ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, Progress
+
+CHUNK = 1 << 22
+AT_ONCE = min(4, os.cpu_count() or 1)
+"""Chunks that are scanned side by side."""
+BLOCK_ROWS = 1_000_000
+"""Lines to a block, roughly: about 400 areas with every characteristic, or 2,200 with those of the short form."""
+SHOWN = 120
+_LINE_END = ord("\n")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """What is taken from every area.
+
+    Parameters
+    ----------
+    delimiter : str
+        Between fields.
+    region, id : int
+        Which fields name the area and the characteristic.
+    cells : tuple of pairs of int
+        Which fields hold counts, for each sex, and the sign of each (-1 for none).
+    described : mapping
+        Which fields tell `region`, `name`, `level` and `code` of an area.
+    ids : array
+        Of every characteristic, in the order of the file.
+    counted : array of bool
+        Which of them are counts.
+    places : array
+        For every column of the release the characteristic, as a position in `ids`, and the sex.
+    nothing : array of bool
+        Characteristics × sexes of which no column was made, being not applicable in the first areas.
+    keys : tuple of str
+        Of the columns.
+    population : int or None
+        The column that tells how large an area is.
+    """
+
+    delimiter: str
+    region: int
+    id: int
+    cells: tuple[tuple[int, int], ...]
+    described: Mapping[str, int]
+    ids: NDArray[np.int32]
+    counted: NDArray[np.bool_]
+    places: NDArray[np.int64]
+    nothing: NDArray[np.bool_]
+    keys: tuple[str, ...]
+    population: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Lines of the file: the ID and the counts of each, the lines with which areas begin, and what is said of those."""
+
+    ids: NDArray[np.int32]
+    counts: Counts
+    begins: NDArray[np.int64]
+    areas: list[dict[str, str]]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What has come up while going through the file."""
+
+    regions: set[str] = field(default_factory=set)
+    unreadable: int = 0
+    first_unreadable: str = ""
+    surplus: int = 0
+    first_surplus: str = ""
+    lacking: int = 0
+    first_lacking: str = ""
+    last_lacking: str = ""
+
+    def notes(self, last: str) -> Iterator[str]:
+        """Say what a user should know."""
+        if self.unreadable:
+            yield (
+                f"{self.unreadable:,} cells hold something that is no count (text, decimals, a number beside a sign that "
+                f"says there is none); the first is {self.first_unreadable}. They count as missing."
+            )
+        if self.surplus:
+            yield (
+                f"{self.surplus:,} counts stand where the first areas say 'not applicable'; the first is "
+                f"{self.first_surplus}. They are not used."
+            )
+        if self.lacking:
+            cut = " The last area is one of them: the file may have been cut short." if self.last_lacking == last else ""
+            yield (
+                f"{self.lacking:,} areas lack lines that others have; the first is {self.first_lacking}. "
+                f"Those counts are taken as not available.{cut}"
+            )
+
+
+def blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -> Iterator[Block]:
+    """Go through the file, and yield blocks of whole areas in its order."""
+    # Progress is told from here only, though the file is read elsewhere: whoever listens need not think of threads.
+    places: deque[int] = deque()
+
+    def tell() -> None:
+        while places:
+            progress(places.popleft())
+
+    for block in ahead(_blocks(source, taken, notes, places.append), 1, tell):
+        tell()
+        yield block
+    tell()
+
+
+def _blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -> Iterator[Block]:
+    seen = _Seen()
+    last = ""
+    for rows in _gathered(source, taken, progress):
+        for area in rows.areas:
+            region = area["region"]
+            if not region:
+                raise InputError(f"{source.path} has lines without a DGUID, which names the area; download it again.")
+            if region in seen.regions:
+                raise InputError(
+                    f"{source.path} has area {region} in two places; the lines of an area must stand together, and once."
+                )
+            seen.regions.add(region)
+            last = region
+        yield _block(rows, taken, source, seen)
+    notes += [note for note in seen.notes(last) if note not in notes]
+
+
+def _gathered(source: Source, taken: Taken, progress: Progress) -> Iterator[_Rows]:
+    """Put the lines of chunks together, and yield them when there are enough; areas are never cut apart."""
+    ids, counts, begins = list[NDArray[np.int32]](), list[Counts](), list[NDArray[np.int64]]()
+    areas, held = list[dict[str, str]](), 0
+    for rows in _scanned(source, taken, progress):
+        goes_on = bool(areas) and areas[-1]["region"] == rows.areas[0]["region"]
+        ids.append(rows.ids)
+        counts.append(rows.counts)
+        begins.append(rows.begins[goes_on:] + held)
+        areas += rows.areas[goes_on:]
+        held += len(rows.ids)
+        if held >= BLOCK_ROWS and len(areas) > 1:
+            whole = _Rows(np.concatenate(ids), np.concatenate(counts), np.concatenate(begins), areas)
+            cut = int(whole.begins[-1])
+            yield _Rows(whole.ids[:cut], whole.counts[:cut], whole.begins[:-1], areas[:-1])
+            ids, counts, begins = [whole.ids[cut:]], [whole.counts[cut:]], [np.zeros(1, dtype=np.int64)]
+            areas, held = areas[-1:], held - cut
+    if areas:
+        yield _Rows(np.concatenate(ids), np.concatenate(counts), np.concatenate(begins), areas)
+
+
+def _scanned(source: Source, taken: Taken, progress: Progress) -> Iterator[_Rows]:
+    """Scan chunks side by side, and yield what they hold in the order of the file."""
+    waiting: deque[Future[_Rows | None]] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        first = True
+        for chunk in ahead(source.chunks(progress, CHUNK, decode=False), AT_ONCE):
+            start = chunk.index(b"\n") + 1 if first else 0
+            first = False
+            waiting.append(pool.submit(_rows, chunk, start, taken, source))
+            if len(waiting) > AT_ONCE and (rows := waiting.popleft().result()) is not None:
+                yield rows
+        for future in waiting:
+            if (rows := future.result()) is not None:
+                yield rows
+
+
+def _rows(chunk: bytes, start: int, taken: Taken, source: Source) -> _Rows | None:
+    """Read the lines of a chunk."""
+    from unround.readers.scanning import Found, Where, scan
+
+    text = np.frombuffer(chunk, dtype=np.uint8)[start:]
+    most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.cells)
+    cells, symbols = (np.array(places, dtype=np.int64) for places in zip(*taken.cells, strict=True))
+    last = int(max(taken.id, cells.max(), symbols.max()))
+    counted = np.ones(int(taken.ids.max()) + 1, dtype=bool)
+    counted[taken.ids] = taken.counted
+    found = Found(
+        np.empty(most, dtype=np.int32),
+        np.full((most, sexes), NOT_AVAILABLE, dtype=np.int32),
+        np.empty(most, dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty((most * sexes, 6), dtype=np.int64),
+    )
+    where = Where(ord(taken.delimiter), taken.region, taken.id, cells, symbols, last)
+    lines, areas, odd = scan(text, where, counted, found)
+    if not lines:
+        return None
+    body = memoryview(chunk)[start:]
+    ids, counts = found.ids[:lines], found.counts[:lines]
+    if ids.min() < 0:
+        raise _no_line(body, int(np.argmax(ids < 0)), source)
+    if lines < most:
+        _refuse_broken(body, lines, source)
+    if odd:
+        _read_closely(body, found.odd[:odd], counts, source)
+    firsts = [_first_line(body, int(begin), taken, source) for begin in found.starts[:areas]]
+    return _Rows(ids, counts, found.begins[:areas], firsts)
+
+
+def _no_line(body: memoryview, number: int, source: Source) -> InputError:
+    lines = [line for line in bytes(body).split(b"\n") if line.strip(b"\r")]
+    shown = source.as_text(lines[number].strip())[:SHOWN]
+    return InputError(
+        f"{source.path} has a line without its counts or its characteristic's number; the file may have been cut short or "
+        f"changed, so download it again. The line begins\n    {shown}"
+    )
+
+
+def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
+    """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
+    if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
+        raise InputError(
+            f"{source.path} has a quotation that runs over the end of its line: a quote does not close, so that nobody can "
+            "tell where lines end. Download the file again."
+        )
+
+
+def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, source: Source) -> None:
+    """Read the cells that are no plain numbers."""
+    places = odd.tolist()
+    text = pl.Series([source.as_text(bytes(body[place[2] : place[3]])) for place in places], dtype=pl.String)
+    signs = pl.Series([source.as_text(bytes(body[place[4] : place[5]])) for place in places], dtype=pl.String)
+    counts[odd[:, 0], odd[:, 1]] = as_counts(text, signs)[0]
+
+
+def _first_line(body: memoryview, start: int, taken: Taken, source: Source) -> dict[str, str]:
+    """Read what the first line of an area says of it."""
+    length = 1 << 10
+    while b"\n" not in (line := bytes(body[start : start + length])) and start + length < len(body):
+        length *= 2
+    text = source.as_text(line.partition(b"\n")[0].rstrip(b"\r"))
+    try:
+        fields = next(csv.reader([text], delimiter=taken.delimiter))
+    except csv.Error:  # a field of over 131,072 signs, or a carriage return within one
+        fields = []
+    if len(fields) <= max(taken.described.values()):
+        raise InputError(f"{source.path} has a line that breaks within a name; download it again:\n    {text[:SHOWN]}")
+    return {name: fields[at].strip() for name, at in taken.described.items()}
+
+
+def _block(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Block:
+    """Turn lines into a table: a row an area, a column a count."""
+    areas, sexes = len(rows.areas), len(taken.cells)
+    known = len(taken.ids)
+    if len(rows.ids) == areas * known and bool(np.all(rows.ids.reshape(areas, known) == taken.ids)):
+        table = rows.counts.reshape(areas, known * sexes)
+    else:
+        table = _sorted_in(rows, taken, source, seen).reshape(areas, known * sexes)
+    counts = np.take(table, taken.places[:, 0] * sexes + taken.places[:, 1], axis=1)
+    _watch(table, counts, rows, taken, seen)
+    described = pl.DataFrame(rows.areas)
+    population = None if taken.population is None else counts[:, taken.population]
+    return Block(describe(described, population), counts)
+
+
+def _sorted_in(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Counts:
+    """Put lines in their places where areas differ in what they have."""
+    place = np.full(int(taken.ids.max()) + 1, -1, dtype=np.int64)
+    place[taken.ids] = np.arange(len(taken.ids))
+    lengths = np.diff(rows.begins, append=len(rows.ids))
+    area = np.repeat(np.arange(len(rows.areas)), lengths)
+    at = np.where(rows.ids < len(place), place[np.minimum(rows.ids, len(place) - 1)], -1)
+    if at.min() < 0:
+        line = int(np.argmin(at))
+        raise InputError(
+            f"{source.path}: area {rows.areas[area[line]]['region']} has characteristic {rows.ids[line]}, which none of the "
+            "first areas has. Put an area that has every characteristic first."
+        )
+    cell = area * len(taken.ids) + at
+    times = np.bincount(cell, minlength=len(rows.areas) * len(taken.ids))
+    if times.max() > 1:
+        twice = int(np.argmax(times))
+        region = rows.areas[twice // len(taken.ids)]["region"]
+        raise InputError(
+            f"{source.path}: area {region} has characteristic {taken.ids[twice % len(taken.ids)]} more than once; "
+            "remove the copies, or download the file again."
+        )
+    short = np.flatnonzero(lengths < len(taken.ids))
+    if len(short):
+        seen.first_lacking = seen.first_lacking or rows.areas[short[0]]["region"]
+        seen.last_lacking = rows.areas[short[-1]]["region"]
+        seen.lacking += len(short)
+    table = np.full((len(times), len(taken.cells)), NOT_AVAILABLE, dtype=np.int32)
+    table[cell] = rows.counts
+    return table
+
+
+def _watch(table: Counts, counts: Counts, rows: _Rows, taken: Taken, seen: _Seen) -> None:
+    """Keep in mind what does not fit."""
+    bad = counts == UNREADABLE
+    if bad.any():
+        area, column = (int(place) for place in np.unravel_index(np.argmax(bad), bad.shape))
+        seen.first_unreadable = seen.first_unreadable or f"{taken.keys[column]} of area {rows.areas[area]['region']}"
+        seen.unreadable += int(np.count_nonzero(bad))
+    # Of lines that are no counts nothing was read, so that they do not show up here.
+    nowhere = np.flatnonzero(taken.nothing.ravel())
+    there = table[:, nowhere] > ABSENT
+    if there.any():
+        area, which = (int(place) for place in np.unravel_index(np.argmax(there), there.shape))
+        line, sex = divmod(int(nowhere[which]), len(taken.cells))
+        name = ("", "/men", "/women")[sex]
+        seen.first_surplus = seen.first_surplus or f"{taken.ids[line]}{name} of area {rows.areas[area]['region']}"
+        seen.surplus += int(np.count_nonzero(there))

@@ -1,0 +1,201 @@
+"""Tidy tables: any CSV or Parquet with one row a cell, and a TOML that describes them (see `description`)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from unround.errors import InputError
+from unround.readers.cells import assemble
+from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description
+from unround.readers.description_file import read_description
+from unround.readers.files import parsed_toml, require_file, shortened, small_text
+from unround.readers.proposals import by_sex
+from unround.readers.source import Source
+from unround.readers.wide import read_table
+from unround.release import AREA, Release
+
+VALUES = ("published", "true", "count", "value")
+"""What the column of counts is called in a table that needs no TOML."""
+
+MANY_ROWS, ROWS_A_BYTE = 10_000_000, 50
+"""A table of more rows than these, with so many to a byte of its file, says the same thing again and again."""
+
+_PARQUET = (".parquet", ".pq")
+
+
+def matches(head: str, name: str) -> bool:
+    """Say whether a file is a tidy table, or the TOML of one: by its name, or by the columns that need no TOML.
+
+    Examples
+    --------
+    >>> matches("region,characteristic_id,sex,true", "truth.csv"), matches("GEO,Population", "x.csv"), matches("", "x.toml")
+    (True, False, True)
+    """
+    if name.lower().endswith((".toml", *_PARQUET)):
+        return True
+    first = head.lstrip("\ufeff").partition("\n")[0]
+    delimiter = max(",;\t|", key=first.count)
+    header = next(csv.reader(io.StringIO(first), delimiter=delimiter), [])
+    return guess([column.strip() for column in header]) is not None
+
+
+def companion(path: Path) -> Path | None:
+    """Return the TOML beside a table that describes it, if there is one.
+
+    It is called like the table (survey.toml beside survey.csv.gz), or is a release.toml that names the table as its `data`.
+    A TOML that describes no table, having neither `value` nor `axes`, is about something else. One that cannot be read is
+    returned, for its faults are to be told.
+    """
+    stem = path.name.removesuffix(".gz").removesuffix(".zip")
+    called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
+    for beside in dict.fromkeys((called, release)):
+        if beside == path or not _is_file(beside):
+            continue
+        try:
+            about = parsed_toml(small_text(beside, "TOML"), str(beside))
+        except InputError:
+            if beside == called:
+                return beside
+            continue
+        named = about.get("data")
+        same = isinstance(named, str) and path.parent / named == path
+        if (same or (beside == called and named is None)) and ("value" in about or "axes" in about):
+            return beside
+    return None
+
+
+def load(path: Path, toml: Path | None = None) -> Release:
+    """Read a tidy table.
+
+    Parameters
+    ----------
+    path : Path
+        The table, or a TOML whose `data` names it.
+    toml : Path, optional
+        What describes the table; by default the TOML that is called like it, and beside it. A table with the columns
+        region, characteristic_id, sex and one of published, true, count or value needs none.
+
+    Raises
+    ------
+    InputError
+        Where a file cannot be read, or the TOML does not go with the table.
+    """
+    notes: list[str] = []
+    description: Description | None
+    if toml is None and path.suffix.lower() == ".toml":
+        description = read_description(path)
+        if description.data is None:
+            raise InputError(f'{path} does not say which file it describes: add data = "…", or give the table too.')
+        path = description.data
+    else:
+        if toml is None and (toml := companion(path)) is not None:
+            notes.append(f"What the columns mean is taken from {toml.name}, beside the table.")
+        description = read_description(toml) if toml is not None else None
+    table, size, told = _table(path)
+    if description is None:
+        description = guess(table.columns)
+        if description is None:
+            raise InputError(_advice(path, table.columns))
+        release = assemble(table, description, source=str(path), size=size, notes=told)
+        return replace(release, proposals=tuple(by_sex(release.columns)))
+    return assemble(table, description, source=str(path), size=size, notes=[*notes, *told])
+
+
+def guess(columns: Sequence[str]) -> Description | None:
+    """Return the layout of a table whose columns are the conventional ones, or None.
+
+    Examples
+    --------
+    >>> [axis.column for axis in guess(["region", "characteristic_id", "sex", "true"]).axes]
+    ['region', 'characteristic_id', 'sex']
+    """
+    value = [column for column in columns if column in VALUES]
+    characteristic = [column for column in reversed(CHARACTERISTIC) if column in columns]
+    if AREA not in columns or not characteristic or SEX not in columns or len(value) != 1:
+        return None
+    label = characteristic[1] if len(characteristic) > 1 else None
+
+    def there(column: str) -> str | None:
+        return column if column in columns else None
+
+    return Description(
+        value=value[0],
+        axes=(
+            AxisRule(AREA, AREA, there("region_name"), there("level"), there("parent")),
+            AxisRule(CHARACTERISTIC[0], characteristic[0], label),
+            AxisRule(SEX, SEX),
+        ),
+        where="the columns",
+    )
+
+
+def _table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
+    """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
+    if path.suffix.lower() in _PARQUET or _begins(path) == b"PAR1":
+        return _parquet(path), path.stat().st_size, []
+    source = Source(path)
+    table = read_table(source, "check its delimiters and quotes")
+    return table, source.size, source.notes
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    """Return a Parquet file as a table, unless it would fill the memory."""
+    size = require_file(path)
+    try:
+        rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        if rows > max(MANY_ROWS, ROWS_A_BYTE * size):
+            raise InputError(f"{path} has {rows:,} rows in {size:,} bytes; no table of counts repeats itself so much.")
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} cannot be read as Parquet ({said[:200]}); write it again.") from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # what polars raises where it did not expect damage
+            raise
+        raise InputError(f"{path} is damaged: it cannot be read as Parquet. Write it again.") from None
+
+
+def _begins(path: Path) -> bytes:
+    """Return the first four bytes of a file, if it is one; what is wrong with others, `Source` tells."""
+    if not _is_file(path):
+        return b""
+    try:
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError:
+        return b""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long to be one
+        return False
+
+
+def _advice(path: Path, columns: Sequence[str]) -> str:
+    """Say which TOML to write for a table that nothing is known of, by what its columns are called."""
+    value = next((name for name in reversed(columns) if name.lower() in VALUES), columns[-1])
+    axes = [name for name in columns if name != value][:4]
+    area = [name for name in axes if name.lower() in AREAS]
+    lines = [f'value = "{value}"', 'default = "rounding:5"']
+    lines += [line for name in axes for line in (f"[axes.{_bare(name)}]", f'column = "{name}"')]
+    other = next((name for name in reversed(axes) if name not in area), None)
+    if other is not None:
+        lines.append('sums = [{ total = "…", parts = ["…", "…"] }]')
+    shown = "\n".join(f"    {line}" for line in lines)
+    return (
+        f"{path} is a table whose columns ({shortened(list(columns))}) are not known here. Describe them in "
+        f"{Path(path.name.removesuffix('.gz')).stem}.toml beside it, such as\n{shown}"
+    )
+
+
+def _bare(name: str) -> str:
+    """Return a key as TOML wants it: bare where that is possible."""
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else f'"{name}"'

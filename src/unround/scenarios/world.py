@@ -1,0 +1,140 @@
+"""A plausible truth, for repairs that need true counts where nobody gave them.
+
+The audit of both tables has an estimate of every count, with its error. From these true counts are drawn, then moved as
+little as possible so that all sums hold. Everything is published anew from them: the release, the table, and the repaired
+table. What is exposed in that world is not what is exposed in the real one; the share of it that a repair leaves should be
+about the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.differences.match import PUBLISHED
+from unround.infer.bounds import Equations
+from unround.mechanisms import HIDDEN
+from unround.mechanisms.base import IntArray
+from unround.protection.additive import nearest_consistent
+from unround.release import ABSENT, NOT_AVAILABLE, Block, Counts, Release
+from unround.scenarios.scenario import Scenario
+from unround.scenarios.tables import Numbers, called, keys_of, published_anew, repeated
+from unround.spool import Spool, adjustable
+
+MOST_AREAS = 2000
+"""Areas that are simulated; where there are more, so many are drawn from them."""
+
+ENOUGH_AREAS = 500
+"""Where there are fewer, each is simulated several times: what is exposed in few areas is a matter of chance."""
+
+AT_A_TIME = 512
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Both tables as they might have been published from a plausible truth.
+
+    Parameters
+    ----------
+    release, table : Release
+        The two, published anew.
+    truth : Numbers
+        The counts that they were published from, under the names that the table uses.
+    areas, times : int
+        How many areas were drawn, and how often each.
+    scale : float
+        What numbers of this world are multiplied by to stand for all areas.
+    """
+
+    release: Release
+    table: Release
+    truth: Numbers
+    areas: int
+    times: int
+    scale: float
+
+
+def plausible(setting: Scenario, folder: Path) -> World:
+    """Simulate a world.
+
+    Raises
+    ------
+    InputError
+        Where sums form loops for which no whole numbers that add up can be found.
+    """
+    rng = np.random.default_rng([setting.seed, 7])
+    every = setting.after.areas
+    many = min(MOST_AREAS, every.height)
+    chosen = np.sort(rng.choice(every.height, size=many, replace=False))
+    times, axes = -(-ENOUGH_AREAS // many), setting.release.areas
+    model = setting.after.model
+    spool = Spool(folder / "world.bin", len(model.columns))
+    for time in range(times):
+        for start in range(0, many, AT_A_TIME):
+            here = chosen[start : start + AT_A_TIME]
+            spool.add(Block(called(every[here], axes, time), _drawn(setting, here, rng)))
+    spool.close(axes)
+    places = {column.key: at for at, column in enumerate(model.columns)}
+    places |= {copy: places[first] for copy, first in setting.after.told["alias"].items() if first in places}
+    row = {key: at for at, key in enumerate(keys_of(spool.areas, axes))}
+    there = set(keys_of(every[chosen], axes))
+
+    def under(own: list[str], known: list[str]) -> Numbers:
+        columns = {name: places[there] for name, there in zip(own, known, strict=True) if there in places}
+        return Numbers(spool, row, columns, axes)
+
+    first = [column.key for column in setting.release.columns]
+    second = [column.key for column in setting.table.columns]
+    truth = under(second, list(setting.names))
+    made = []
+    for at, (release, numbers, true, how) in enumerate(
+        (
+            (setting.release, setting.release_numbers, under(first, first), setting.of_release),
+            (setting.table, setting.table_numbers, truth, setting.of_table),
+        )
+    ):
+        rows = np.array([number for key, number in numbers.row.items() if key in there], dtype=np.int64)
+        mechanisms = {c: known for c in range(len(release.columns)) if (known := how(c)) is not None}
+        made.append(published_anew(repeated(release, numbers, rows, times), true, mechanisms, setting.seed + 2 + at))
+    return World(made[0], made[1], truth, many, times, every.height / (many * times))
+
+
+def _drawn(setting: Scenario, rows: NDArray[np.int64], rng: np.random.Generator) -> Counts:
+    """Draw true counts of some areas from what the audit makes of them, so that its sums hold."""
+    import polars as pl
+
+    folder, model = setting.after, setting.after.model
+    wanted = pl.scan_parquet(folder.path / PUBLISHED).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
+    counts = wanted.sort("row").select("counts").collect()["counts"].to_numpy()
+    inferred = folder.auditor.infer(counts, adjustable(folder.areas[rows]))
+    posterior = inferred.posterior
+    # A hidden count without bounds has no range to keep to; the sums will give it one.
+    drawn = np.rint(rng.normal(posterior.mean, np.maximum(posterior.deviation, 0.0)))
+    low, high = (np.maximum(bound, 0).astype(np.int64) for bound in (inferred.reach.low, inferred.reach.high))
+    whole: IntArray = np.clip(drawn, low, high).astype(np.int64)
+    # Published as they are, or without an estimate: what was published, or nothing.
+    whole = np.where(posterior.probability > 0, whole, np.where(counts > ABSENT, counts, HIDDEN))
+    first, sums, from_sums = _once(model.equations, len(model.columns))
+    usable = inferred.active[:, from_sums]
+    fixed = frozenset(int(first[cell]) for cell in model.fixed)
+    for cell in sorted(model.fixed):  # of a count that is shown twice, once as it is, that is the number
+        whole[:, first[cell]] = whole[:, cell]
+    made = nearest_consistent(whole, usable, sums, rng, fixed=fixed, floor=True)[:, first]
+    return np.where(made == HIDDEN, NOT_AVAILABLE, made).astype(np.int32)
+
+
+def _once(equations: Equations, many: int) -> tuple[NDArray[np.int64], Equations, list[int]]:
+    """Take counts that are shown twice as one: return the cell that stands for each, the other sums, and which they are."""
+    first = np.arange(many)
+    for total, parts in equations:
+        if len(parts) == 1:
+            one, other = sorted((int(first[total]), int(first[parts[0]])))
+            first[first == other] = one
+    sums: dict[tuple[int, tuple[int, ...]], int] = {}
+    for at, (total, parts) in enumerate(equations):
+        if len(parts) > 1:
+            sums.setdefault((int(first[total]), tuple(sorted(int(first[part]) for part in parts))), at)
+    return first, tuple(sums), list(sums.values())

@@ -1,0 +1,193 @@
+"""A synthetic census with known truth.
+
+People are drawn first and counted second, so every sum holds in truth; then each cell is published by its
+mechanism on its own. The country, its profile and its files have the shape of the Canadian census of 2021;
+the numbers are invented.
+
+- `schema`: the rows of the profile, their kinds and the sums between them
+- `true_counts`, `published_counts`: blocks of areas as arrays, for experiments
+- `simulate`: files on disk, in one of three layouts, with `truth.parquet` and `SIMULATED.txt` beside them
+
+Areas come children first (the DAs of a CSD, the CSD, … the province), so that one pass adds up every parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from unround.errors import InputError
+from unround.mechanisms.sharing import SharedDraws
+from unround.simulation.companions import note
+from unround.simulation.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
+from unround.simulation.editions import AREAS, Editions, Files, write_areas
+from unround.simulation.folder import NOTE, census_workshop, move_out
+from unround.simulation.geography import plan
+from unround.simulation.profile import ROWS
+from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
+from unround.simulation.write import TRUTH, TruthWriter
+
+__all__ = [
+    "BLOCK",
+    "FORMATS",
+    "MISSING",
+    "ROWS",
+    "SEXES",
+    "CountBlock",
+    "Row",
+    "RowSum",
+    "Schema",
+    "Simulated",
+    "published_counts",
+    "schema",
+    "simulate",
+    "true_counts",
+]
+
+FORMATS = ("statcan", "censusmapper", "tidy")
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What `simulate` wrote.
+
+    Parameters
+    ----------
+    files : tuple of Path
+        The release: what an agency would publish.
+    truth, note : Path
+        The true counts; and SIMULATED.txt, which says that all of it is invented, and how to make it again.
+    areas, cells, bytes : int
+        How many areas, how many counts, and the size of release and truth.
+    within : Path or None
+        The file that tells which area lies in which, where levels were asked for.
+    """
+
+    files: tuple[Path, ...]
+    truth: Path
+    note: Path
+    areas: int
+    cells: int
+    bytes: int
+    within: Path | None = None
+
+    @property
+    def summary(self) -> str:
+        """How much it is, for people.
+
+        Examples
+        --------
+        >>> Simulated((), Path("truth.parquet"), Path("SIMULATED.txt"), 1, 82, 26_920).summary
+        '1 area, 82 counts, 27 kB'
+        """
+        areas, counts = "area" if self.areas == 1 else "areas", "count" if self.cells == 1 else "counts"
+        return f"{self.areas:,} {areas}, {self.cells:,} {counts}, {_size(self.bytes)}"
+
+
+def _size(number: int) -> str:
+    """Return a number of bytes for people.
+
+    Examples
+    --------
+    >>> [_size(number) for number in (812, 26_920, 999_700, 4_380_000, 12_300_000_000)]
+    ['812 bytes', '27 kB', '1.0 MB', '4.4 MB', '12 GB']
+    """
+    if number < 1000:
+        return f"{number} byte" if number == 1 else f"{number} bytes"
+    amount, unit = number / 1000, 0
+    while round(amount) >= 1000 and unit < 3:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.{1 if amount < 9.95 else 0}f} {('kB', 'MB', 'GB', 'TB')[unit]}"
+
+
+def simulate(
+    out: Path,
+    areas: int,
+    seed: int,
+    format: str = "statcan",  # noqa: A002 - the name that users of the command line know
+    rows: str = "age",
+    zip: bool = False,  # noqa: A002 - likewise
+    progress: Callable[[int], None] | None = None,
+    *,
+    levels: str | None = None,
+    apart: bool = False,
+    repeat: int = 1,
+    dependence: SharedDraws | None = None,
+) -> Simulated:
+    """Write a synthetic census and its truth into a folder.
+
+    Parameters
+    ----------
+    out : Path
+        The folder; it is made if need be. Files appear in it when all are complete, and replace those of an older
+        simulated census of the same layout.
+    areas : int
+        How many areas of all levels.
+    seed : int
+        The same seed, areas and rows give the same numbers in every format.
+    format : str
+        `statcan` (the bulk layout), `censusmapper` (wide) or `tidy` (Parquet and `release.toml`).
+    rows : str
+        `age` (33 rows), `short` (462: population to families, and languages) or `all` (2,631).
+    zip : bool
+        For `statcan`: a zip with the companions of the bulk files.
+    progress : callable, optional
+        Told how many areas are done.
+    levels : str, optional
+        Which levels to write, parted by commas: "da,csd,cd,province". The country then has many CSDs of few DAs, as real
+        ones have, and areas.csv tells which area lies in which. Without it all are written.
+    apart : bool
+        Whether every level has a file of its own.
+    repeat : int
+        How often the tables are published, each time with roundings of its own, in files of their own.
+    dependence : SharedDraws, optional
+        How total, men and women share random numbers; unless given, each count is rounded on its own.
+
+    Raises
+    ------
+    InputError
+        Where a choice is unknown, areas or seed are out of range, or the folder cannot be written or holds something
+        else: a simulated census of another layout, or files of these names that are not known to be simulated.
+
+    Examples
+    --------
+    >>> simulate(Path("census"), areas=50, seed=1).truth  # doctest: +SKIP
+    PosixPath('census/truth.parquet')
+    """
+    if format not in FORMATS:
+        raise InputError(f"there is no format called {format!r}: choose {', '.join(FORMATS)}.")
+    if zip and format != "statcan":
+        raise InputError(f"only the statcan format can be zipped, not {format}.")
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+    table = schema(rows)
+    editions = Editions.of(levels, apart, repeat)
+    place = plan(areas, seed, editions.told)  # complains about the number of areas before anything is written
+    file_format = f"{format}, zipped" if zip else format
+    with census_workshop(out, file_format) as folder:
+        wide = file_format == "censusmapper"
+        release, truth = Files(folder, file_format, table, seed, editions, dependence), TruthWriter(folder, table, wide=wide)
+        done = 0
+        try:
+            for block in published_counts(areas, seed, rows, editions.told, dependence):
+                release.add(block)
+                truth.add(block)
+                done += len(block.land)
+                if progress:
+                    progress(done)
+            written, true = release.close(), truth.close()[0]
+        finally:
+            release.drop()
+        told = folder / NOTE
+        names, options = editions.names(file_format), editions.options()
+        within = AREAS if editions.told else ""
+        text = note(file_format, names, TRUTH, areas, seed, rows, options, within, dependence.name if dependence else "")
+        told.write_text(text, encoding="utf-8")
+        size = sum(path.stat().st_size for path in (*written, true))
+        if within:
+            write_areas(folder / AREAS, place.regions, editions.levels, wide)
+            written.append(folder / AREAS)
+        about, files, true = move_out(out, told, written, true)
+    lies = files[-1] if within else None
+    return Simulated(files[:-1] if within else files, true, about, areas, truth.cells, size, lies)

@@ -1,0 +1,153 @@
+"""The texts that go with the files: the note that they are simulated, notes inside the zip, and a tidy release's own."""
+
+from __future__ import annotations
+
+import json
+from textwrap import fill
+
+from unround._version import __version__
+from unround.simulation.profile import EXACT
+from unround.simulation.schema import Schema
+
+NOTE_TITLE = "Simulated: this census is invented"
+"""The first line of SIMULATED.txt, by which a folder is known to hold nothing but invented numbers."""
+
+META = """\
+Simulated census profile
+========================
+
+These numbers are invented. They were drawn by `unround simulate` in the layout of the bulk files of a
+Canadian census profile, for testing. No line describes a real place or person, and no statistical agency
+has anything to do with them.
+
+Symbols
+-------
+..\tnot available
+...\tnot applicable
+x\thidden, because too few people live there
+
+Data quality flag (five digits)
+-------------------------------
+00000\tnothing hidden
+00909\tincome hidden: fewer than 250 people or 40 households
+09999\tall counts hidden: fewer than 40 people
+
+Rounding
+--------
+Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are rounded at random to a multiple of
+5, each cell on its own; counts of 25% sample data too, but those under 10 become 0 or 10.
+
+Notes
+-----
+1\tPopulation, not rounded.
+2\tDwellings, not rounded.
+3\tOccupied dwellings, not rounded; each holds one household.
+"""
+
+META_NOTE = """\
+The file that ends in _meta.txt explains symbols, flags and rounding. The file that ends in
+_Geo_starting_row.CSV gives the line of the data file at which each area starts (line 1 is the header).
+Areas come children first: the dissemination areas of a census subdivision, then the subdivision, and so on
+upwards. All numbers are simulated.
+"""
+
+
+def note(
+    file_format: str,
+    files: tuple[str, ...],
+    truth: str,
+    areas: int,
+    seed: int,
+    rows: str,
+    options: str = "",
+    within: str = "",
+    dependence: str = "",
+) -> str:
+    """Say in words for people what lies beside this note, and how to make it again."""
+    name, zipped = file_format.split(",")[0], " --zip" if "zip" in file_format else ""
+    said = (
+        f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No "
+        "number is about a real place or person, and no statistical agency has anything to do with them."
+    )
+    if name != "tidy":
+        real = "File name and layout are those" if name == "statcan" else "The layout is that"
+        said += f" {real} of a real product only so that programs can be tried on it."
+    if dependence:
+        said += f" Total, men and women share random numbers when they are rounded ({dependence})."
+        options += f" --dependence {dependence}"
+    width = max(map(len, (*files, truth)))
+    listed = []
+    for file in files:
+        what = "what its columns and sums mean" if file.endswith(".toml") else "what an agency would publish"
+        listed.append(f"    {file:{width}}  {what}")
+    if within:
+        listed.append(f"    {within:{width}}  which area lies in which")
+    return f"""\
+{NOTE_TITLE}
+{"=" * len(NOTE_TITLE)}
+
+{fill(said, 96)}
+
+{chr(10).join(listed)}
+    {truth:{width}}  the true counts, as they were drawn
+
+    areas   {areas:,}
+    seed    {seed}
+    rows    {rows}
+    format  {file_format}
+
+To make the same files again, with the same version of unround:
+
+    unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}{options}
+"""
+
+
+def _list(values: tuple[int, ...] | list[int]) -> str:
+    return "[" + ", ".join(str(value) for value in values) + "]"
+
+
+def release_toml(table: Schema, data: str = "release.parquet") -> str:
+    """Describe a tidy release: its file, axes, hierarchies, mechanisms and sums."""
+    by_mechanism: dict[str, list[int]] = {}
+    for row in table.rows:
+        if row.is_count:
+            by_mechanism.setdefault(row.mechanism, []).append(row.id)
+    lines = [
+        "# A simulated census release, written by `unround simulate`.",
+        'format = "tidy"',
+        f"data = {json.dumps(data)}",
+        'value = "published"',
+        'missing = "suppressed"  # an empty cell was hidden: fewer than 40 people, or 250 for income',
+        "",
+        "[axes.region]",
+        'column = "region"',
+        'name = "region_name"',
+        'level = "level"',
+        'parent = "parent"  # a parent is the sum of its children',
+        "",
+        "[axes.characteristic]",
+        'column = "characteristic_id"',
+        'name = "characteristic"',
+        "",
+        "[axes.sex]",
+        'column = "sex"',
+        'sums = [{ total = "total", parts = ["men", "women"] }]',
+        "",
+    ]
+    for name, ids in by_mechanism.items():
+        told = "  # published as they are" if name == EXACT else ""
+        lines += [
+            "[[mechanisms]]",
+            f"mechanism = {json.dumps(name)}{told}",
+            f"characteristics = {_list(ids)}",
+            "",
+        ]
+    for item in table.sums:
+        lines += [
+            "[[sums]]",
+            f"total = {item.total}",
+            f"parts = {_list(item.parts)}",
+            f'why = "{item.why}"',
+            "",
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,281 @@
+"""True and published counts of a simulated census, in blocks of areas.
+
+Every block of `BLOCK` areas, and in it every block of the profile, has random streams of its own, keyed by
+the seed and the places of the two. So the numbers depend neither on how the census is written nor on which
+rows are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.mechanisms import mechanism
+from unround.mechanisms.rounding import TwoWay
+from unround.mechanisms.sharing import SharedDraws
+from unround.simulation.geography import Geography, plan
+from unround.simulation.people import Counts, Floats, people
+from unround.simulation.profile import EXACT
+from unround.simulation.schema import BlockPlan, Schema, schema
+
+BLOCK = 128
+"""Areas drawn together. Another value makes another census."""
+
+MISSING = -1
+"""In arrays of counts: no count stands here (or, among published ones, it was hidden)."""
+
+FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
+_PEOPLE, _TRUTH, _PUBLISH, FIGURES = 1, 2, 3, 4  # the kinds of random streams
+
+Cells = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountBlock:
+    """A run of areas and their counts.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the census, from 0.
+    regions : DataFrame
+        region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row an area.
+    true : array
+        Areas × rows × 3 (total, men, women), `MISSING` where a cell holds no count.
+    land : array
+        Square kilometres by area.
+    hidden, income_hidden : array
+        The areas with too few people for any counts, or for those of income.
+    published : array or None
+        The same as `true` after the mechanisms, `MISSING` where hidden too.
+    """
+
+    number: int
+    regions: pl.DataFrame
+    true: Cells
+    land: Floats
+    hidden: NDArray[np.bool_]
+    income_hidden: NDArray[np.bool_]
+    published: Cells | None = None
+
+
+def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:
+    """Return the random stream of one purpose, block of areas, part of the profile, and edition."""
+    key = (kind, block, part) if edition == 1 else (kind, block, part, edition)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+@cache
+def _leaf_weights(step: BlockPlan) -> tuple[Floats, Floats, Floats]:
+    """Return the leaves' shares, how they follow the hidden traits, and how much each is a matter of sex."""
+    chance = np.random.default_rng(step.block.first)  # part of the schema, not of the census: the same for every seed
+    if step.block.weights:
+        weights = np.array(step.block.weights)
+    else:
+        rank = 1.0 + np.arange(step.leaves)
+        weights = rank ** -abs(step.block.skew)
+        if step.leaves > 40:  # in a long list, the frequent ones are not all at the top
+            weights[2:] = chance.permutation(weights[2:])
+        if step.block.skew < 0:
+            weights = weights[::-1]
+    loadings = chance.normal(0.0, 0.35, (3, step.leaves))
+    tilt = chance.normal(0.0, 0.12, step.leaves)
+    return weights / weights.sum(), loadings, tilt
+
+
+def _shares(step: BlockPlan, traits: Floats, sexes: int, rng: np.random.Generator) -> Floats:
+    """Draw every area's shares of the leaves: areas × sexes × leaves."""
+    weights, loadings, tilt = _leaf_weights(step)
+    expected = weights * np.exp(traits @ loadings)
+    expected *= step.block.clump / expected.sum(1, keepdims=True)
+    shares = rng.standard_gamma(expected) + 1e-12 * weights
+    by_sex = shares[:, None, :] * np.exp(np.array([tilt, -tilt])[:sexes] if sexes == 2 else 0.0)
+    return np.asarray(by_sex / by_sex.sum(2, keepdims=True))
+
+
+def _add_up(step: BlockPlan, leaves: Counts) -> Counts:
+    """Add leaves up to all ordinary counts of a block (… × nodes)."""
+    summed = np.zeros((*leaves.shape[:-1], step.leaves + 1), dtype=np.int64)
+    np.cumsum(leaves, axis=-1, out=summed[..., 1:])
+    return np.asarray(summed[..., step.high] - summed[..., step.low])
+
+
+def _split(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Generator) -> Counts:
+    """Partition the universe down the tree."""
+    shares = _shares(step, traits, universe.shape[1], rng)
+    return _add_up(step, rng.multinomial(universe, shares))
+
+
+def _any(step: BlockPlan, universe: Counts, traits: Floats, rng: np.random.Generator) -> Counts:
+    """Let people give one answer, some of them two; a group counts people, not answers."""
+    shares = _shares(step, traits, universe.shape[1], rng)
+    first = _add_up(step, rng.multinomial(universe, shares))
+    second = _add_up(step, rng.multinomial(rng.binomial(universe, 0.35), shares))
+    leaf = step.high - step.low == 1
+    people_too = np.where(leaf, second, rng.binomial(second, 0.6))
+    counts = np.minimum(first + people_too, universe[:, :, None])
+    for node in np.flatnonzero(~leaf)[:0:-1]:  # a group is not smaller than any of its parts
+        inside = (step.low >= step.low[node]) & (step.high <= step.high[node])
+        counts[:, :, node] = counts[:, :, inside].max(2)
+    counts[:, :, 0] = universe
+    return counts
+
+
+def _stats(step: BlockPlan, universe: Counts, rng: np.random.Generator) -> Counts:
+    """Count who has this or that: shares of the universe that have nothing to do with each other."""
+    chances = np.concatenate([[1.0], 0.96 * 0.82 ** np.arange(len(step.nodes) - 1)])
+    return np.asarray(rng.binomial(universe[:, :, None], chances), dtype=np.int64)
+
+
+def _within(step: BlockPlan, base: Counts, rng: np.random.Generator) -> Counts:
+    """Take the poor out of each leaf of another block (areas × sexes × rows)."""
+    chance = rng.beta(2.0, 16.0, (len(base), 1, 1))
+    leaf = step.high - step.low == 1
+    inner = [node for node in range(len(step.nodes)) if leaf[node] and node > 0]
+    return _add_up(step, rng.binomial(base[:, :, step.nodes[inner]], chance))
+
+
+def _fill(true: Counts, step: BlockPlan, counts: Counts) -> None:
+    """Write men and women, or the total only, into the rows of a block."""
+    rows = step.start + step.nodes
+    if counts.shape[1] == 2:
+        true[:, rows, 1:] = counts.swapaxes(1, 2)
+        true[:, rows, 0] = counts.sum(1)
+    else:
+        true[:, rows, 0] = counts[:, 0]
+
+
+def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number: int) -> tuple[Counts, Floats]:
+    """Draw the true counts of dissemination areas, and their land."""
+    crowd = people(place.traits[rows], place.rural[rows], stream(seed, _PEOPLE, number))
+    true = np.full((len(crowd.land), len(table.rows), 3), MISSING, dtype=np.int64)
+    index = table.index
+    for step in table.plans:
+        block, rng = step.block, stream(seed, _TRUTH, number, step.number)
+        sexes = slice(1, 3) if block.sex else slice(0, 1)
+        if block.rule == "figures":
+            continue
+        if block.rule == "core":
+            kept = [crowd.rows[block.first + int(node)] for node in step.nodes]
+            counted = [count if block.sex else count.sum(1, keepdims=True) for count in kept]
+            _fill(true, step, np.stack(counted, axis=2))
+        elif block.rule == "within":
+            start = index[int(block.universe)]
+            base = true[:, start : start + step.stop - step.start, sexes].swapaxes(1, 2)
+            _fill(true, step, _within(step, base, rng))
+        else:
+            if block.universe.startswith("="):
+                parts = [index[int(part)] for part in block.universe[1:].split("+")]
+                universe = true[:, parts, sexes].sum(1)
+            else:
+                universe = crowd.universes[block.universe]
+            if block.rule == "split":
+                _fill(true, step, _split(step, universe, crowd.traits, rng))
+            elif block.rule == "any":
+                _fill(true, step, _any(step, universe, crowd.traits, rng))
+            else:
+                _fill(true, step, _stats(step, universe, rng))
+        for row, parent in step.subsets:
+            some = rng.binomial(true[:, step.start + parent, sexes], 0.33)
+            true[:, step.start + row, sexes] = some
+            if block.sex:
+                true[:, step.start + row, 0] = some.sum(1)
+    return true, crowd.land
+
+
+def true_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
+    """Draw a census of so many areas, block by block; a parent comes after its children and is their sum.
+
+    Parameters
+    ----------
+    areas : int
+        How many areas of all levels.
+    seed : int
+        The same seed, number of areas and rows give the same census.
+    rows : str
+        `age`, `short` or `all`; see `schema`. More rows leave the counts of the others as they are.
+    small : bool
+        Whether most CSDs have few DAs.
+    """
+    table, place = schema(rows), plan(areas, seed, small)
+    at = table.index
+    shown = table.shown
+    carry = np.zeros((4, len(table.rows), 3), dtype=np.int64)  # what the open CSD, CD and province have so far
+    land_carry = np.zeros(4)
+    for number, start in enumerate(range(0, areas, BLOCK)):
+        here = slice(start, min(start + BLOCK, areas))
+        level = place.level[here]
+        true, land = _area_counts(table, place, here, seed, number)
+        done = 0
+        for position in [*np.flatnonzero(level).tolist(), len(level)]:
+            carry[1] += true[done:position].sum(0)
+            land_carry[1] += land[done:position].sum()
+            done = position + 1
+            if position < len(level):
+                own = int(level[position])
+                true[position], land[position] = carry[own], land_carry[own]
+                carry[own], land_carry[own] = 0, 0.0
+                if own < 3:
+                    carry[own + 1] += true[position]
+                    land_carry[own + 1] += land[position]
+        counts = np.where(shown, true, MISSING).astype(np.int32)
+        population, households = counts[:, at[1], 0], counts[:, at[5], 0]
+        hidden = population < FEW_PEOPLE
+        yield CountBlock(
+            number=number,
+            regions=place.regions[here],
+            true=counts,
+            land=land,
+            hidden=hidden,
+            income_hidden=hidden | (population < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS),
+        )
+
+
+def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, shared: SharedDraws | None = None) -> Cells:
+    """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden.
+
+    Every edition is rounded anew.
+    """
+    published = block.true.copy()
+    for step in table.plans:
+        if step.block.mechanism == EXACT or not len(step.nodes):
+            continue
+        rows = slice(step.start, step.stop)
+        rng = stream(seed, _PUBLISH, block.number, step.number, edition)
+        exact = block.true[:, rows]
+        how, counts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
+        if shared is not None and step.block.sex and isinstance(how, TwoWay):
+            drawn = shared.publish(how, counts, rng)
+        else:
+            drawn = how.publish(counts, rng)
+        published[:, rows] = np.where(exact >= 0, drawn, MISSING)
+    small = np.array([row.mechanism != EXACT for row in table.rows])
+    income = np.array([row.is_income for row in table.rows])
+    published[np.ix_(block.hidden, small)] = MISSING
+    published[np.ix_(block.income_hidden, income)] = MISSING
+    return published
+
+
+def published_counts(
+    areas: int, seed: int, rows: str = "age", small: bool = False, shared: SharedDraws | None = None
+) -> Iterator[CountBlock]:
+    """Draw the same census as `true_counts`, with what is published of it beside what is true.
+
+    Each count has a random number of its own, unless `shared` says how total, men and women share theirs.
+    """
+    table = schema(rows)
+    for block in true_counts(areas, seed, rows, small):
+        yield CountBlock(
+            number=block.number,
+            regions=block.regions,
+            true=block.true,
+            land=block.land,
+            hidden=block.hidden,
+            income_hidden=block.income_hidden,
+            published=publish(block, table, seed, shared=shared),
+        )

@@ -1,0 +1,179 @@
+"""The files that a simulated census comes in: some levels or all, together or apart, published once or again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from unround.errors import InputError
+from unround.mechanisms.sharing import SharedDraws
+from unround.simulation.counts import CountBlock, publish
+from unround.simulation.geography import LEVELS
+from unround.simulation.schema import Schema
+from unround.simulation.write import CensusMapper, StatCan, Tidy, Writer, release_names
+
+AREAS = "areas.csv"
+MOST_EDITIONS = 99
+_CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}
+
+
+@dataclass(frozen=True, slots=True)
+class Editions:
+    """What is written of a census.
+
+    Parameters
+    ----------
+    levels : tuple of str
+        The levels whose areas are written, among `LEVELS`.
+    told : bool
+        Whether somebody asked for levels: then the country has many CSDs of few DAs, as real ones have, and a file tells
+        which area lies in which.
+    apart : bool
+        Whether every level has a file of its own.
+    repeat : int
+        How often everything is published, each time with roundings of its own.
+    """
+
+    levels: tuple[str, ...] = LEVELS
+    told: bool = False
+    apart: bool = False
+    repeat: int = 1
+
+    @classmethod
+    def of(cls, levels: str | None, apart: bool, repeat: int) -> Editions:
+        """Read what the user wants.
+
+        Raises
+        ------
+        InputError
+            Where there is no such level, or the number of editions is out of range.
+
+        Examples
+        --------
+        >>> Editions.of("province, da", apart=True, repeat=1).levels
+        ('DA', 'PR')
+        """
+        if not 1 <= repeat <= MOST_EDITIONS:
+            raise InputError(f"a census is published 1 to {MOST_EDITIONS} times, not {repeat}.")
+        if levels is None:
+            return cls(apart=apart, repeat=repeat)
+        wanted = [name.strip().lower() for name in levels.split(",") if name.strip()]
+        strange = next((name for name in wanted if name not in _CALLED), None)
+        if strange is not None or not wanted:
+            raise InputError(f"there is no level {strange or ''!r}: choose from da, csd, cd and province, parted by commas.")
+        chosen = {_CALLED[name] for name in wanted}
+        return cls(tuple(level for level in LEVELS if level in chosen), True, apart, repeat)
+
+    @property
+    def files(self) -> list[tuple[str, int, tuple[str, ...]]]:
+        """The files: what is added to their names, which edition they are of, and which levels they hold."""
+        parts = [(f"_{level}", (level,)) for level in self.levels] if self.apart else [("", self.levels)]
+        return [
+            (f"{tail}_{edition}" if edition > 1 else tail, edition, levels)
+            for edition in range(1, self.repeat + 1)
+            for tail, levels in parts
+        ]
+
+    def names(self, file_format: str) -> tuple[str, ...]:
+        """Return the names of all files of the release."""
+        return tuple(name for tail, _, _ in self.files for name in release_names(file_format, tail))
+
+    def options(self) -> str:
+        """Return what to type for the same."""
+        called = {level: name for name, level in _CALLED.items()}
+        levels = f" --levels {','.join(called[level] for level in self.levels)}" if self.told else ""
+        return f"{levels}{' --apart' if self.apart else ''}{f' --repeat {self.repeat}' if self.repeat > 1 else ''}"
+
+
+class Files:
+    """Writes all files of a census at once, as blocks of areas come.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they go.
+    file_format : str
+        `statcan`, `statcan, zipped`, `censusmapper` or `tidy`.
+    table : Schema
+        The rows of the profile.
+    seed : int
+        Of the census.
+    editions : Editions
+        What is wanted.
+    shared : SharedDraws, optional
+        How total, men and women share random numbers, in every edition.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        file_format: str,
+        table: Schema,
+        seed: int,
+        editions: Editions,
+        shared: SharedDraws | None = None,
+    ) -> None:
+        self._table, self._seed, self._shared = table, seed, shared
+        self._writers = [
+            (_writer(folder, file_format, table, seed, tail), edition, levels) for tail, edition, levels in editions.files
+        ]
+
+    def add(self, block: CountBlock) -> None:
+        """Write one block into every file that has areas of it."""
+        published, edition = block, 1
+        level = block.regions["level"].to_numpy()
+        for writer, number, levels in self._writers:
+            if number != edition:
+                anew = publish(block, self._table, self._seed, number, self._shared)
+                published, edition = replace(block, published=anew), number
+            keep = np.isin(level, levels)
+            if keep.any():
+                writer.add(published, None if keep.all() else keep)
+
+    def close(self) -> list[Path]:
+        """Finish, and return the files."""
+        return [path for writer, _, _ in self._writers for path in writer.close()]
+
+    def drop(self) -> None:
+        """Let go of open files, whether finished or not."""
+        for writer, _, _ in self._writers:
+            writer.drop()
+
+
+def _writer(folder: Path, file_format: str, table: Schema, seed: int, tail: str) -> Writer:
+    if file_format == "censusmapper":
+        return CensusMapper(folder, table, seed, tail)
+    if file_format == "tidy":
+        return Tidy(folder, table, seed, tail)
+    return StatCan(folder, table, seed, zipped=file_format != "statcan", tail=tail)
+
+
+def write_areas(path: Path, regions: pl.DataFrame, levels: Sequence[str], wide: bool) -> None:
+    """Write which area lies in which: for every area that is published, the smallest published one around it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    regions : DataFrame
+        All areas.
+    levels : sequence of str
+        The levels that are published.
+    wide : bool
+        Whether areas go by their short codes.
+    """
+    name = dict(zip(regions["region"], regions["code" if wide else "region"], strict=True))
+    level = dict(zip(regions["region"], regions["level"], strict=True))
+    parent = dict(zip(regions["region"], regions["parent"], strict=True))
+    lines = []
+    for region, own in level.items():
+        above = parent[region]
+        while above is not None and level[above] not in levels:
+            above = parent[above]
+        if own in levels and above is not None:
+            lines.append((name[region], name[above]))
+    pl.DataFrame(lines, schema={"child": pl.String, "parent": pl.String}, orient="row").write_csv(path)

@@ -1,0 +1,382 @@
+"""Writers of a simulated census: Statistics Canada's bulk layout, CensusMapper's wide one, and a tidy table.
+
+Each writer takes blocks of areas as they come and holds no more than one of them.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.simulation.companions import META, META_NOTE, release_toml
+from unround.simulation.counts import MISSING, CountBlock
+from unround.simulation.figures import figures, rates
+from unround.simulation.geography import LEVEL_NAMES
+from unround.simulation.people import Floats
+from unround.simulation.profile import EXACT
+from unround.simulation.schema import SEXES, Row, Schema
+
+CATALOGUE = "98-401-X2021006"
+DATA, ZIP = f"{CATALOGUE}_English_CSV_data.csv", f"{CATALOGUE}_eng_CSV.zip"
+WIDE, TABLE, ABOUT, TRUTH = "censusmapper.csv", "release.parquet", "release.toml", "truth.parquet"
+RELEASES = {"statcan": (DATA,), "statcan, zipped": (ZIP,), "censusmapper": (WIDE,), "tidy": (TABLE, ABOUT)}
+"""The files of a release, by layout."""
+
+
+def release_names(file_format: str, tail: str = "") -> tuple[str, ...]:
+    """Return the names of a release's files, with something added that tells them from others of the same census.
+
+    Examples
+    --------
+    >>> release_names("tidy", "_2")
+    ('release_2.parquet', 'release_2.toml')
+    """
+    return tuple(f"{Path(name).stem}{tail}{Path(name).suffix}" for name in RELEASES[file_format])
+
+
+HEADER = (
+    "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,TNR_SF,TNR_LF,DATA_QUALITY_FLAG,CHARACTERISTIC_ID,"
+    "CHARACTERISTIC_NAME,CHARACTERISTIC_NOTE,C1_COUNT_TOTAL,SYMBOL,C2_COUNT_MEN+,SYMBOL,C3_COUNT_WOMEN+,"
+    "SYMBOL,C10_RATE_TOTAL,SYMBOL,C11_RATE_MEN+,SYMBOL,C12_RATE_WOMEN+,SYMBOL"
+)
+NOTES = {1: 1, 2: 1, 4: 2, 5: 3}
+SYMBOLS = np.array(['""', '"..."', '"x"', '".."'])
+PRESENT, NOT_APPLICABLE, HIDDEN, NOT_AVAILABLE = range(4)
+LINES_AT_ONCE = 40_000  # about 7 MB of text
+PART_ROWS = 1_000_000
+
+
+Keep = NDArray[np.bool_] | None
+"""Which areas of a block are written; all, if None."""
+
+
+class Writer(Protocol):
+    """What takes blocks of areas and leaves files in a folder."""
+
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
+        """Write one block, or some of its areas."""
+        ...
+
+    def close(self) -> list[Path]:
+        """Finish, and return the files."""
+        ...
+
+    def drop(self) -> None:
+        """Let go of open files, whether finished or not."""
+        ...
+
+
+def _text(values: Floats) -> pl.Series:
+    """Return numbers as people write them: 15, 4.7, and nothing for NaN."""
+    return pl.Series(values.ravel()).fill_nan(None).cast(pl.String).str.strip_suffix(".0")
+
+
+def _symbols(values: Floats, table: Schema, block: CountBlock, rate: bool) -> NDArray[np.int64]:
+    """Say of every cell whether it is there, and why not."""
+    blank = np.isnan(values)
+    symbols = np.where(blank, NOT_AVAILABLE, PRESENT)
+    guarded = np.array([row.mechanism != EXACT for row in table.rows])
+    income = np.array([row.is_income for row in table.rows])
+    for areas, rows in ((block.hidden, guarded), (block.income_hidden, income)):
+        closed = areas[:, None] & rows
+        symbols[closed] = np.where(blank[closed], HIDDEN, symbols[closed])
+    nothing = np.zeros(values.shape[1:], dtype=bool)
+    nothing[:, 1:] = np.array([not row.has_sex for row in table.rows])[:, None]
+    if rate:
+        plain = [row.kind in ("average", "median") or (row.block == 1 and row.id != 3) for row in table.rows]
+        nothing[np.array(plain)] = True
+    symbols[:, nothing] = NOT_APPLICABLE
+    return symbols
+
+
+class StatCan:
+    """The bulk layout: 23 columns, a line a characteristic, Latin-1; zipped with its companions if wanted."""
+
+    def __init__(self, folder: Path, table: Schema, seed: int, *, zipped: bool, tail: str = "") -> None:
+        self._table, self._seed, self._areas = table, seed, 0
+        self._path = folder / release_names("statcan, zipped" if zipped else "statcan", tail)[0]
+        self._zip = zipfile.ZipFile(self._path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) if zipped else None
+        self._out: IO[bytes] = (
+            self._zip.open(DATA, "w", force_zip64=True) if self._zip else self._path.open("wb", buffering=0)
+        )
+        self._out.write(HEADER.encode("latin-1") + b"\r\n")
+        self._names = pl.Series([_middle(row) for row in table.rows])
+        self._starts: list[str] = []
+
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
+        """Write the lines of a block, a few areas at a time."""
+        values = figures(block, self._table, self._seed)
+        shares = rates(values, self._table)
+        numbers = np.concatenate([values, shares], axis=2)
+        symbols = np.concatenate(
+            [
+                _symbols(values, self._table, block, rate=False),
+                _symbols(shares, self._table, block, rate=True),
+            ],
+            axis=2,
+        )
+        if keep is not None:
+            numbers, symbols = numbers[keep], symbols[keep]
+        lead = self._lead(block, keep)
+        step = max(1, LINES_AT_ONCE // len(self._table.rows))
+        for start in range(0, len(lead), step):
+            few = slice(start, start + step)
+            self._out.write(self._lines(lead[few], numbers[few], symbols[few]))
+
+    def _lead(self, block: CountBlock, keep: Keep) -> list[str]:
+        """Return the first eight columns of each area."""
+        lead = []
+        for number, area in enumerate(block.regions.iter_rows(named=True)):
+            if keep is not None and not keep[number]:
+                continue
+            flag = "09999" if block.hidden[number] else "00909" if block.income_hidden[number] else "00000"
+            lead.append(
+                f'2021,"{area["region"]}","{area["code"]}","{LEVEL_NAMES[area["level"]]}","{area["name"]}",'
+                f'{area["tnr_sf"]},{area["tnr_lf"]},"{flag}"'
+            )
+            line = 2 + self._areas * len(self._table.rows)
+            self._starts.append(f'"{area["code"]}","{area["name"]}",{line}\r\n')
+            self._areas += 1
+        return lead
+
+    def _lines(self, lead: Sequence[str], numbers: Floats, symbols: NDArray[np.int64]) -> bytes:
+        areas, rows = numbers.shape[:2]
+        columns = {
+            "lead": pl.Series(list(lead)).gather(np.repeat(np.arange(areas), rows)),
+            "names": self._names.gather(np.tile(np.arange(rows), areas)),
+        }
+        signs = pl.Series(SYMBOLS)
+        for column in range(6):
+            columns[f"v{column}"] = _text(np.ascontiguousarray(numbers[:, :, column]))
+            columns[f"s{column}"] = signs.gather(symbols[:, :, column].ravel())
+        text = io.BytesIO()
+        pl.DataFrame(columns).write_csv(text, include_header=False, quote_style="never", line_terminator="\r\n")
+        return text.getvalue().decode().encode("latin-1")
+
+    def close(self) -> list[Path]:
+        """Finish the file; in a zip, add what comes with it."""
+        self._out.close()
+        if self._zip:
+            starts = '"Geo Code","Geo Name","Line Number"\r\n' + "".join(self._starts)
+            self._zip.writestr(f"{CATALOGUE}_Geo_starting_row.CSV", starts.encode("latin-1"))
+            self._zip.writestr(f"{CATALOGUE}_English_meta.txt", META.encode("latin-1"))
+            self._zip.writestr("README_meta.txt", META_NOTE.encode("latin-1"))
+            self._zip.close()
+        return [self._path]
+
+    def drop(self) -> None:
+        """Let go of the file."""
+        self._out.close()
+        if self._zip:
+            self._zip.close()
+
+
+def _middle(row: Row) -> str:
+    """Return the columns of the characteristic: its ID, its indented name, its note."""
+    return f'{row.id},"{"  " * row.depth}{row.name}",{NOTES.get(row.id, "")}'
+
+
+class CensusMapper:
+    """The wide layout: a line an area, a column a characteristic and sex, NA for what is missing."""
+
+    SEX = ("Total", "Male", "Female")
+
+    def __init__(self, folder: Path, table: Schema, seed: int, tail: str = "") -> None:
+        self._table, self._seed = table, seed
+        self._path = folder / release_names("censusmapper", tail)[0]
+        self._out = self._path.open("wb")
+        self._first = True
+
+    def _columns(self) -> list[tuple[int, int, str]]:
+        """Return row, sex and name of every column."""
+        columns = []
+        for at, (row, vector) in enumerate(zip(self._table.rows, vectors(self._table), strict=True)):
+            name = row.name.removeprefix("Total - ").removesuffix(" - 100% data").removesuffix(" - 25% sample data")
+            sexes = range(3 if row.has_sex else 1)
+            columns += [(at, sex, f"v_CA21_{vector + sex}: {name}, - {self.SEX[sex]}") for sex in sexes]
+        return columns
+
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
+        """Write the lines of a block."""
+        values, at = figures(block, self._table, self._seed), self._table.index
+        regions = block.regions
+        whole = {name: pl.Series(values[:, at[row], 0].astype(np.int64)) for name, row in _WHOLE.items()}
+        columns = {
+            "GeoUID": regions["code"],
+            "Type": regions["level"],
+            "Region Name": regions["name"],
+            "Area (sq km)": pl.Series(np.round(block.land, 4)),
+            **whole,
+            "CSD_UID": regions["csd"],
+            "CD_UID": regions["cd"],
+            "CT_UID": pl.Series([None] * len(regions), dtype=pl.String),
+            "CMA_UID": pl.Series([None] * len(regions), dtype=pl.String),
+        }
+        wanted = self._columns()
+        picked = values[:, [row for row, _, _ in wanted], [sex for _, sex, _ in wanted]]
+        text, areas = (
+            _text(np.ascontiguousarray(picked.T)),
+            len(regions),
+        )  # one conversion, then one slice a column
+        columns |= {name: text.slice(at * areas, areas) for at, (_, _, name) in enumerate(wanted)}
+        lines = pl.DataFrame(columns)
+        lines = lines if keep is None else lines.filter(pl.Series(keep))
+        lines.write_csv(self._out, include_header=self._first, null_value="NA")
+        self._first = False
+
+    def close(self) -> list[Path]:
+        """Finish the file."""
+        self._out.close()
+        return [self._path]
+
+    def drop(self) -> None:
+        """Let go of the file."""
+        self._out.close()
+
+
+_WHOLE = {"Population": 1, "Dwellings": 4, "Households": 5}
+"""The counts that this layout shows under their own names, as they are."""
+
+
+def vectors(table: Schema) -> list[int]:
+    """Return the number of every row's first vector, which is its total's; they are numbered much as CensusMapper does."""
+    numbers, vector = [], 1
+    for row in table.rows:
+        vector = max(vector, {41: 434}.get(row.id, 0))
+        numbers.append(vector)
+        vector += 3 if row.has_sex else 1
+        if row.depth == 2 and 10 <= row.id <= 28:
+            vector += 15  # CensusMapper numbers the single years of age too
+    return numbers
+
+
+class Parts:
+    """A Parquet file written part by part, so that a table of any length passes through little memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._parts, self._waiting, self._rows = path, list[Path](), list[pl.DataFrame](), 0
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Append rows."""
+        self._waiting.append(table)
+        self._rows += len(table)
+        if self._rows >= PART_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        part = self._path.with_name(f"{self._path.stem}.part{len(self._parts):05d}")
+        pl.concat(self._waiting).write_parquet(part, row_group_size=PART_ROWS)
+        self._parts.append(part)
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> list[Path]:
+        """Join the parts."""
+        if self._waiting:
+            self._flush()
+        if len(self._parts) == 1:
+            self._parts[0].replace(self._path)
+        else:
+            pl.scan_parquet(self._parts).sink_parquet(self._path, row_group_size=PART_ROWS)
+            for part in self._parts:
+                part.unlink()
+        return [self._path]
+
+
+def _cells(block: CountBlock, table: Schema) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return area, row and sex of every cell that holds a count, in the order of the file."""
+    row, sex = np.nonzero(table.shown)
+    areas = len(block.land)
+    return np.repeat(np.arange(areas), len(row)), np.tile(row, areas), np.tile(sex, areas)
+
+
+class Tidy:
+    """One row a cell: region, characteristic, sex, what was published; and a `release.toml` beside it."""
+
+    def __init__(self, folder: Path, table: Schema, _seed: int, tail: str = "") -> None:
+        data, about = release_names("tidy", tail)
+        self._table, self._about, self._data = table, folder / about, data
+        self._parts = Parts(folder / data)
+        self._names = pl.Series([row.name for row in table.rows])
+        self._ids = pl.Series(table.ids)
+
+    def add(self, block: CountBlock, keep: Keep = None) -> None:
+        """Write the cells of a block."""
+        if block.published is None:
+            raise ValueError("the tidy table needs published counts")
+        area, row, sex = _cells(block, self._table)
+        if keep is not None:
+            area, row, sex = area[keep[area]], row[keep[area]], sex[keep[area]]
+        regions = block.regions
+        published = pl.Series(block.published[area, row, sex])
+        self._parts.add(
+            pl.DataFrame(
+                {
+                    "region": regions["region"].gather(area),
+                    "region_name": regions["name"].gather(area),
+                    "level": regions["level"].gather(area),
+                    "parent": regions["parent"].gather(area),
+                    "characteristic_id": self._ids.gather(row),
+                    "characteristic": self._names.gather(row),
+                    "sex": pl.Series(SEXES).gather(sex),
+                    "published": published.set(published == MISSING, None),
+                }
+            )
+        )
+
+    def close(self) -> list[Path]:
+        """Finish the table and describe it."""
+        self._about.write_text(release_toml(self._table, self._data), encoding="utf-8")
+        return [*self._parts.close(), self._about]
+
+    def drop(self) -> None:
+        """Hold no file open between blocks: nothing to do."""
+
+
+class TruthWriter:
+    """The true counts, in the same long form: region, characteristic_id, sex, true.
+
+    Areas and characteristics go by the names that the release gives them, so that the two can be matched.
+    """
+
+    def __init__(self, folder: Path, table: Schema, wide: bool = False) -> None:
+        self._table, self.cells = table, 0
+        self._parts = Parts(folder / TRUTH)
+        self._ids = pl.Series([f"v_CA21_{vector}" for vector in vectors(table)]) if wide else pl.Series(table.ids)
+        self._region = "code" if wide else "region"
+        self._whole = _WHOLE if wide else {}
+
+    def add(self, block: CountBlock) -> None:
+        """Write the cells of a block."""
+        area, row, sex = _cells(block, self._table)
+        self.cells += len(area)
+        cells = pl.DataFrame(
+            {
+                "region": block.regions[self._region].gather(area),
+                "characteristic_id": self._ids.gather(row),
+                "sex": pl.Series(SEXES).gather(sex),
+                "true": pl.Series(block.true[area, row, sex]),
+            }
+        )
+        whole = [
+            pl.DataFrame(
+                {
+                    "region": block.regions[self._region],
+                    "characteristic_id": pl.Series([name] * len(block.true)),
+                    "sex": pl.Series([SEXES[0]] * len(block.true)),
+                    "true": pl.Series(block.true[:, self._table.index[own], 0]),
+                }
+            )
+            for name, own in self._whole.items()
+        ]
+        self._parts.add(pl.concat([cells, *whole]))
+
+    def close(self) -> list[Path]:
+        """Finish the table."""
+        return self._parts.close()
