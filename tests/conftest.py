@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import io
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -44,6 +46,22 @@ class Ran(NamedTuple):
 
 
 Run = Callable[..., Ran]
+
+
+def run_in(folder: Path, *arguments: str) -> int:
+    """Run `unround` in a folder, in this process; return its exit code."""
+    output = io.StringIO()
+    with (
+        patch.object(sys, "argv", ["unround", *arguments]),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+    ):
+        try:
+            run_unround()
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 0
+    return 0
 
 
 @pytest.fixture
