@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_resume import contents
-from unround.audits.job import FOLDER
+from tests.test_resume import FOLDER, contents
 from unround.audits.work import PARTS
 from unround.simulation import simulate
 
