@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Run, run_in
-from tests.test_resume import contents
+from tests.test_resume import FOLDER, contents
 from unround.audits import cluster as audits_cluster
-from unround.audits.job import FOLDER
 from unround.audits.work import PARTS
 from unround.simulation import simulate
 
