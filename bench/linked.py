@@ -24,11 +24,11 @@ from unround.batch.types import CompiledSums, Distributions, PriorTable, Tight, 
 from unround.batch.windows import windows_of
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.families import GIBBS, LOOPY, find_families, is_sampled
-from unround.linked.loopy import exchange
-from unround.linked.methods import METHODS
-from unround.linked.sampled import EFFORT, sampled, sampled_again
-from unround.linked.weights import Listed
+from unround.linked.families import find_families
+from unround.linked.gibbs import EFFORT, sample_families, sample_with_retry
+from unround.linked.loopy import exchange_messages
+from unround.linked.methods import GIBBS, LOOPY, METHODS, is_sampled
+from unround.linked.weights import CountWeights
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
 from unround.simulation import schema, true_counts
@@ -152,8 +152,8 @@ def accuracy(
     found_families = find_families(bounds.parent, most=1000)
     rows = np.arange(len(one.true))
     tight = bounds.tight
-    listed = Listed(one.windows, tight.low, tight.high, rows)
-    reference = sampled(
+    listed = CountWeights(one.windows, tight.low, tight.high, rows)
+    reference = sample_families(
         one.compiled,
         listed,
         one.prior,
@@ -161,13 +161,13 @@ def accuracy(
         found_families.families,
         one.linked,
         REFERENCE._replace(sweeps=longer),
-        heed=False,
+        shrunk=False,
     )
     started = process_time()
     if loopy is None:
         loopy = not is_sampled(children, float(listed.width.mean()))
     if loopy:
-        told, _ = exchange(one.compiled, listed, one.prior, None, found_families.families, one.linked)
+        told, _ = exchange_messages(one.compiled, listed, one.prior, None, found_families.families, one.linked)
         found = _rows(told, reference.rows)
     else:
         found = _settled(one, listed, found_families.families)
@@ -188,10 +188,10 @@ def accuracy(
     )
 
 
-def _settled(one: Cube, listed: Listed, families: dict[int, Ints]) -> Distributions:
+def _settled(one: Cube, listed: CountWeights, families: dict[int, Ints]) -> Distributions:
     """Sample families as `link` does: again where chains differ."""
     found: Distributions | None = None
-    for _, drawn in sampled_again(one.compiled, listed, one.prior, None, families, one.linked):
+    for _, drawn in sample_with_retry(one.compiled, listed, one.prior, None, families, one.linked):
         if found is None:
             found, rows = drawn.chances, drawn.rows.tolist()
             continue

@@ -18,7 +18,7 @@ from unround.batch.lookup import SumClass
 from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, scan
 from unround.batch.threads import in_threads
 from unround.batch.tighten import chain, tighten
-from unround.batch.types import OPEN, CompiledSums, Tight, Windows
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows
 from unround.batch.windows import WindowTable, windows_of
 from unround.errors import InputError
 from unround.expectation import expectation
@@ -235,12 +235,12 @@ def assert_windows(windows: Windows, misfits: NDArray[np.bool_], counts: Counts,
                 raise InputError("nothing is known")
             window = mechanisms[c].window(published)
         except InputError:
-            assert (low, high, start) == (0, OPEN, -1)
+            assert (low, high, start) == (0, NO_UPPER_BOUND, -1)
             assert misfits[a, c] == (value > UNREADABLE)
             continue
         assert not misfits[a, c]
         assert window.certain or not windows.certain[c]
-        assert (low, high) == (window.low, OPEN if window.high is None else window.high)
+        assert (low, high) == (window.low, NO_UPPER_BOUND if window.high is None else window.high)
         if window.weights is None:
             assert start == -1
         else:
@@ -277,7 +277,7 @@ def test_what_an_agency_may_have_changed() -> None:
     mechanisms = [Exact(), Exact(), Rounding(5)]
     windows, _ = windows_of(counts, mechanisms, np.array([[5, 5, 5], [0, 5, 0]]))
     assert windows.low.tolist() == [[95, 0, 16], [100, 0, 16]]
-    assert windows.high.tolist() == [[105, 8, 24], [100, OPEN, 24]]
+    assert windows.high.tolist() == [[105, 8, 24], [100, NO_UPPER_BOUND, 24]]
     for a, c in ((0, 0), (0, 1)):
         start, size = windows.start[a, c], windows.high[a, c] - windows.low[a, c] + 1
         np.testing.assert_allclose(windows.weights[start : start + size], 1 / 11)
@@ -287,7 +287,7 @@ def test_what_an_agency_may_have_changed() -> None:
 def test_counts_beyond_the_largest_are_reported() -> None:
     windows, misfits = windows_of(np.array([[1_999_999_999]], dtype=np.int32), [Exact()])
     assert misfits.all()
-    assert (windows.low, windows.high) == (0, OPEN)
+    assert (windows.low, windows.high) == (0, NO_UPPER_BOUND)
 
 
 def test_columns_without_mechanism_are_refused() -> None:
@@ -306,12 +306,12 @@ def assert_tight(
         bounds, trace = Bounds.of(certain_windows(system)), Trace()
         equations = [e for e in range(len(layout.equations)) if active is None or active[area, e]]
         possible = propagate(tuple(layout.equations[e] for e in equations), bounds, trace)
-        possible = possible and max(bounds.lows) < OPEN
+        possible = possible and max(bounds.lows) < NO_UPPER_BOUND
         assert tight.feasible[area] == possible
         if not possible:
             continue
         assert tight.low[area].tolist() == bounds.lows
-        assert tight.high[area].tolist() == [OPEN if high >= UNBOUNDED else high for high in bounds.highs]
+        assert tight.high[area].tolist() == [NO_UPPER_BOUND if high >= UNBOUNDED else high for high in bounds.highs]
         if active is not None:
             continue  # fewer sums are gone through in another order there, so that another one may come last
         depths: list[int] = []
@@ -397,7 +397,7 @@ def test_creeping_bounds_neither_overflow_nor_last_for_ever() -> None:
     windows, _ = windows_of(counts, [Rounding(5)] * 5)
     tight = tighten(layout, windows)
     assert not tight.feasible[0]
-    assert tight.low.max() == OPEN
+    assert tight.low.max() == NO_UPPER_BOUND
 
 
 def test_errors_in_threads_are_raised() -> None:
@@ -448,7 +448,10 @@ def test_chains_without_holes_follow_the_last_sums() -> None:
                 sums = chain(layout, windows, tight, int(area), cell)
                 bounds = Bounds.of(certain_windows(system))
                 propagate(tuple(layout.equations[e] for e in sums), bounds)
-                assert (bounds.lows[cell], min(bounds.highs[cell], OPEN)) == (tight.low[area, cell], tight.high[area, cell])
+                assert (bounds.lows[cell], min(bounds.highs[cell], NO_UPPER_BOUND)) == (
+                    tight.low[area, cell],
+                    tight.high[area, cell],
+                )
                 found += len(sums) > 1
     assert found > 100
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests import shapes
 from unround import simulation as sim
-from unround.batch import posterior, room
+from unround.batch import buffers, posterior
 from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import OPEN, CompiledSums, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Posterior, PriorTable, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.equations import parse
 from unround.infer import infer
@@ -236,7 +236,7 @@ def test_cells_that_nothing_bounds_have_no_distribution() -> None:
     assert found.possible[0]
     assert found.cut[0] == 1
     assert found.mode[0, [0, 2]].tolist() == [-1, -1]
-    for c, open_ended in enumerate(tight.high[0] == OPEN):
+    for c, open_ended in enumerate(tight.high[0] == NO_UPPER_BOUND):
         assert (found.probability[0, c] == 0) == open_ended
         assert np.isnan(found.mean[0, c]) == open_ended
     alone = infer(parse("a: 10"), top=0).answer
@@ -251,7 +251,7 @@ def test_cells_that_nothing_bounds_have_no_distribution() -> None:
 def test_a_link_with_a_cell_of_too_many_values_is_cut() -> None:
     layout, windows, tight = block([parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c; c = d: 5 + e: 5")])
     found = posteriors(layout, windows, tight)
-    assert tight.high[0, 1] - tight.low[0, 1] > room.MOST_VALUES
+    assert tight.high[0, 1] - tight.low[0, 1] > buffers.MOST_VALUES
     assert found.cut.tolist() == [1]
     width = tight.high[0, 1] - tight.low[0, 1] + 1
     assert found.mode[0, 1] == tight.low[0, 1]

@@ -64,7 +64,7 @@ def test_equations_of_very_many_cells() -> None:
     with bounded(120 if THOROUGH else SECONDS, 4 * MEMORY):
         system = parse("total: 5 = " + " + ".join(f"c{n}: 5" for n in range(many)))
     assert len(system.cells) == many + 1
-    assert "no cell is called" in refused("5 = " + " + ".join(f"c{n}: 5" for n in range(many)) + " + unknown")
+    assert "there is no cell named" in refused("5 = " + " + ".join(f"c{n}: 5" for n in range(many)) + " + unknown")
     assert "twice" in refused("a: 5\n5 = " + "a + " * many + "a")
 
 

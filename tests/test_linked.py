@@ -23,14 +23,14 @@ from unround.infer.brute import Brute, brute
 from unround.infer.enumerate import cpsat_bounds
 from unround.linked.bounds import linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.families import GIBBS, LOOPY, MERGED, OWN, components, find_families
-from unround.linked.loopy import ROUNDS, exchange
-from unround.linked.methods import METHODS
-from unround.linked.persons import kinds_of_persons
-from unround.linked.proofs import Prover, rows_moved
-from unround.linked.sampled import EFFORT
-from unround.linked.towards import normalised, towards
-from unround.linked.weights import Listed
+from unround.linked.families import components, find_families
+from unround.linked.gibbs import EFFORT
+from unround.linked.loopy import ROUNDS, exchange_messages
+from unround.linked.methods import GIBBS, LOOPY, MERGED, METHODS, OWN
+from unround.linked.prover import Prover
+from unround.linked.shrinkage import normalised, shrink
+from unround.linked.swaps import swap_moves
+from unround.linked.weights import CountWeights
 from unround.mechanisms import Rounding
 from unround.proofs import check_proof
 from unround.release import SUPPRESSED, Counts
@@ -357,7 +357,9 @@ def test_proofs_across_areas_are_checked() -> None:
             bounds = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every, proofs_only=True)
             names = [f"area {row}" for row in range(len(parent))]
             prover = Prover(compiled, bounds, every, None, partial(one_cell, counts), names)
-            for area, columns in rows_moved(bounds):
+            moved = bounds.moved & (bounds.tight.low == bounds.tight.high) & bounds.tight.feasible[:, np.newaxis]
+            for area in np.flatnonzero(moved.any(axis=1)).tolist():
+                columns = np.flatnonzero(moved[area])
                 for column, system, proof in prover.prove(area, columns.tolist()):
                     assert proof.cell == f"area {area} · {NAMES[column]}"
                     assert proof.value == true[area, column]
@@ -453,7 +455,7 @@ def test_a_family_of_which_too_much_is_hidden_is_not_linked_for_probabilities() 
 
 def test_one_person_adds_up_in_every_sum() -> None:
     for columns, equations in ((9, CROSSED), (7, ((0, (1, 2)), (0, (3, 4)), (3, (5, 6))))):
-        found = kinds_of_persons(columns, equations)
+        found = swap_moves(columns, equations)
         assert len(found.first) > 3
         for first, last in zip(found.first[:-1], found.first[1:], strict=True):
             person = np.zeros(columns, dtype=np.int64)
@@ -496,9 +498,11 @@ def test_messages_settle_within_a_few_rounds() -> None:
     from bench.linked import cube, distances
 
     one = cube(6, 2, 5, seed=3)
-    listed = Listed(one.windows, one.tight.low, one.tight.high, np.arange(len(one.true)))
+    listed = CountWeights(one.windows, one.tight.low, one.tight.high, np.arange(len(one.true)))
     families = {0: np.arange(1, 7), 7: np.arange(8, 14)}
-    few, many = (exchange(one.compiled, listed, one.prior, None, families, one.linked, rounds)[0] for rounds in (ROUNDS, 60))
+    few, many = (
+        exchange_messages(one.compiled, listed, one.prior, None, families, one.linked, rounds)[0] for rounds in (ROUNDS, 60)
+    )
     apart = distances(few, many)
     assert apart.mean() < 0.003
     assert apart.max() < 0.05
@@ -513,7 +517,7 @@ def test_draws_are_drawn_towards_messages_as_far_as_chance_explains() -> None:
     draws = normalised(cell, np.maximum(true * (1 + 0.3 * rng.standard_normal(true.size)), 0))
     error = 0.3 * true
     kinds = np.where(kind == 0, 0, -1)
-    found, left = towards(cell, kinds, draws, true, error)
+    found, left = shrink(cell, kinds, draws, true, error)
     # Messages that are right take most of the error away; those of no kind are not asked.
     assert np.abs(found - true)[kind == 0].mean() < 0.3 * np.abs(draws - true)[kind == 0].mean()
     np.testing.assert_array_equal(found[kind == 1], draws[kind == 1])
@@ -521,14 +525,14 @@ def test_draws_are_drawn_towards_messages_as_far_as_chance_explains() -> None:
     assert (left <= error).all()
     # Messages that are far off are not heeded, nor is one cell that is off where the others are not.
     wrong = true.reshape(cells, width)[:, ::-1].ravel()
-    far, _ = towards(cell, np.zeros_like(kind), draws, wrong, error)
+    far, _ = shrink(cell, np.zeros_like(kind), draws, wrong, error)
     assert np.abs(far - draws).mean() < 0.25 * np.abs(wrong - draws).mean()
     one_off = true.copy()
     one_off[:width] = np.eye(width)[0]
-    single, _ = towards(cell, np.zeros_like(kind), draws, one_off, error)
+    single, _ = shrink(cell, np.zeros_like(kind), draws, one_off, error)
     assert np.abs(single - draws)[:width].max() < 0.4
     # What is certain stays.
-    sure, _ = towards(cell, kind, draws, wrong, np.zeros_like(error))
+    sure, _ = shrink(cell, kind, draws, wrong, np.zeros_like(error))
     np.testing.assert_allclose(sure, draws)
 
 

@@ -20,9 +20,8 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.claims import NESTED, read_proof
 from unround.explanation.cell import explain_at
 from unround.linked import families
-from unround.linked.families import GIBBS
-from unround.linked.methods import METHODS
-from unround.linked.proofs import BETWEEN
+from unround.linked.methods import GIBBS, METHODS
+from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
 from unround.presentation.page import page
 from unround.presentation.terminal import percent

@@ -500,7 +500,7 @@ def test_noise_far_below_zero():
 
 @pytest.mark.parametrize("m", [Laplace(1.45), Gaussian(2)], ids=ids)
 def test_the_cut_is_stated(m):
-    assert f"noise of more than {m.reach}, less than 1e-12 likely, is left out of account" in m.sentence
+    assert f"noise beyond ±{m.reach}, which has a probability below 1e-12, is ignored" in m.sentence
     assert m.likelihood(m.reach + 10, np.array(0)) > 0
 
 
@@ -598,17 +598,17 @@ def test_a_row_is_rescaled_to_sum_to_exactly_one():
             "i,v,p\n0,0,x\n",
             "FILE, line 2, column 5: 'x' is not a probability: write a fraction or a decimal, such as 1/5 or 0.2.",
         ),
-        ("i,v,p\n0,0\n", "FILE, line 2, column 1: here are 2 fields, but the header has 3."),
+        ("i,v,p\n0,0\n", "FILE, line 2, column 1: this line has 2 fields, but the header has 3."),
         ("i,j,v,p\n0,0,0,1\n1,3,1,1\n", "FILE, line 3, column 3: j must be i + v = 2."),
         (
             "i,v,p\n0,0,1\n2,0,1\n",
-            "FILE: a transition table needs every true count from 0 to its largest; look at 1.",
+            "FILE: a transition table needs every true count from 0 to its largest; check 1.",
         ),
         (
             "i,v,p\n-1,1,1\n0,0,1\n",
-            "FILE: a transition table needs every true count from 0 to its largest; look at -1.",
+            "FILE: a transition table needs every true count from 0 to its largest; check -1.",
         ),
-        ("i,v,p\n", "FILE: a transition table needs every true count from 0 to its largest; look at 0."),
+        ("i,v,p\n", "FILE: a transition table needs every true count from 0 to its largest; check 0."),
         ("i,v,p\n0,0,0.9\n", "FILE: the probabilities of the true count 0 sum to 0.9, not to 1."),
         (
             "i,v,p\n0,0,0.99999999\n",
@@ -616,11 +616,11 @@ def test_a_row_is_rescaled_to_sum_to_exactly_one():
         ),
         (
             "i,v,p\n0,-1,1\n",
-            "FILE: the change -1 would publish the true count 0 as -1: below 0 nothing is published.",
+            "FILE: the change -1 would publish the true count 0 as -1: counts cannot be negative.",
         ),
         (
             "i,v,p\n0,0,0.5\n0,0,0.5\n",
-            "FILE: the true count 0 has the change 0 twice: give every change once.",
+            "FILE: the true count 0 lists the change 0 twice.",
         ),
         (
             "i,v,p\n0,0,1.5\n0,1,-.5\n",
@@ -671,7 +671,7 @@ def test_specs(spec, expected):
 
 
 KNOWN = (
-    "Known are rounding, sample, graduated, residues, nearest, "
+    "Choose one of rounding, sample, graduated, residues, nearest, "
     "nearest-even, digits, digits-even, exact, within, "
     "unpublished, suppressed, laplace, gaussian, transition."
 )
@@ -693,8 +693,8 @@ KNOWN = (
             "graduated:3",
             "graduated needs bands of a first count and a base, such as graduated:0=3,19=2,20=5; not '3'.",
         ),
-        ("graduated:1=3", "bands must start at 0 and at ever larger counts, such as 0=3,19=2,20=5."),
-        ("graduated:0=3,9=5,9=7", "bands must start at 0 and at ever larger counts, such as 0=3,19=2,20=5."),
+        ("graduated:1=3", "bands must start at 0 and be in increasing order, such as 0=3,19=2,20=5."),
+        ("graduated:0=3,9=5,9=7", "bands must start at 0 and be in increasing order, such as 0=3,19=2,20=5."),
         ("graduated:0=3,9=0", "a base for rounding must be at least 1, not 0."),
         (
             "residues",
@@ -709,7 +709,7 @@ KNOWN = (
         ("residues:0", "give one probability for every remainder, at least two, such as 0,1/3,2/3."),
         (
             "residues:1/5,0",
-            "a multiple of the base stays what it is: the first probability must be 0, not 1/5.",
+            "a multiple of the base is never changed: the first probability must be 0, not 1/5.",
         ),
         ("residues:0,6/5", "a probability of going up must be from 0 to 1, not 6/5."),
         ("residues:0,-1/5", "a probability of going up must be from 0 to 1, not -1/5."),
@@ -737,11 +737,11 @@ KNOWN = (
         ),
         (
             "suppressed:7..1",
-            "hidden counts must go from 0 or more to at least as many, such as 1..7; not 7..1.",
+            "hidden counts are a range from 0 or more upwards, such as 1..7; not 7..1.",
         ),
         (
             "suppressed:-1..7",
-            "hidden counts must go from 0 or more to at least as many, such as 1..7; not -1..7.",
+            "hidden counts are a range from 0 or more upwards, such as 1..7; not -1..7.",
         ),
         ("suppressed:1..7,nearest:x", "nearest needs a base, such as nearest:5; not 'x'."),
         (
@@ -784,9 +784,9 @@ def test_bad_specs(spec, message):
 
 
 def test_bad_values_that_no_spec_can_give():
-    with pytest.raises(InputError, match=r"^halves go 'up' or to the 'even' multiple, not 'down'\.$"):
+    with pytest.raises(InputError, match=r"^ties must be 'up' or 'even', not 'down'\.$"):
         Nearest(10, "down")
-    with pytest.raises(InputError, match=r"^halves go 'up' or to the 'even' multiple, not 'odd'\.$"):
+    with pytest.raises(InputError, match=r"^ties must be 'up' or 'even', not 'odd'\.$"):
         Digits(3, "odd")
     with pytest.raises(InputError, match=r"^a transition table needs at least one row, for the true count 0\.$"):
         Transition(())
@@ -817,7 +817,7 @@ def test_bad_values_that_no_spec_can_give():
         (Digits(1), 12, "12 cannot come from rounding to 1 significant digit."),
         (Digits(4), 12_345, "12345 cannot come from rounding to 4 significant digits."),
         (Digits(4), -1, "-1 cannot come from rounding to 4 significant digits."),
-        (Exact(), -1, "-1 cannot come from counts published as they are."),
+        (Exact(), -1, "-1 cannot come from counts published exactly."),
         (Within(5), -6, "-6 cannot come from a change of at most 5."),
         (Unpublished(), 0, "0 cannot come from counts that were not published."),
         (Laplace(1.45), -10_000, "-10000 cannot come from Laplace noise of scale 1.45 on a count."),

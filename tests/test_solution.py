@@ -175,7 +175,7 @@ def test_a_prior_shifts_probabilities_but_not_the_name_of_bounds() -> None:
         ({"prior": {"a": {3: 1.0}}}, "rules out every value"),
         ({"threshold": 0.0}, "threshold"),
         ({"threshold": 1.5}, "threshold"),
-        ({"top": -1}, "cannot be -1"),
+        ({"top": -1}, "must be 0 or more, not -1"),
         ({"engine": "magic"}, "no engine"),
     ],
 )
@@ -203,7 +203,7 @@ def test_solve_says_what_it_takes() -> None:
 
 def test_cells_outside_every_sum_are_mentioned() -> None:
     said = solve(parse("population: 110!; men: 55; women: 50; women = men")).assumptions
-    assert any(sentence.startswith("population stands in no sum") for sentence in said)
+    assert any(sentence.startswith("population is in no sum") for sentence in said)
     assert not any("in no sum" in sentence for sentence in solve(parse("48! = 20 + 20")).assumptions)
 
 

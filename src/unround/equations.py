@@ -1,13 +1,13 @@
-"""The equation text that people type, read into a System.
+"""Equations as typed text, read into a System.
 
-A statement is `operand`, or `total = part + part + …`; statements end at a line's end or at a semicolon, and a line that
-ends in `=` or `+` goes on. An operand is a name, a value, or `name: value`:
+A statement is `operand` or `total = part + part + …`. It ends at the end of the line or at a semicolon; a line that ends
+in `=` or `+` continues on the next. An operand is a name, a value, or `name: value`:
 
-    value    what it says
-    20       published, protected like the whole run
+    value    meaning
+    20       published, protected by the default mechanism
     48!      exact
     9 @3     rounded to base 3; any mechanism may follow the @, as in 20 @laplace:1.45
-    10 ~5    within 5 of the truth
+    10 ~5    within 5 of the true count
     ?        not published
     ?1..7    not published, but known to be from 1 to 7
 
@@ -51,7 +51,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A published value as typed, with the mechanism its marks name (None: that of the run)."""
+    """A published value as typed, with the mechanism that its marks name (None: the default)."""
 
     published: int | None
     mechanism: Mechanism | None
@@ -60,15 +60,15 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """What can stand in a sum: a name, a value, or a name with its value."""
+    """An operand of a sum: a name, a value, or a name with its value."""
 
     name: str | None
     value: Value | None
     token: Token
 
 
-class Reader:
-    """Reads one text. Every complaint points at the spot that caused it."""
+class EquationReader:
+    """Reads one text. Every error points at its cause."""
 
     def __init__(self, text: str, where: str) -> None:
         self.text = text
@@ -96,14 +96,14 @@ class Reader:
     def _unreadable(self, position: int) -> str:
         rest = self.text[position:]
         if rest.startswith('"'):
-            return "this name has no closing quote."
+            return "this name is missing its closing quote."
         if rest[0] in "-−":
-            return "sums are written with + only; a negative published value is written like -2."
+            return "write sums with + only, and a negative published value as in -2."
         if rest[0] in "<≤":
-            return f"{rest[0]!r} has no meaning here. A hidden count that is known to be under 5 is written ?0..4."
+            return f"unexpected {rest[0]!r}. Write a hidden count known to be under 5 as ?0..4."
         if re.match(r"[-−]?\d", rest) or (rest[0] in ",." and self.text[position - 1 : position].isdigit()):
             return "this is not a whole number. Write counts like 1234 or 1,234."
-        return f"{rest[0]!r} has no meaning here. Names with other characters go in double quotes."
+        return f"unexpected {rest[0]!r}. Put names with special characters in double quotes."
 
     def peek(self) -> Token | None:
         """Return the next token without taking it."""
@@ -135,15 +135,15 @@ class Reader:
     @staticmethod
     def _misplaced(token: Token, has_equals: bool) -> str:
         if token.text == "=":
-            return "one statement holds one sum; start another line (or use ;) for the next."
+            return "a statement holds one sum: start a new line (or use ;) for the next."
         if token.text == ":":
-            return "a name may be followed by one value only."
-        quotes = "Names with blanks or signs in them go in double quotes."
+            return "a name takes a single value."
+        quotes = "Put names with spaces or symbols in double quotes."
         if token.kind in ("number", "word", "name"):
             if has_equals:
-                return f"{token.text} follows without a + between. {quotes}"
-            return f"{token.text} was not expected. A cell is written as `name: value`. {quotes}"
-        return f"{token.text!r} was not expected here."
+                return f"there is no + before {token.text}. {quotes}"
+            return f"unexpected {token.text}. Write a cell as `name: value`. {quotes}"
+        return f"unexpected {token.text!r}."
 
     def _operands(self) -> list[Operand]:
         operands = [self._operand()]
@@ -154,7 +154,7 @@ class Reader:
     def _operand(self) -> Operand:
         if self.at and self.tokens[self.at - 1].text in ("=", "+"):
             while self.take("\n"):
-                pass  # a line that ends in = or + goes on
+                pass  # a line that ends in = or + continues
         token = self.peek()
         if token is None or token.kind == "end":
             raise self.error("a value or a name is missing here.", token.position if token else len(self.text))
@@ -170,7 +170,7 @@ class Reader:
     def _name(self, token: Token) -> str:
         name = token.text.strip('"') if token.kind == "name" else token.text
         if not name.strip():
-            raise self.error("a name may not be empty.", token.position)
+            raise self.error("a name cannot be empty.", token.position)
         return name
 
     def _value(self) -> Value:
@@ -185,7 +185,7 @@ class Reader:
                 return Value(None, Unpublished(), token)
             low = self._whole()
             if not self.take(".."):
-                raise self.error("a range is written like ?1..7.", following.position)
+                raise self.error("write a range as in ?1..7.", following.position)
             return Value(None, self._built(lambda: Suppressed(low, self._whole()), following), token)
         published = self._integer(token)
         following = self.peek()
@@ -210,10 +210,10 @@ class Reader:
 
     def _integer(self, token: Token) -> int:
         if "." in token.text:
-            raise self.error("counts are whole numbers.", token.position)
+            raise self.error("counts must be whole numbers.", token.position)
         digits = re.sub(r"[,\u00a0\u202f\u2009]", "", token.text).replace("−", "-")
         if len(digits) > 16:
-            raise self.error("this count is too large to be one.", token.position)
+            raise self.error("this number is too large for a count.", token.position)
         return int(digits)
 
     def _built(self, build, token: Token) -> Mechanism:  # type: ignore[no-untyped-def] # a lambda, typed by its use
@@ -232,15 +232,15 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     text : str
         Statements as this module's docstring describes them.
     mechanism : Mechanism or str, optional
-        How values without a mark of their own are protected, as an object or by name ("laplace:1.45"); random rounding to
-        base 5 unless said.
+        How values without a mark of their own are protected, as an object or by name ("laplace:1.45"); by default random
+        rounding to base 5.
     where : str
-        What to call the text in errors: a file's name, say.
+        What errors call the text, such as a file's name.
 
     Raises
     ------
     InputError
-        With the line and column of what could not be read.
+        With the line and column that could not be read.
 
     Examples
     --------
@@ -248,12 +248,12 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     >>> [(cell.name, cell.published) for cell in system.cells]
     [('total', 87), ('men', 35), ('women', 45)]
     """
-    reader = Reader(text, where)
+    reader = EquationReader(text, where)
     statements = list(reader.statements())
     default = _default(mechanism)
     cells: dict[str, Cell] = {}
 
-    # 1. Every named value is a cell, wherever it stands: names may be used before the line that declares them.
+    # 1. Every named value is a cell, wherever it is: names may be used before the line that declares them.
     for left, right in statements:
         for operand in [*left, *(right or [])]:
             if operand.name is not None and operand.value is not None:
@@ -268,7 +268,7 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
         if right is None:
             if len(left) > 1 or left[0].value is None or left[0].name is None:
                 spot = left[0].token
-                raise reader.error("this line has neither `name: value` nor a sum with =.", spot.position)
+                raise reader.error("this line is neither `name: value` nor a sum with =.", spot.position)
             continue
         if len(left) > 1 and len(right) > 1:
             raise reader.error("one side of a sum must be a single total.", left[0].token.position)
@@ -282,7 +282,7 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
             raise reader.error(problem.message, head.token.position) from None
         sums.append(one)
     if not cells:
-        raise reader.error('there is nothing to solve. Write for example "48! = 20 + 20 + 20".', 0)
+        raise reader.error('there is nothing to solve. Try "48! = 20 + 20 + 20".', 0)
     return System(_as_written(cells, sums, statements), sums)
 
 
@@ -292,10 +292,10 @@ def _default(given: Mechanism | str | None) -> Mechanism:
     return mechanism(given) if isinstance(given, str) else given
 
 
-def _cell(reader: Reader, name: str, value: Value, default: Mechanism) -> Cell:
+def _cell(reader: EquationReader, name: str, value: Value, default: Mechanism) -> Cell:
     how = value.mechanism or default
     if isinstance(how, Unpublished) and isinstance(default, Suppressed):
-        how = default  # where small counts are hidden, a count that is not there is one of them
+        how = default  # where small counts are hidden, a missing count is one of them
     cell = Cell(name, value.published, how)
     try:
         cell.mechanism.window(cell.published)
@@ -307,7 +307,7 @@ def _cell(reader: Reader, name: str, value: Value, default: Mechanism) -> Cell:
 def _as_written(
     cells: dict[str, Cell], sums: list[Sum], statements: list[tuple[list[Operand], list[Operand] | None]]
 ) -> Iterator[Cell]:
-    """Put cells in the order in which they were first written, whether they were declared apart or inside a sum."""
+    """Return cells in the order in which they first appear, whether declared separately or inside a sum."""
     pending = iter(sums)
     order: dict[str, None] = {}
     for left, right in statements:
@@ -324,9 +324,9 @@ Typed = tuple[int | None, Mechanism | None]
 
 
 class _Unnamed:
-    """Names the cells that have none: total, total2 and so on; part1, part2 and so on."""
+    """Names cells without a name: total, total2 and so on; part1, part2 and so on."""
 
-    def __init__(self, reader: Reader, cells: dict[str, Cell], default: Mechanism) -> None:
+    def __init__(self, reader: EquationReader, cells: dict[str, Cell], default: Mechanism) -> None:
         self.reader = reader
         self.cells = cells
         self.default = default
@@ -352,8 +352,8 @@ class _Unnamed:
         typed = (published, value.mechanism)
         if typed in (self.anywhere if is_total else self.as_total):
             raise self.reader.error(
-                f"{published} stands in two sums, and it is not clear whether it is the same cell. Give it a name where it "
-                f"comes first, as in `a: {published}`, and write the name here.",
+                f"{published} is in two sums, and it is unclear whether both mean the same cell. Name it where it first "
+                f"appears, as in `a: {published}`, and use the name here.",
                 operand.token.position,
             )
         name = self._next(is_total)
@@ -364,7 +364,7 @@ class _Unnamed:
         return name
 
     def end_sum(self) -> None:
-        """Remember the bare values of the sum that was just read: one that comes again could be the same cell."""
+        """Remember the bare values of the sum just read: a repeated one could be the same cell."""
         self.anywhere.update(self.current)
         self.as_total.update(self.current[: self.has_total])
         self.current, self.has_total = [], False
@@ -381,7 +381,7 @@ class _Unnamed:
                 return name
 
     def _unknown(self, name: str) -> str:
-        # Of a million names, one that looks alike takes minutes to find.
+        # Among a million names, finding a similar one would take minutes.
         near = difflib.get_close_matches(name[:80], list(islice(self.cells, 5_000)), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"no cell is called {name!r}.{hint} Give it a value first, as in `{name}: 30`."
+        return f"there is no cell named {name!r}.{hint} Give it a value, as in `{name}: 30`."

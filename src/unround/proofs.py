@@ -1,7 +1,7 @@
 """Proofs in words, and the independent checker of their certificates.
 
-The checker shares no code with the engines: it needs the system, the certificate, and the arithmetic of one sum. What a
-certificate looks like is described in `unround.infer.certify`.
+The checker shares no code with the engines: it needs the system, the certificate, and the arithmetic of one sum.
+`unround.infer.certify` describes certificates.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from unround.system import Cell, Sum, System
 Step = Mapping[str, Any]
 
 NEIGHBOURS = 1_000
-"""Counts beyond the end of a window for which the checker recomputes that they cannot have been published so."""
+"""How many counts beyond the end of a window the checker recomputes as impossible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A cell's value that holds in every world that fits what was published.
+    """A value of a cell that holds in every dataset consistent with what was published.
 
     Parameters
     ----------
     cell, value
         What is proved.
     text : str
-        The argument, for people.
+        The argument in words.
     depth : int
-        How many sums follow one upon the other in the longest chain of the argument.
+        The number of steps in the argument: sums in its longest chain.
     rests_on : tuple of str
-        Other proved cells that the argument goes through.
+        Other proved cells whose values the argument uses.
     steps : list
         The certificate, for `check_proof`.
     """
@@ -91,7 +91,7 @@ def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tup
 
 
 def proof_in_words(system: System, proof: Proof, names: Mapping[str, str]) -> str:
-    """Put a proof into words again, calling cells by other names."""
+    """Put a proof into words again, with other names for its cells."""
     renamed = _renamed_system(system, names)
     steps = [_renamed_step(step, names) for step in proof.steps]
     values = {names.get(proof.cell, proof.cell): proof.value}
@@ -122,11 +122,11 @@ def _renamed_step(step: Step, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def contradiction_in_words(system: System, steps: Sequence[Step]) -> str:
-    """Put into words why a cell has no value left; the last steps bound it from both sides."""
+    """Put into words why a cell has no possible value; the last steps bound it from both sides."""
     name = steps[-1]["cell"]
     sums = [_sum_in_words(system, step, steps) for step in steps if step["by"] == "sum"]
     own = [step for step in steps if step["cell"] == name and step["by"] == "published"]
-    return " ".join([*sums, *([f"But {_published(system, own)}."] if own else ["That cannot be."])])
+    return " ".join([*sums, *([f"But {_published(system, own)}."] if own else ["That is impossible."])])
 
 
 def _depth(steps: Sequence[Step]) -> int:
@@ -138,7 +138,7 @@ def _depth(steps: Sequence[Step]) -> int:
 
 
 def _rests_on(name: str, steps: Sequence[Step], values: Mapping[str, int]) -> tuple[str, ...]:
-    """Name the other proved cells whose value, as a sum gave it, the argument uses."""
+    """Name the other proved cells whose value the argument derives and uses."""
     used = [step["cell"] for step in steps if step["by"] != "published" and values.get(step["cell"]) == step["value"]]
     return tuple(dict.fromkeys(cell for cell in used if cell != name))
 
@@ -149,15 +149,15 @@ def _rests_on(name: str, steps: Sequence[Step], values: Mapping[str, int]) -> tu
 def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping[str, int]) -> str:
     sentences = []
     for step in steps:
-        if step["by"] == "sum":  # what was published is said where it is used
+        if step["by"] == "sum":  # published bounds are stated where they are used
             sentences.append(_sum_in_words(system, step, steps))
         elif step["by"] == "sums":
             sentences.append(_sums_in_words(system, step, steps))
         elif step["by"] == "gap":
-            sentences.append(f"{_claim(step)}: it cannot have been published so from the values between.")
+            sentences.append(f"{_claim(step)}: the values in between cannot have produced the published count.")
         elif step["by"] == "contradiction":
-            other = "less" if step["bound"] == "low" else "more"
-            sentences.append(f"{_claim(step)}: anything {other} leaves some cell no value ({_size(step)}).")
+            other = "smaller" if step["bound"] == "low" else "larger"
+            sentences.append(f"{_claim(step)}: any {other} value leaves some cell without a possible value ({_size(step)}).")
     own = [step for step in steps if step["cell"] == cell.name and step["by"] == "published"]
     if own:
         sentences.append(f"{_published(system, own)}.")
@@ -170,7 +170,7 @@ def _claim(step: Step) -> str:
 
 
 def _published(system: System, steps: Sequence[Step]) -> str:
-    """Say what was published, cells with the same bound together: part1, part2 ≥ 16 (20 published, base 5)."""
+    """State what was published, grouping cells with the same bound: part1, part2 ≥ 16 (20 published, base 5)."""
     sides: dict[tuple[str, int], set[str]] = {}
     for step in steps:
         sides.setdefault((step["cell"], step["value"]), set()).add(step["bound"])
@@ -179,8 +179,8 @@ def _published(system: System, steps: Sequence[Step]) -> str:
         cell = system.cells[system.index[name]]
         sign = "=" if cell.given or len(bounds) == 2 else "≥" if bounds == {"low"} else "≤"
         groups.setdefault(f" {sign} {value} ({_how(cell)})", []).append(name)
-    said = [_several(names) + bound for bound, names in groups.items()]
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+    clauses = [_several(names) + bound for bound, names in groups.items()]
+    return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])} and {clauses[-1]}"
 
 
 def _how(cell: Cell) -> str:
@@ -200,7 +200,7 @@ def _several(names: Sequence[str]) -> str:
 
 
 def _sum_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
-    """Say for example: total = 48 (exact) and part2, part3 ≥ 16 (…), so part1 ≤ 48 − 16 − 16 = 16."""
+    """Write for example: total = 48 (exact) and part2, part3 ≥ 16 (…), so part1 ≤ 48 − 16 − 16 = 16."""
     used = [steps[use - 1] for use in step["uses"]]
     sign = " + " if step["cell"] == step["sum"]["total"] else " − "
     shown = sign.join(_terms([one["value"] for one in used]))
@@ -220,7 +220,7 @@ def _terms(values: Sequence[int]) -> list[str]:
 
 
 def _sums_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
-    """Say for example: adding up ½ times a = x + y; ½ times b = x + z; minus ½ times c = y + z leaves x ≥ 9."""
+    """Write for example: adding up ½ times a = x + y; ½ times b = x + z; minus ½ times c = y + z leaves x ≥ 9."""
     used = [steps[use - 1] for use in step["uses"]]
     published = [one for one in used if one["by"] == "published"]
     because = f"{_published(system, published)}, and " if published else ""
@@ -248,7 +248,7 @@ def _leaves(refutation: Mapping[str, Any]) -> int:
 
 
 def check_proof(system: System, proof: Proof) -> bool:
-    """Say whether a certificate proves what it claims, from the system alone.
+    """Return whether a certificate proves what it claims, from the system alone.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def _limit(
 def _published_says(mechanism: Hashable, published: int | None, lower: bool, start: int, value: int) -> bool:
     """Whether the published value rules out every count below (above) `value`, or from `start` up (down) to it.
 
-    A census asks the same again and again, so that answers are kept.
+    A census repeats the same questions, so answers are cached.
     """
     assert isinstance(mechanism, Mechanism)
     window = mechanism.window(published)

@@ -1,4 +1,4 @@
-"""Solve one system: infer, prove, and put everything that was found into one Solution."""
+"""Solve one system: infer, prove, and return everything as one Solution."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 Kind = Literal["given", "proved", "likely", "open"]
 
 SURE = 0.9
-"""The probability that `CellAnswer.sure` holds at least."""
+"""The least total probability of the values in `CellAnswer.sure`."""
 
 ALIKE = 1e-12
-"""Probabilities that differ by less than this share count as equal: they differ only by rounding errors."""
+"""Probabilities that differ by less than this proportion count as equal: the difference is rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellAnswer:
-    """What is known of one cell.
+    """The answer for one cell.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class CellAnswer:
 
     @property
     def sure(self) -> tuple[int, ...]:
-        """The smallest set of values that holds at least 90 % of the probability, ascending; empty if not available."""
+        """The smallest set of values that holds at least 90% of the probability, ascending; empty if not available."""
         chosen, held = [], 0.0
         for value, probability in sorted(self.distribution, key=lambda pair: (-pair[1], pair[0])):
             if held >= SURE - ALIKE:
@@ -98,18 +98,18 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Everything that was found out about a system.
+    """Everything inferred about a system.
 
     Parameters
     ----------
     feasible : bool
-        Whether any true counts fit; if not, `clash` says what cannot hold together.
+        Whether any true counts fit; if not, `clash` is a smallest inconsistent set.
     solutions : int or None
         How many sets of true counts fit; None where nothing bounds them or they were not counted.
     engine, why, prior : str
-        Which engine answered, why that one, and what was assumed before seeing the published values.
+        Which engine answered, why that one was chosen, and the prior: "flat" or "given".
     assumptions : tuple of str
-        What the answer rests on, one sentence each.
+        The assumptions behind the answer, one sentence each.
     cells : tuple of CellAnswer
         Every cell, in the system's order.
     top : tuple of Ranked
@@ -117,10 +117,10 @@ class Solution:
     proofs : tuple of Proof
         What is proved, the simplest argument first.
     clash : Clash or None
-        For a system without solution: the smallest set of cells and sums that cannot hold together. None where it is only
-        the given prior that rules everything out.
+        For a system without a solution: a smallest set of cells and sums that is inconsistent. None where only the given
+        prior rules everything out.
     argument : str or None
-        Why they cannot, for people, where the arithmetic of single sums shows it.
+        Why it is inconsistent, in words, where the arithmetic of single sums shows it.
     """
 
     feasible: bool
@@ -152,7 +152,7 @@ class Solution:
             "prior": self.prior,
             "assumptions": list(self.assumptions),
             "cells": [cell.to_json() for cell in self.cells],
-            "top": [one.to_json() for one in self.top],
+            "top": [ranked.to_json() for ranked in self.top],
             "proofs": [proof.to_json() for proof in self.proofs],
         }
         if self.clash is not None:
@@ -187,7 +187,7 @@ def solve(
     top : int
         How many of the best solutions to list.
     threshold : float
-        From which probability on a value counts as likely.
+        The lowest probability at which a value is called likely.
 
     Raises
     ------
@@ -202,9 +202,9 @@ def solve(
     (4, 34, 0.75)
     """
     if not 0 < threshold <= 1:
-        raise InputError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
+        raise InputError(f"the threshold must be a probability above 0 and at most 1, not {threshold}.")
     if top < 0:
-        raise InputError(f"the number of best solutions cannot be {top}.")
+        raise InputError(f"the number of best solutions must be 0 or more, not {top}.")
     if not isinstance(system, System):
         raise TypeError(f"solve takes a System, not {type(system).__name__}: read text with unround.parse first.")
     found = infer(system, engine=engine, prior=prior, top=top + 1 if top else 0)
@@ -222,7 +222,7 @@ def solve(
         marginal = marginals[i] if marginals is not None else None
         low, high = found.lows[i], found.highs[i]
         if low == high:
-            marginal = (low, np.ones(1))  # exactly, whatever rounding errors an engine may have made
+            marginal = (low, np.ones(1))  # exactly, free of the engine's rounding errors
         cells.append(_cell_answer(cell, low, high, marginal, cell.name in proved, threshold))
     best = _ranked(system, found, top)
     solutions = found.answer.solutions if found.answer is not None else None
@@ -268,11 +268,11 @@ def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
 
 
 def _with_bounds_of(plain: Inference, weighed: Inference) -> Inference:
-    """Take bounds and the number of solutions from what was published alone, and the rest as the prior weighs it."""
+    """Take bounds and the number of solutions without the prior, and everything else with it."""
     if not plain.feasible:
         return plain
     if not weighed.feasible:
-        why = "the published values fit together, but the given prior rules out every way in which they do"
+        why = "the published values are consistent, but the given prior rules out every solution"
         return replace(weighed, engine=plain.engine, why=why)
     answer = weighed.answer
     if answer is not None:
@@ -289,7 +289,7 @@ def _infeasible(system: System, prior: Prior | None, found: Inference) -> Soluti
     if prior and infer(system, top=0).feasible:
         return Solution(False, 0, found.engine, found.why, named, assumptions)
     clash = smallest_clash(system)
-    # The argument uses the clash alone: all other cells may be anything.
+    # The argument uses the inconsistent set alone: all other cells may have any value.
     alone = System(
         [cell if cell.name in clash.cells else Cell(cell.name, None, Unpublished()) for cell in system.cells], clash.sums
     )
@@ -299,58 +299,71 @@ def _infeasible(system: System, prior: Prior | None, found: Inference) -> Soluti
 
 
 def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple[str, ...]:
-    """Say what the answer rests on."""
-    sentences = ["True counts are whole numbers, none is negative, and the sums hold exactly among them."]
+    """Return the assumptions behind the answer."""
+    sentences = ["True counts are non-negative whole numbers, and the sums hold exactly for them."]
     inside = {name for one in system.sums for name in (one.total, *one.parts)}
     alone = [cell.name for cell in system.cells if cell.name not in inside]
     if alone:
-        stand = "stands" if len(alone) == 1 else "stand"
-        sentences.append(f"{_some(alone)} {stand} in no sum: nothing but the own published value says anything there.")
+        one = len(alone) == 1
+        sentences.append(
+            f"{_some(alone)} {'is' if one else 'are'} in no sum: only {'its' if one else 'their'} own published "
+            f"{'value says' if one else 'values say'} anything about {'it' if one else 'them'}."
+        )
     sentences += _mechanism_sentences(system)
     if not all(window.certain for window in system.windows):
         sentences.append(
-            f"Noise has no bounds: windows leave out a probability of at most {TAIL:g} a cell, and nothing that rests on "
-            "them is called proved."
+            f"Noise is unbounded: possible ranges leave out a probability of at most {TAIL:g} per cell, and nothing that "
+            "depends on them is called proved."
         )
     if found.feasible and found.answer is None:
-        sentences.append("Probabilities are not available for this system yet; bounds are as tight as can be.")
+        sentences.append("Probabilities are not available for this system; possible ranges are as narrow as they can be.")
         return tuple(sentences)
     if found.feasible and None in found.highs:
         sentences.append(
-            "Nothing bounds some cells from above: they have no probabilities, and the sums they are in say nothing."
+            "Some cells have no upper bound: they have no probabilities, and sums that include them add no information."
         )
     sentences.append(
-        "Prior: the given distributions, and flat for the other cells. Bounds and proofs do not use it."
+        "Prior: the given distributions, flat for the other cells. Possible ranges and proofs do not use it."
         if prior
-        else "Prior: every set of true counts that fits is equally likely before rounding. Bounds and proofs do not use it."
+        else "Prior: flat; all sets of true counts that fit are equally likely a priori. Possible ranges and proofs do not "
+        "use it."
     )
     return tuple(sentences)
 
 
 def _unproved(system: System, cells: list[CellAnswer], prior: Prior | None) -> list[str]:
-    """Say so where a value is certain, though no proof was found that is short enough to be written out."""
+    """Name cells whose value is certain although no proof short enough to write out was found."""
     if prior or not all(window.certain for window in system.windows):
         return []
     names = [cell.name for cell in cells if cell.low == cell.high and cell.kind not in ("given", "proved")]
     if not names:
         return []
     which = f"{names[0]} has" if len(names) == 1 else f"{_some(names)} have"
-    return [f"{which} one possible value by search; the proof is too long to be written out, so it is not called proved."]
+    return [
+        f"{which} one possible value by exhaustive search; the proof is too long to write out, so it is not called proved."
+    ]
 
 
 def _mechanism_sentences(system: System) -> list[str]:
-    """Say how the cells were protected, by name where it differs between them."""
+    """Describe how cells were protected, naming them where it differs."""
     exact = [cell.name for cell in system.cells if cell.given]
-    said = [f"Exact, as published: {_some(exact)}."] if exact else []
+    sentences = [f"Published exactly: {_some(exact)}."] if exact else []
     cells: dict[Mechanism, list[str]] = {}
     for cell in system.cells:
         if not cell.given:
             cells.setdefault(cell.mechanism, []).append(cell.name)
     if not cells:
-        return said
+        return sentences
     most = max(cells, key=lambda mechanism: len(cells[mechanism]))
-    said += [f"{_some(names)}: {mechanism.sentence}" for mechanism, names in cells.items() if mechanism != most]
-    return [*said, f"{'The other cells: ' if said else ''}{most.sentence}"]
+    sentences += [
+        f"{_some(names)}: {_inside(mechanism.sentence)}" for mechanism, names in cells.items() if mechanism != most
+    ]
+    return [*sentences, f"Other cells: {_inside(most.sentence)}" if sentences else most.sentence]
+
+
+def _inside(sentence: str) -> str:
+    """Return a sentence as it continues after a colon."""
+    return sentence[0].lower() + sentence[1:]
 
 
 def _some(names: list[str]) -> str:

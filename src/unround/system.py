@@ -1,4 +1,4 @@
-"""System: the problem that every engine takes. Cells with their mechanisms, and the sums between them."""
+"""System: the problem that every engine solves. Cells with their mechanisms, and the sums between them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Window
 
 _SHOWN = 30
-"""Parts of a sum that an error lists."""
+"""Most parts of a sum that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One count: its name, what was published of it (None: nothing), and how the true count became that."""
+    """One count: its name, its published value (None: not published), and the mechanism that produced it."""
 
     name: str
     published: int | None
@@ -48,7 +48,7 @@ class System:
     cells : tuple of Cell
         Every cell once; names are unique.
     sums : tuple of Sum
-        Each names its cells; none may use a cell twice. A sum that is repeated counts once.
+        Each names its cells; none may use a cell twice. Repeated sums count once.
 
     Raises
     ------
@@ -77,10 +77,10 @@ class System:
         object.__setattr__(self, "sums", tuple(dict.fromkeys(sums)))
         object.__setattr__(self, "index", {cell.name: i for i, cell in enumerate(cells)})
         if not self.cells:
-            raise InputError('there is no cell to work on. Write for example "48! = 20 + 20 + 20".')
+            raise InputError('there are no cells. Try "48! = 20 + 20 + 20".')
         if len(self.index) < len(self.cells):
             twice = next(name for name, times in Counter(cell.name for cell in self.cells).items() if times > 1)
-            raise InputError(f"two cells are called {twice!r}; names must differ.")
+            raise InputError(f"two cells are named {twice!r}; names must be unique.")
         for one in self.sums:
             check_sum(one, self.index)
         at = self.index
@@ -94,13 +94,13 @@ class System:
 
 
 def _short(one: Sum) -> str:
-    """Return a sum as far as a line has room for it."""
+    """Return a sum as text, shortened to fit a line."""
     few = Sum(one.total, one.parts[:_SHOWN])
     return str(few) if len(one.parts) <= _SHOWN else f"{few} + … ({len(one.parts):,} parts)"
 
 
 def check_sum(one: Sum, known: Iterable[str]) -> None:
-    """Raise InputError unless the sum has parts, knows all its cells, and uses each once."""
+    """Raise InputError unless the sum has parts, and names known cells, each once."""
     if not one.parts:
         raise InputError(f"the sum for {one.total!r} has no parts.")
     names = (one.total, *one.parts)

@@ -13,10 +13,11 @@ from unround.audits.contradictions import UNRESOLVED
 from unround.audits.inferred import CONDITIONAL, KINDS, LIKELY, OPEN, OTHERS_NEEDED, PROVED, Inferred
 from unround.audits.model import Model
 from unround.batch.tighten import chain
+from unround.batch.types import NO_UPPER_BOUND
 from unround.errors import InputError, InternalError
 from unround.infer.certify import certificates
 from unround.linked.bounds import LinkedBounds
-from unround.linked.proofs import BETWEEN, Prover
+from unround.linked.prover import BETWEEN, Prover
 from unround.mechanisms import mechanism
 from unround.proofs import Proof, proofs_of
 from unround.release import ABSENT
@@ -223,7 +224,7 @@ def findings_frame(
             **{name: column.gather(cells) for name, column in names.columns.items()},
             "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
             "low": low,
-            "high": pl.Series(high).set(pl.Series(high >= 1 << 30), None),
+            "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
             "value": value,
             "probability": probability,
             "kind": pl.Series(KINDS).gather(kinds),

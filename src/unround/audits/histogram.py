@@ -9,8 +9,8 @@ import numpy as np
 from unround.audits.block import Auditor
 from unround.audits.contradictions import rows_of
 from unround.audits.inferred import Inferred
+from unround.batch.buffers import MOST_VALUES
 from unround.batch.posterior import posteriors
-from unround.batch.room import MOST_VALUES
 from unround.batch.types import Tight
 
 

@@ -8,7 +8,7 @@ agrees with it. In the order of the flow:
 - `windows`: what each published count leaves possible
 - `tighten`: bounds by all sums together, and which sums they rest on
 - `scan` and `lookup`: what each sum says on its own, by look-up
-- `posterior`: exact joint posteriors, with `forest`, `room`, `sweeps`, `convolution`, `summary`; `sharing`: totals that
+- `posterior`: exact joint posteriors, with `forest`, `buffers`, `sweeps`, `convolution`, `summary`; `sharing`: totals that
   share random numbers with their parts; and `depth`: how many sums away from a cell one must look until its count is likely
 - `compiled` and `threads`: how kernels are compiled and run
 """

@@ -37,8 +37,8 @@ def compile_sums(
     Examples
     --------
     >>> loop = ((0, (1, 2)), (3, (1, 2)), (0, (4, 5)))
-    >>> layout = compile_layout(6, loop, frozenset())
-    >>> layout.links_of, layout.unused
+    >>> compiled = compile_sums(6, loop, frozenset())
+    >>> compiled.links_of, compiled.unused
     (((0,), (2,)), (1,))
     """
     found = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
@@ -67,45 +67,6 @@ def _without_overlap(
             found.append((total, first, second))
             taken |= {total, first, second}
     return found
-
-
-def implied_sums(equations: Equations) -> tuple[tuple[tuple[int, tuple[int, ...]], tuple[int, int]], ...]:
-    """Find sums that follow from two others, where the parts of one are among those of the other.
-
-    Children + adults + elderly = all and adults + elderly = voters make children + voters = all; and two totals of the same
-    parts are the same count. Among the others such sums close loops; put in their place they need not, so that
-    a layout of all of them leaves fewer facts unused. They hold where both of the others do.
-
-    Returns
-    -------
-    tuple
-        New sums, each with the positions of the two that it follows from.
-
-    Examples
-    --------
-    >>> implied_sums(((0, (1, 2, 3)), (4, (2, 3))))
-    (((0, (4, 1)), (0, 1)),)
-    """
-    parts_of = [frozenset(parts) for _, parts in equations]
-    containing: dict[int, set[int]] = {}
-    for e, own in enumerate(parts_of):
-        for part in own:
-            containing.setdefault(part, set()).add(e)
-    seen = {(total, parts_of[e]) for e, (total, _) in enumerate(equations)}
-    found = []
-    for small, (total, parts) in enumerate(equations):
-        if len(parts) < 2:
-            continue
-        for large in sorted(set.intersection(*(containing[part] for part in parts)) - {small}):
-            whole, others = equations[large]
-            new = whole, (total, *(part for part in others if part not in parts_of[small]))
-            # Two totals of the same parts are found twice, once from either side.
-            twice = len(new[1]) == 1 and ((total, frozenset([whole])) in seen)
-            if whole in new[1] or total in others or (new[0], frozenset(new[1])) in seen or twice:
-                continue
-            seen.add((new[0], frozenset(new[1])))
-            found.append((new, (large, small)))
-    return tuple(found)
 
 
 def _forest(drawing: Drawing, columns: int, equations: Equations, fixed: frozenset[int]) -> CompiledSums:

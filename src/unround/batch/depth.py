@@ -6,9 +6,7 @@ out if it can still reach a cell in question.
 
 from __future__ import annotations
 
-from unround.batch.forest import BELOW, BELOW_END, CHILD, END, HOME, PARENT, Forest
-from unround.batch.jit import MINUS_ONE, inner
-from unround.batch.room import (
+from unround.batch.buffers import (
     BELIEF,
     DISTANCE,
     DONE,
@@ -16,10 +14,13 @@ from unround.batch.room import (
     NODE_DISTANCE,
     SINGLE,
     USED,
-    Room,
+    Buffers,
 )
+from unround.batch.evidence import Evidence
+from unround.batch.forest import BELOW, BELOW_END, CHILD, END, HOME, PARENT, Forest
+from unround.batch.jit import MINUS_ONE, inner
+from unround.batch.sum_product import absorb_from_above, collect_belief, send_down, send_up
 from unround.batch.summary import is_linked, marginal, own_share
-from unround.batch.sweeps import Evidence, backward, believe, forward, hear_from_above
 from unround.batch.types import Ints
 from unround.mechanisms.base import FloatArray
 
@@ -33,9 +34,9 @@ _FAR = 1 << 30
 
 
 @inner
-def _measure(forest: Forest, room: Room, depth: Ints) -> None:
+def _measure(forest: Forest, buffers: Buffers, depth: Ints) -> None:
     """Work out how far nodes and links are from the cells in question."""
-    nodes, links = room.nodes, room.links
+    nodes, links = buffers.nodes, buffers.links
     for n in range(len(nodes)):
         nodes[n, NODE_DISTANCE] = _FAR
     for column in range(len(depth)):
@@ -52,39 +53,41 @@ def _measure(forest: Forest, room: Room, depth: Ints) -> None:
                 nearest = min(nearest, nodes[forest.ends[e, CHILD], NODE_DISTANCE])
             if nearest == distance - 1:
                 links[i, DISTANCE] = distance
-                _approach(forest, room, i, distance)
+                _approach(forest, buffers, i, distance)
 
 
 @inner
-def _approach(forest: Forest, room: Room, i: int, distance: int) -> None:
+def _approach(forest: Forest, buffers: Buffers, i: int, distance: int) -> None:
     """Bring the nodes of a link to at most this distance."""
     n = forest.links[i, PARENT]
-    room.nodes[n, NODE_DISTANCE] = min(room.nodes[n, NODE_DISTANCE], distance)
+    buffers.nodes[n, NODE_DISTANCE] = min(buffers.nodes[n, NODE_DISTANCE], distance)
     for e in range(forest.links[i, END], forest.links[i + 1, END]):
         n = forest.ends[e, CHILD]
-        room.nodes[n, NODE_DISTANCE] = min(room.nodes[n, NODE_DISTANCE], distance)
+        buffers.nodes[n, NODE_DISTANCE] = min(buffers.nodes[n, NODE_DISTANCE], distance)
 
 
 @inner
-def _send(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints, radius: int) -> None:
+def _send(
+    forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints, radius: int
+) -> None:
     """Send all messages that the cells in question need to hear from this far."""
     for sent in range(radius):
         for i in range(len(forest.links) - 1):
-            if not room.links[i, USED] or room.links[i, DONE] > sent or room.links[i, DISTANCE] > radius - sent:
+            if not buffers.links[i, USED] or buffers.links[i, DONE] > sent or buffers.links[i, DISTANCE] > radius - sent:
                 continue
             for e in range(forest.links[i, END], forest.links[i + 1, END]):
                 n = forest.ends[e, CHILD]
                 if forest.nodes[n, BELOW] < forest.nodes[n, BELOW_END]:
-                    believe(forest, room, arena, n, room.nodes[n, BELIEF], sent - 1, MINUS_ONE)
-            forward(forest, room, arena, scratch, i, sent)
-            backward(forest, room, arena, scratch, i, low, high, sent - 1, sent)
-            room.links[i, DONE] = sent + 1
+                    collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], sent - 1, MINUS_ONE)
+            send_up(forest, buffers, arena, scratch, i, sent)
+            send_down(forest, buffers, arena, scratch, i, low, high, sent - 1, sent)
+            buffers.links[i, DONE] = sent + 1
 
 
 @inner
 def find_depths(
     forest: Forest,
-    room: Room,
+    buffers: Buffers,
     arena: FloatArray,
     scratch: FloatArray,
     evidence: Evidence,
@@ -99,7 +102,7 @@ def find_depths(
 
     Parameters
     ----------
-    forest, room, arena, scratch, evidence, area
+    forest, buffers, arena, scratch, evidence, area
         As for all sweeps, with weights in place and room for `DEEPEST` rounds.
     low, high : array
         The windows' own bounds: those that sums have tightened would already know too much.
@@ -116,31 +119,31 @@ def find_depths(
         ):
             depth[column] = 0
     for i in range(len(forest.links) - 1):
-        room.links[i, DONE] = 0
+        buffers.links[i, DONE] = 0
     for radius in range(DEEPEST):
         waiting = False
         for column in range(columns):
             if depth[column] == OPEN_YET:
-                pair = is_linked(forest, room, column) and room.nodes[forest.homes[column, HOME], MODE] != SINGLE
+                pair = is_linked(forest, buffers, column) and buffers.nodes[forest.homes[column, HOME], MODE] != SINGLE
                 waiting |= radius + pair < DEEPEST
         if not waiting:
             break
         if radius:
-            _measure(forest, room, depth)
-            _send(forest, room, arena, scratch, low, high, radius)
+            _measure(forest, buffers, depth)
+            _send(forest, buffers, arena, scratch, low, high, radius)
         for column in range(columns):
-            if depth[column] != OPEN_YET or not is_linked(forest, room, column):
+            if depth[column] != OPEN_YET or not is_linked(forest, buffers, column):
                 continue
-            n, at = forest.homes[column, HOME], room.spare[0, 2]
-            believe(forest, room, arena, n, at, radius - 1, MINUS_ONE)
-            hear_from_above(forest, room, arena, n, at, radius - 1)
-            start, size = marginal(forest, room, arena, at, column, low, high, scratch[0])
+            n, at = forest.homes[column, HOME], buffers.spare[0, 2]
+            collect_belief(forest, buffers, arena, n, at, radius - 1, MINUS_ONE)
+            absorb_from_above(forest, buffers, arena, n, at, radius - 1)
+            start, size = marginal(forest, buffers, arena, at, column, low, high, scratch[0])
             if start <= value[column] < start + size:
                 everything = 0.0
                 for k in range(size):
                     everything += scratch[0, k]
                 if scratch[0, value[column] - start] >= threshold * everything:
-                    depth[column] = min(radius + (room.nodes[n, MODE] != SINGLE), DEEPEST)
+                    depth[column] = min(radius + (buffers.nodes[n, MODE] != SINGLE), DEEPEST)
     for column in range(columns):
         if depth[column] == OPEN_YET:
             depth[column] = DEEPEST

@@ -1,4 +1,4 @@
-"""What is known of cells by themselves, as the compiled kernels take it."""
+"""Local evidence: how what was published of a cell, and its prior, weigh each true count, before any sum is used."""
 
 from __future__ import annotations
 
@@ -7,9 +7,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.batch.forest import Table
+from unround.batch.jit import inner
 from unround.batch.sharing import PATTERNS, Draws
-from unround.batch.sweeps import Evidence
 from unround.batch.types import Ints, PriorTable, Sharing, Windows
+from unround.mechanisms.base import FloatArray
+
+
+class Evidence(NamedTuple):
+    """Local evidence as the kernels take it: windows (see `Windows`), a prior (see `PriorTable`), shared random numbers."""
+
+    low: Ints
+    start: Table
+    weights: FloatArray
+    prior_offset: Table
+    prior_size: Table
+    prior_weights: FloatArray
+    draws: Draws
+
+
+@inner
+def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
+    """Return the weight of one true count of a cell, from its own published count and prior alone."""
+    size = evidence.prior_size[column]
+    found = evidence.prior_weights[evidence.prior_offset[column] + min(count, size - 1)]
+    start = evidence.start[area, column]
+    return float(found if start < 0 else found * evidence.weights[start + count - evidence.low[area, column]])
 
 
 class Drawn(NamedTuple):
@@ -22,7 +45,7 @@ class Drawn(NamedTuple):
 def evidence_of(
     windows: Windows, prior: PriorTable | None, columns: int, nodes: int, drawn: Drawn | None = None
 ) -> Evidence:
-    """Put together what is known of cells by themselves; a flat prior is a table of one weight for every column.
+    """Put local evidence together; a flat prior is a table with a single weight for every column.
 
     Parameters
     ----------
@@ -47,7 +70,7 @@ def evidence_of(
 
 
 def _draws(drawn: Drawn | None, nodes: int, columns: int) -> Draws:
-    """Put together what the kernel is told about shared random numbers, if only that there are none."""
+    """Describe shared random numbers to the kernel; without any, say that there are none."""
     if drawn is None:
         none = np.full(nodes, -1, dtype=np.int64)
         zeros = np.zeros((1, columns), dtype=np.int32)
@@ -63,5 +86,5 @@ def _draws(drawn: Drawn | None, nodes: int, columns: int) -> Draws:
 
 
 def plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
-    """Return an array as the kernel knows it: for any other kind, it would have to be compiled once more."""
+    """Return an array in the type and layout that the kernels are compiled for; any other would trigger a recompilation."""
     return np.require(array, kind, ("C", "W"))

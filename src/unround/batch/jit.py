@@ -23,13 +23,14 @@ ZERO, MINUS_ONE = cast(int, np.int64(0)), cast(int, np.int64(-1))
 def kernel(function: Function) -> Function:
     """Compile a function that the interpreter calls, and keep the result on disk; threads run it side by side.
 
-    What is kept is thrown away when the file of the function changes, or that of an inner function that it calls; numba by
-    itself would look at the first only.
+    The compiled function is discarded when its own file changes, or that of any function it calls; numba alone would look
+    at the first only. What it depends on is compared as if it were numba's version, because that is checked before the rest
+    of the index is unpickled: an index that refers to a class since renamed could not be.
     """
     compiled = njit(cache=True, nogil=True)(function)
     kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if kept is not None:
-        kept._source_stamp = tuple(sorted(_stamps(function, set())))
+        kept._version = (kept._version, *sorted(_stamps(function, set())))
     return cast(Function, compiled)
 
 

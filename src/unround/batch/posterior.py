@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.batch.buffers import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Buffers, arrange, box_at, buffers_for
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
-from unround.batch.evidence import Drawn, evidence_of, plain
+from unround.batch.evidence import Drawn, Evidence, evidence_of, plain
 from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
 from unround.batch.jit import kernel
-from unround.batch.room import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Room, arrange, box_at, room_for
-from unround.batch.sampling import Luck, sample
+from unround.batch.sampling import RandomState, sample
 from unround.batch.sharing import PATTERNS, pull
+from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
     ALIKE,
     NONE,
@@ -22,17 +23,16 @@ from unround.batch.summary import (
     marginal,
     own_share,
     own_summary,
-    put_chances,
+    put_probabilities,
     share_of,
     summary,
 )
-from unround.batch.sweeps import Evidence, down, listen_for, set_local, up
 from unround.batch.threads import in_threads
 from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorTable, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
-class _Given(NamedTuple):
+class _BlockInput(NamedTuple):
     """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts.
 
     `wanted` says which cells to work out; it has no rows where all are.
@@ -46,7 +46,7 @@ class _Given(NamedTuple):
     wanted: BoolArray
 
 
-class _Found(NamedTuple):
+class _BlockOutput(NamedTuple):
     """What the kernel fills in: the arrays of `Posterior`, depths, those of `Distributions`, and states.
 
     `asked`, `start`, `states` and `pulls` have no rows where nobody asks for them.
@@ -101,20 +101,21 @@ def posteriors(
 
     Notes
     -----
-    Exact for the sums of the plan, in areas where no link is cut. A link is cut where it meets a cell of more than
-    `room.MOST_VALUES` possible values, a pair of more than `room.MOST_STATES`, or takes too long; of a pair with too many
-    states, the total still takes part. Under a flat prior fewer sums keep an answer right, only less sharp; a fitted one
-    belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and in areas that are not possible.
+    Exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more than
+    `buffers.MOST_VALUES` possible values, one of its pairs more than `buffers.MOST_STATES`, or it would take too long; the
+    total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right but
+    makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and in
+    areas that are not possible.
 
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
     """
-    result = nothing_known(*tight.low.shape, asked=value is not None)
+    result = empty_posterior(*tight.low.shape, asked=value is not None)
     _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn, wanted=wanted)
     return result
 
 
-def nothing_known(areas: int, columns: int, *, asked: bool = False) -> Posterior:
+def empty_posterior(areas: int, columns: int, *, asked: bool = False) -> Posterior:
     """Return the posterior of areas of which nothing is known."""
     return Posterior(
         mode=np.full((areas, columns), NONE, dtype=np.int32),
@@ -134,12 +135,12 @@ def marginals(
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
 ) -> tuple[Posterior, Distributions]:
-    """Work out the same as `posteriors`, and keep the distribution of every cell that has at most `room.MOST_VALUES` values.
+    """Return the same as `posteriors`, and the distribution of every cell with at most `buffers.MOST_VALUES` values.
 
-    Areas without a solution, see `Posterior.possible`, have zeros for chances.
+    Areas without a solution (see `Posterior.possible`) have probabilities of zero.
     """
-    result = nothing_known(*tight.low.shape)
-    found = ranges(tight.low, tight.high)
+    result = empty_posterior(*tight.low.shape)
+    found = empty_distributions(tight.low, tight.high)
     _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found)
     return result, found
 
@@ -174,7 +175,7 @@ def samples(
     return states
 
 
-def ranges(low: Ints, high: Ints) -> Distributions:
+def empty_distributions(low: Ints, high: Ints) -> Distributions:
     """Make room for the distributions of cells within their bounds."""
     width = high.astype(np.int64) - low + 1
     width[(width > MOST_VALUES) | (width < 1)] = 0
@@ -243,7 +244,7 @@ def flood(
     Notes
     -----
     Bounds that sums have tightened would know too much from the start, so that the windows' own are used, except where
-    those have more than `room.MOST_VALUES` values.
+    those have more than `buffers.MOST_VALUES` values.
     """
     depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
     narrow = windows.high - windows.low < MOST_VALUES
@@ -280,7 +281,7 @@ def _run(
     evidence = evidence_of(windows, prior, columns, len(forest.nodes), drawn)
     holds = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else active
     ints, floats = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns))
-    given = _Given(
+    given = _BlockInput(
         plain(low, np.int32),
         plain(high, np.int32),
         plain(chosen, np.bool_),
@@ -290,7 +291,7 @@ def _run(
     )
     if result is None:
         result = Posterior(ints, floats, floats, floats, np.zeros(areas, dtype=np.int32), np.zeros(areas, dtype=np.bool_))
-    filled = _Found(
+    filled = _BlockOutput(
         result.mode,
         result.probability,
         result.mean,
@@ -304,10 +305,10 @@ def _run(
         np.zeros((0, 1, columns), dtype=np.int32) if states is None else states,
         np.zeros((0, 1, 1)) if pulled is None else pulled,
     )
-    luck = np.array([seed], dtype=np.uint64)
+    random_state = np.array([seed], dtype=np.uint64)
 
     def job(first: int, last: int) -> None:
-        _areas(first, last, depth is not None, forest, room_for(forest), evidence, given, threshold, luck, filled)
+        _areas(first, last, depth is not None, forest, buffers_for(forest), evidence, given, threshold, random_state, filled)
 
     in_threads(job, areas)
 
@@ -318,24 +319,24 @@ def _areas(
     last: int,
     deep: bool,
     forest: Forest,
-    room: Room,
+    buffers: Buffers,
     evidence: Evidence,
-    given: _Given,
+    given: _BlockInput,
     threshold: float,
-    seed: Luck,
-    results: _Found,
+    seed: RandomState,
+    results: _BlockOutput,
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths, or states, alone."""
     lows, highs, chosen, holds, value, wanted = given
     mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, states, pulled = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
-    luck, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
+    random_state, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
         if not chosen[a]:
             continue
         low, high = lows[a], highs[a]
         size, needed, cut[a] = arrange(
-            forest, room, low, high, holds[a if len(holds) > 1 else 0], DEEPEST - 1 if deep else 1
+            forest, buffers, low, high, holds[a if len(holds) > 1 else 0], DEEPEST - 1 if deep else 1
         )
         if size < 0:
             continue
@@ -343,24 +344,24 @@ def _areas(
             arena = np.empty(size + size // 4)
         if needed > scratch.shape[1]:
             scratch = np.empty((3, 2 * needed))
-        if not set_local(forest, room, arena, evidence, a, low, high):
+        if not set_local_evidence(forest, buffers, arena, evidence, a, low, high):
             continue
         if deep:
-            find_depths(forest, room, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
+            find_depths(forest, buffers, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])
             continue
         if len(wanted):
-            listen_for(forest, room, wanted[a])
-        if not up(forest, room, arena, scratch):
+            prune_to(forest, buffers, wanted[a])
+        if not upward_pass(forest, buffers, arena, scratch):
             continue
-        luck[0] = seed[0]
+        random_state[0] = seed[0]
         for k in range(len(states)):
-            sample(forest, room, arena, evidence, a, low, high, luck, state, states[k, a])
-        if len(states) or not down(forest, room, arena, scratch, low, high):
+            sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a])
+        if len(states) or not downward_pass(forest, buffers, arena, scratch, low, high):
             continue
         possible[a] = True
         if len(pulled):
             for n in range(len(forest.nodes)):
-                if room.nodes[n, MODE] == PAIRED and not forest.nodes[n, COPY]:
+                if buffers.nodes[n, MODE] == PAIRED and not forest.nodes[n, COPY]:
                     pull(
                         evidence.draws,
                         evidence.low,
@@ -370,8 +371,8 @@ def _areas(
                         n,
                         forest.nodes[n, CELL : CELL + 3],
                         arena,
-                        room.nodes[n, BELIEF],
-                        box_at(room.nodes, n, BOX),
+                        buffers.nodes[n, BELIEF],
+                        box_at(buffers.nodes, n, BOX),
                         pulled[a],
                     )
             continue
@@ -381,9 +382,9 @@ def _areas(
             start, length = 0, 0
             if low[c] == high[c]:
                 found = (int(low[c]), 1.0, float(low[c]), 0.0)
-            elif is_linked(forest, room, c):
-                at = room.nodes[forest.homes[c, HOME], BELIEF]
-                start, length = marginal(forest, room, arena, at, c, low, high, scratch[0])
+            elif is_linked(forest, buffers, c):
+                at = buffers.nodes[forest.homes[c, HOME], BELIEF]
+                start, length = marginal(forest, buffers, arena, at, c, low, high, scratch[0])
                 found = summary(scratch[0], start, length)
             else:
                 found = own_summary(evidence, a, c, int(low[c]), int(high[c]))
@@ -392,7 +393,7 @@ def _areas(
                 if length == 0:
                     list_own(evidence, a, c, int(low[c]), int(high[c]), scratch[0])
                     start, length = int(low[c]), int(high[c]) - int(low[c]) + 1
-                put_chances(scratch[0], start, length, chances, places[a, c], int(low[c]))
+                put_probabilities(scratch[0], start, length, chances, places[a, c], int(low[c]))
             if len(asked):
                 asked[a, c] = (
                     share_of(scratch[0], start, length, value[a, c])

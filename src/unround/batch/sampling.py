@@ -8,9 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.forest import CHILD, END, HOME, HOME_LAYER, LAYER, PARENT, PARENT_LAYER, SIGN, Forest, Table
-from unround.batch.jit import inner
-from unround.batch.room import (
+from unround.batch.buffers import (
     ABOVE,
     ABSENT,
     ARRAY,
@@ -23,24 +21,26 @@ from unround.batch.room import (
     PARTIAL_BOX,
     SINGLE,
     USED,
-    Room,
+    Buffers,
     box_at,
 )
+from unround.batch.evidence import Evidence, weight
+from unround.batch.forest import CHILD, END, HOME, HOME_LAYER, LAYER, PARENT, PARENT_LAYER, SIGN, Forest, Table
+from unround.batch.jit import inner
 from unround.batch.summary import is_linked
-from unround.batch.sweeps import Evidence, weight
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, TOTAL
 from unround.mechanisms.base import FloatArray
 
-Luck = NDArray[np.uint64]
+RandomState = NDArray[np.uint64]
 """The state of a source of random numbers: one number, changed by every draw. Its first value is the seed."""
 
 
 @inner
-def draw(luck: Luck) -> float:
+def draw(random_state: RandomState) -> float:
     """Return a number from 0 to below 1, by SplitMix64: the same on every machine and in every thread."""
-    luck[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = luck[0]
+    random_state[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random_state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
@@ -48,12 +48,12 @@ def draw(luck: Luck) -> float:
 
 
 @inner
-def _place_in(arena: FloatArray, at: int, size: int, luck: Luck) -> int:
+def _place_in(arena: FloatArray, at: int, size: int, random_state: RandomState) -> int:
     """Draw a place in a stretch of weights."""
     everything = 0.0
     for k in range(size):
         everything += arena[at + k]
-    left, last = draw(luck) * everything, 0
+    left, last = draw(random_state) * everything, 0
     for k in range(size):
         if arena[at + k] > 0.0:
             left -= arena[at + k]
@@ -64,13 +64,15 @@ def _place_in(arena: FloatArray, at: int, size: int, luck: Luck) -> int:
 
 
 @inner
-def _set_from_layer(room: Room, arena: FloatArray, n: int, layer: int, value: int, luck: Luck, state: Table) -> None:
+def _set_from_layer(
+    buffers: Buffers, arena: FloatArray, n: int, layer: int, value: int, random_state: RandomState, state: Table
+) -> None:
     """Draw the state of a pair of which one layer is known."""
-    own, at = box_at(room.nodes, n, BOX), room.nodes[n, BELIEF]
+    own, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
     everything, left, drawn = 0.0, 0.0, False
     for turn in range(2):
         if turn == 1:
-            left, drawn = draw(luck) * everything, False
+            left, drawn = draw(random_state) * everything, False
         for r in range(own[2]):
             for c in range(own[3]):
                 here = own[0] + r if layer == FIRST else own[1] + c if layer != TOTAL else own[0] + r + own[1] + c
@@ -86,19 +88,19 @@ def _set_from_layer(room: Room, arena: FloatArray, n: int, layer: int, value: in
 
 
 @inner
-def _divide(forest: Forest, room: Room, arena: FloatArray, i: int, luck: Luck, state: Table) -> None:
+def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_state: RandomState, state: Table) -> None:
     """Draw the states of a link's children, given that of its parent."""
-    slots = room.slots
+    slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
-    start, free = forest.links[i, END], room.links[i, FREE]
+    start, free = forest.links[i, END], buffers.links[i, FREE]
     row, column = 0, state[n, 1]
     if layer == PAIR:
         row = state[n, 0]
-    elif room.nodes[n, MODE] != SINGLE:
+    elif buffers.nodes[n, MODE] != SINGLE:
         column = state[n, 0] if layer == FIRST else state[n, 1] if layer != TOTAL else state[n, 0] + state[n, 1]
     # What the ends that have one value add up to is left out of partial sums.
-    row -= room.links[i, BOX] - slots[start + free - 1, PARTIAL_BOX]
-    column -= room.links[i, BOX + 1] - slots[start + free - 1, PARTIAL_BOX + 1]
+    row -= buffers.links[i, BOX] - slots[start + free - 1, PARTIAL_BOX]
+    column -= buffers.links[i, BOX + 1] - slots[start + free - 1, PARTIAL_BOX + 1]
     for s in range(start + free - 1, start - 1, -1):
         box, at = box_at(slots, s, BOX), slots[s, ARRAY]
         down, right = row, column
@@ -107,7 +109,7 @@ def _divide(forest: Forest, room: Room, arena: FloatArray, i: int, luck: Luck, s
             everything, left, drawn = 0.0, 0.0, False
             for turn in range(2):
                 if turn == 1:
-                    left = draw(luck) * everything
+                    left = draw(random_state) * everything
                 for r in range(max(0, row - before[0] - before[2] + 1 - box[0]), min(box[2], row - before[0] - box[0] + 1)):
                     line = partial + (row - box[0] - r - before[0]) * before[3] + column - box[1] - before[1]
                     first = max(0, column - before[1] - before[3] + 1 - box[1])
@@ -123,22 +125,22 @@ def _divide(forest: Forest, room: Room, arena: FloatArray, i: int, luck: Luck, s
             column -= right
         e = slots[s, ORDER]
         n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
-        if layer == PAIR or room.nodes[n, MODE] == SINGLE:
+        if layer == PAIR or buffers.nodes[n, MODE] == SINGLE:
             state[n, 0], state[n, 1] = sign * down, sign * right
         else:
-            _set_from_layer(room, arena, n, layer, sign * right, luck, state)
+            _set_from_layer(buffers, arena, n, layer, sign * right, random_state, state)
 
 
 @inner
 def sample(
     forest: Forest,
-    room: Room,
+    buffers: Buffers,
     arena: FloatArray,
     evidence: Evidence,
     area: int,
     low: Ints,
     high: Ints,
-    luck: Luck,
+    random_state: RandomState,
     state: Table,
     into: Ints,
 ) -> None:
@@ -146,44 +148,46 @@ def sample(
 
     Parameters
     ----------
-    forest, room, arena, evidence, area, low, high
+    forest, buffers, arena, evidence, area, low, high
         As for all sweeps.
-    luck : array
+    random_state : array
         The source of random numbers.
     state : array
-        Room for the states of all nodes, two columns.
+        Buffers for the states of all nodes, two columns.
     into : array
         Receives the value of every cell. Cells that nothing bounds are left as they are.
     """
     for n in range(len(forest.nodes)):
-        if room.nodes[n, MODE] != ABSENT and room.nodes[n, ABOVE] < 0:
-            own = box_at(room.nodes, n, BOX)
-            k = _place_in(arena, room.nodes[n, BELIEF], own[2] * own[3], luck)
+        if buffers.nodes[n, MODE] != ABSENT and buffers.nodes[n, ABOVE] < 0:
+            own = box_at(buffers.nodes, n, BOX)
+            k = _place_in(arena, buffers.nodes[n, BELIEF], own[2] * own[3], random_state)
             state[n, 0], state[n, 1] = own[0] + k // own[3], own[1] + k % own[3]
     for i in range(len(forest.links) - 1):
-        if room.links[i, USED] and room.links[i, FREE] > 0:
-            _divide(forest, room, arena, i, luck, state)
+        if buffers.links[i, USED] and buffers.links[i, FREE] > 0:
+            _divide(forest, buffers, arena, i, random_state, state)
     for c in range(len(forest.homes)):
         n, layer = forest.homes[c, HOME], forest.homes[c, HOME_LAYER]
         if low[c] == high[c]:
             into[c] = low[c]
-        elif not is_linked(forest, room, c):
-            into[c] = _own_value(evidence, area, c, low[c], high[c], luck, into[c])
-        elif room.nodes[n, MODE] == SINGLE:
+        elif not is_linked(forest, buffers, c):
+            into[c] = _own_value(evidence, area, c, low[c], high[c], random_state, into[c])
+        elif buffers.nodes[n, MODE] == SINGLE:
             into[c] = state[n, 1]
         else:
             into[c] = state[n, 0] + state[n, 1] if layer == TOTAL else state[n, 0] if layer == FIRST else state[n, 1]
 
 
 @inner
-def _own_value(evidence: Evidence, area: int, column: int, low: int, high: int, luck: Luck, otherwise: int) -> int:
+def _own_value(
+    evidence: Evidence, area: int, column: int, low: int, high: int, random_state: RandomState, otherwise: int
+) -> int:
     """Draw the value of a cell that no link reaches; of one with more than a window's worth of values, none is drawn."""
     if high - low > 1000:
         return otherwise
     everything = 0.0
     for count in range(low, high + 1):
         everything += weight(evidence, area, column, count)
-    left, found = draw(luck) * everything, low
+    left, found = draw(random_state) * everything, low
     for count in range(low, high + 1):
         one = weight(evidence, area, column, count)
         if one > 0.0:

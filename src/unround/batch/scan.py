@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from unround.batch.jit import kernel
 from unround.batch.lookup import EXACT, TWICE, Kind, SumClass, kind_of
 from unround.batch.threads import in_threads
 from unround.batch.types import CompiledSums, Ints
@@ -52,11 +52,6 @@ class Scan:
     lookup: Lookup
 
     @property
-    def scanned(self) -> NDArray[np.int64]:
-        """In how many areas each sum could be looked up."""
-        return np.asarray((self.codes != UNSCANNED).sum(axis=0))
-
-    @property
     def impossible(self) -> NDArray[np.int64]:
         """In how many areas each sum cannot hold."""
         return self._in_areas(self.lookup.solutions == 0)
@@ -90,10 +85,10 @@ def scan(compiled: CompiledSums, counts: Counts, mechanisms: Sequence[Mechanism]
 
     Examples
     --------
-    >>> from unround.batch.compiled_sums import compile_layout
-    >>> layout = compile_layout(4, ((0, (1, 2, 3)),), frozenset([0]))
+    >>> from unround.batch.compiled_sums import compile_sums
+    >>> compiled = compile_sums(4, ((0, (1, 2, 3)),), frozenset([0]))
     >>> counts = np.array([[48, 20, 20, 20], [49, 20, 20, 20], [99, 20, 20, 20]], dtype=np.int32)
-    >>> found = scan(layout, counts, [Exact(), *[Rounding(5)] * 3])
+    >>> found = scan(compiled, counts, [Exact(), *[Rounding(5)] * 3])
     >>> found.lookup.solutions[found.codes[:, 0]], found.lookup.full[found.codes[:, 0]].round(3)
     (array([1, 2, 0], dtype=uint8), array([1.   , 0.667, 0.   ], dtype=float32))
     """
@@ -267,7 +262,7 @@ class _Sums(NamedTuple):
     divisors: NDArray[np.uint32]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _scan(begin: int, end: int, counts: Counts, sums: _Sums, keys: NDArray[np.int32], met: BoolArray, codes: Ints) -> None:
     """Look up the sums of the areas from `begin` up to `end`, and mark the classes that are met for the first time."""
     tile = np.empty((sums.used.size, _LANES), dtype=np.int32)
@@ -305,7 +300,7 @@ def _scan(begin: int, end: int, counts: Counts, sums: _Sums, keys: NDArray[np.in
                 cell += parts + 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _residual(tile: Ints, cells: NDArray[np.uint64], lane: int) -> int:
     """Return the residual of a sum whose counts are so large that 32 bits may not hold it."""
     residual = np.int64(tile[cells[0], lane])
@@ -314,7 +309,7 @@ def _residual(tile: Ints, cells: NDArray[np.uint64], lane: int) -> int:
     return int(residual)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _turn(rows: Counts, used: NDArray[np.uint64], tile: Ints) -> None:
     """Turn areas × columns into columns × areas; areas that are not there are absent."""
     # Unsigned positions in flat arrays: the compiler then need not think of negative ones, and is several times as fast.
@@ -330,7 +325,7 @@ def _turn(rows: Counts, used: NDArray[np.uint64], tile: Ints) -> None:
             tile[c, i] = -1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _check(tile: NDArray[np.uint32], divisors: NDArray[np.uint32]) -> None:
     """Set the highest bit of counts that their mechanism cannot have published: they are then negative, as absent ones."""
     for c in range(tile.shape[0]):
@@ -341,7 +336,7 @@ def _check(tile: NDArray[np.uint32], divisors: NDArray[np.uint32]) -> None:
             tile[c, i] = np.uint32(value | np.uint32(1 << 31)) if wrong else value
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _add_up(tile: Ints, parts: NDArray[np.uint64], twice: int, added: Ints, union: Ints, special: Ints) -> None:
     """Add parts up; `union` is negative where one is absent, `special` counts zeros, and twice the base 65,536-fold."""
     added[:], union[:], special[:] = 0, 0, 0

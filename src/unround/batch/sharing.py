@@ -17,11 +17,9 @@ from unround.batch.jit import inner
 from unround.batch.types import Ints
 from unround.mechanisms.base import BoolArray, FloatArray
 
-OWN, TOTAL_FIRST, TOTAL_SECOND, PARTS = 0, 1, 2, 3
-"""The patterns: each count has a random number of its own; the total uses that of the first part, or of the second; or the
-parts use the same."""
-
 PATTERNS = 4
+"""How a total and its two parts can share random numbers, in this order: each count has its own; the total uses that of the
+first part; the total uses that of the second part; both parts use the same."""
 
 
 class Draws(NamedTuple):

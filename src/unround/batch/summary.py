@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from unround.batch.buffers import ABSENT, BOX, LOOSE, MODE, SINGLE, Buffers, box_at, layer_box
+from unround.batch.evidence import Evidence, weight
 from unround.batch.forest import HOME, HOME_LAYER, Forest
 from unround.batch.jit import ZERO, inner
-from unround.batch.room import ABSENT, BOX, LOOSE, MODE, SINGLE, Room, box_at, layer_box
-from unround.batch.sweeps import Evidence, reduce_to, weight
-from unround.batch.types import OPEN, Ints
+from unround.batch.sum_product import reduce_to
+from unround.batch.types import NO_UPPER_BOUND, Ints
 from unround.infer.plan import SECOND, TOTAL
 from unround.mechanisms.base import FloatArray
 
@@ -23,22 +24,22 @@ Summary = tuple[int, float, float, float]
 
 
 @inner
-def is_linked(forest: Forest, room: Room, column: int) -> bool:
+def is_linked(forest: Forest, buffers: Buffers, column: int) -> bool:
     """Say whether a cell is part of its node's state, as that is in this area."""
-    mode, is_total = room.nodes[forest.homes[column, HOME], MODE], forest.homes[column, HOME_LAYER] == TOTAL
+    mode, is_total = buffers.nodes[forest.homes[column, HOME], MODE], forest.homes[column, HOME_LAYER] == TOTAL
     return mode != ABSENT and (is_total or mode != SINGLE) and not (is_total and mode == LOOSE)
 
 
 @inner
 def marginal(
-    forest: Forest, room: Room, arena: FloatArray, at: int, column: int, low: Ints, high: Ints, to: FloatArray
+    forest: Forest, buffers: Buffers, arena: FloatArray, at: int, column: int, low: Ints, high: Ints, to: FloatArray
 ) -> tuple[int, int]:
     """Put the weights of a cell's counts, from what is known of its node, into a vector; return the first and how many."""
     n, layer = forest.homes[column, HOME], forest.homes[column, HOME_LAYER]
-    box = layer_box(forest, room, n, layer, low, high)
-    if room.nodes[n, MODE] == SINGLE:
+    box = layer_box(forest, buffers, n, layer, low, high)
+    if buffers.nodes[n, MODE] == SINGLE:
         layer = SECOND
-    reduce_to(arena, at, box_at(room.nodes, n, BOX), layer, to, ZERO, box[1], box[3])
+    reduce_to(arena, at, box_at(buffers.nodes, n, BOX), layer, to, ZERO, box[1], box[3])
     return box[1], box[3]
 
 
@@ -65,7 +66,7 @@ def summary(weights: FloatArray, low: int, size: int) -> Summary:
 @inner
 def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int) -> Summary:
     """Summarise what is known of a cell by itself."""
-    if high >= OPEN:
+    if high >= NO_UPPER_BOUND:
         return NONE, 0.0, math.nan, math.nan
     # Where nothing was published, all counts beyond the end of the prior weigh the same.
     end = high
@@ -108,7 +109,7 @@ def share_of(weights: FloatArray, low: int, size: int, value: int) -> float:
 @inner
 def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
     """Return the probability of one count of a cell by itself; 0 where nothing bounds the cell."""
-    if not low <= value <= high or high >= OPEN:
+    if not low <= value <= high or high >= NO_UPPER_BOUND:
         return 0.0
     if low == high:
         return 1.0
@@ -131,7 +132,7 @@ def list_own(evidence: Evidence, area: int, column: int, low: int, high: int, to
 
 
 @inner
-def put_chances(weights: FloatArray, first: int, size: int, chances: FloatArray, at: int, low: int) -> None:
+def put_probabilities(weights: FloatArray, first: int, size: int, chances: FloatArray, at: int, low: int) -> None:
     """Write a distribution that is not normalised, of counts from `first` on, to a place for counts from `low` on."""
     everything = 0.0
     for k in range(size):

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from unround.batch.jit import kernel
 from unround.batch.threads import in_threads
-from unround.batch.types import OPEN, CompiledSums, Ints, Tight, Windows
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Ints, Tight, Windows
 from unround.infer.bounds import MOST_SWEEPS, UNBOUNDED, Bounds, Equations, Side, Trace, neighbours, propagate
 from unround.mechanisms.base import BoolArray, FloatArray
 
@@ -34,7 +34,7 @@ class Lists(NamedTuple):
     touching: NDArray[np.int64]
 
 
-class _Given(NamedTuple):
+class BoundsInput(NamedTuple):
     """The windows of a block, for the kernel. `zeros[i]` counts the impossible ones among the first i weights."""
 
     low: Ints
@@ -45,7 +45,7 @@ class _Given(NamedTuple):
     use: BoolArray
 
 
-class _Found(NamedTuple):
+class BoundsOutput(NamedTuple):
     """What is written for a block: the arrays of `Tight`."""
 
     low: Ints
@@ -55,10 +55,6 @@ class _Found(NamedTuple):
     depth_low: Ints
     depth_high: Ints
     feasible: BoolArray
-
-
-Bounding, Bounded = _Given, _Found
-"""What other kernels call these. The classes keep their names: kernels that an older version left on disk refer to them."""
 
 
 class _Area(NamedTuple):
@@ -104,17 +100,17 @@ def tighten(
 
     Notes
     -----
-    An upper bound above `OPEN` is no bound, and an area in which some count would have to be as large is not feasible.
-    Time is linear in the number of areas, and of sums where these form no loop.
+    An upper bound of `NO_UPPER_BOUND` or more is no bound, and an area in which some count would have to be that large is
+    not feasible. Time is linear in the number of areas, and in that of sums where these form no loop.
 
     Examples
     --------
-    >>> from unround.batch.compiled_sums import compile_layout
+    >>> from unround.batch.compiled_sums import compile_sums
     >>> from unround.batch.windows import windows_of
     >>> from unround.mechanisms import Exact, Rounding
-    >>> layout = compile_layout(4, ((0, (1, 2, 3)),), frozenset([0]))
+    >>> compiled = compile_sums(4, ((0, (1, 2, 3)),), frozenset([0]))
     >>> windows, _ = windows_of(np.array([[48, 20, 20, 20]], dtype=np.int32), [Exact(), *[Rounding(5)] * 3])
-    >>> tight = tighten(layout, windows)
+    >>> tight = tighten(compiled, windows)
     >>> tight.low, tight.high
     (array([[48, 16, 16, 16]], dtype=int32), array([[48, 16, 16, 16]], dtype=int32))
     """
@@ -124,21 +120,21 @@ def tighten(
     low, high, start = windows.low.astype(np.int32), windows.high.astype(np.int32), windows.start
     if proofs_only and not windows.certain.all():
         low[:, ~windows.certain] = 0
-        high[:, ~windows.certain] = OPEN
+        high[:, ~windows.certain] = NO_UPPER_BOUND
         start = np.where(windows.certain, start, -1)
     # How many impossible counts come before each place: the difference over a window says whether it has holes.
     zeros = np.concatenate(([0], np.cumsum(windows.weights == 0)))
     use = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else np.ascontiguousarray(active)
-    given = _Given(low, high, start, windows.weights, zeros, use)
+    given = BoundsInput(low, high, start, windows.weights, zeros, use)
     nobody, none = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
     feasible = np.ones(areas, dtype=np.bool_)
-    found = _Found(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
+    found = BoundsOutput(low.copy(), high.copy(), nobody, nobody.copy(), none, none.copy(), feasible)
     in_threads(lambda first, last: tighten_areas(first, last, lists, given, found), areas)
     return Tight(*found)
 
 
-@njit(nogil=True, cache=True)
-def tighten_areas(begin: int, end: int, sums: Lists, given: _Given, found: _Found) -> None:
+@kernel
+def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: BoundsOutput) -> None:
     """Tighten the areas from `begin` up to `end`."""
     columns, number = found.low.shape[1], sums.order.size
     low, high = np.empty(columns, dtype=np.int64), np.empty(columns, dtype=np.int64)
@@ -148,7 +144,7 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: _Given, found: _Foun
         use = given.use[area if given.use.shape[0] > 1 else 0]
         for c in range(columns):
             low[c] = given.low[area, c]
-            high[c] = given.high[area, c] if given.high[area, c] < OPEN else _NO_LIMIT
+            high[c] = given.high[area, c] if given.high[area, c] < NO_UPPER_BOUND else _NO_LIMIT
             first = given.start[area, c]
             if given.zeros[-1] > 0:
                 holes[c] = first >= 0 and given.zeros[first + high[c] - low[c] + 1] > given.zeros[first]
@@ -167,14 +163,14 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: _Given, found: _Foun
             sweep += 1
         for c in range(columns):
             # Around a loop of cells that nothing bounds, a contradiction shows as a bound that grows without end.
-            possible = possible and low[c] < OPEN
-            found.low[area, c] = min(low[c], OPEN)
-            found.high[area, c] = min(high[c], OPEN)
+            possible = possible and low[c] < NO_UPPER_BOUND
+            found.low[area, c] = min(low[c], NO_UPPER_BOUND)
+            found.high[area, c] = min(high[c], NO_UPPER_BOUND)
         found.feasible[area] = possible
 
 
-@njit(nogil=True, cache=True)
-def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: _Given, own: _Area, found: _Found) -> bool:
+@kernel
+def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: BoundsOutput) -> bool:
     """Apply one sum to the bounds of its cells; False if it leaves some cell no value."""
     low, high = own.low, own.high
     by_low, by_high = found.by_low[area], found.by_high[area]
@@ -223,8 +219,8 @@ def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: _Given, own: 
     return True
 
 
-@njit(nogil=True, cache=True)
-def _tell(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: _Given, own: _Area) -> bool:
+@kernel
+def _tell(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area) -> bool:
     """Let the other sums of a cell know that its bounds moved; False if it has no value left."""
     again = own.holes[cell] and _snap(area, cell, given, own)
     if own.low[cell] > own.high[cell]:
@@ -236,8 +232,8 @@ def _tell(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: _Giv
     return True
 
 
-@njit(nogil=True, cache=True)
-def _snap(area: int, cell: int, given: _Given, own: _Area) -> bool:
+@kernel
+def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
     """Move bounds that fell into a hole to the next possible value; say whether one moved."""
     low, high = own.low, own.high
     # Where the weight of the count 0 would be.
@@ -282,7 +278,7 @@ def chain(
     quick = _followed(compiled, tight, area, column)
     alone = _Alone(compiled, windows, area, column, quick)
     propagate(alone.equations, alone.bounds)
-    low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], OPEN)
+    low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], NO_UPPER_BOUND)
     if (low, high) == (tight.low[area, column], tight.high[area, column]):
         return quick
     usable = np.ones(len(compiled.equations), dtype=np.bool_) if active is None else active[area]
@@ -322,7 +318,7 @@ class _Alone:
         self.equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in some)
         sure = windows.certain[columns]
         lows = np.where(sure, windows.low[area, columns], 0).tolist()
-        highs = np.where(sure, windows.high[area, columns], OPEN).tolist()
+        highs = np.where(sure, windows.high[area, columns], NO_UPPER_BOUND).tolist()
         starts = np.where(sure, windows.start[area, columns], -1).tolist()
         holes = {}
         for i, (low, high, start) in enumerate(zip(lows, highs, starts, strict=True)):
@@ -330,7 +326,7 @@ class _Alone:
                 possible = np.flatnonzero(windows.weights[start : start + high - low + 1])
                 if possible.size <= high - low:
                     holes[i] = (low + possible).tolist()
-        self.bounds = Bounds(lows, [UNBOUNDED if high >= OPEN else high for high in highs], holes)
+        self.bounds = Bounds(lows, [UNBOUNDED if high >= NO_UPPER_BOUND else high for high in highs], holes)
 
 
 def _connected(equations: Equations, usable: BoolArray, column: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from unround.mechanisms.base import BoolArray, FloatArray
 
 Ints = NDArray[np.int32]
 
-OPEN = 1 << 30
+NO_UPPER_BOUND = 1 << 30
 """Stands for "no upper bound": larger than any count, so that arithmetic needs no special case."""
 
 
@@ -50,7 +50,7 @@ class CompiledSums:
 class Windows:
     """The true counts that each published count leaves possible.
 
-    `low` and `high` (`OPEN`: not bounded) are inclusive. `weights[start[a, c] + i]` is the likelihood of what was
+    `low` and `high` (`NO_UPPER_BOUND`: not bounded) are inclusive. `weights[start[a, c] + i]` is the likelihood of what was
     published given the true count `low[a, c] + i`; `start` is -1 where nothing was published, so that all counts are
     equally likely. `certain` is False for columns whose windows leave out a tail: no proof may use these.
     """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import OPEN, Windows
+from unround.batch.types import NO_UPPER_BOUND, Windows
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Window
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -57,7 +57,7 @@ class WindowTable:
         of = np.array([at[mechanism] for mechanism in mechanisms], dtype=np.int64)
         # All columns at once where there is only one mechanism: a slice needs no copy.
         self._groups = [
-            (_Values(mechanism), slice(None) if len(different) == 1 else np.flatnonzero(of == m))
+            (_WindowsOfMechanism(mechanism), slice(None) if len(different) == 1 else np.flatnonzero(of == m))
             for m, mechanism in enumerate(different)
         ]
         self._columns = len(mechanisms)
@@ -84,7 +84,7 @@ class WindowTable:
         Notes
         -----
         A suppressed count has the window that the mechanism gives to what it hides, if it hides anything; whatever
-        else is absent can be any count. Counts too large for `OPEN` are misfits too.
+        else is absent can be any count. Counts too large for `NO_UPPER_BOUND` are misfits too.
         """
         if counts.ndim != 2 or counts.shape[1] != self._columns:
             raise InputError(f"{self._columns} columns have a mechanism, but the counts have shape {counts.shape}.")
@@ -126,7 +126,7 @@ class _Entries:
     """Windows one below the other: their ends, and where their weights are. Equal weights are kept once."""
 
     def __init__(self) -> None:
-        self._low, self._high, self._start = [0, 0], [OPEN, OPEN], [-1, -1]
+        self._low, self._high, self._start = [0, 0], [NO_UPPER_BOUND, NO_UPPER_BOUND], [-1, -1]
         self._places: dict[bytes, int] = {}
         self._pieces: list[FloatArray] = []
         self._size = 0
@@ -138,11 +138,13 @@ class _Entries:
         if window.weights is None:
             return _FREE if window.high is None and not window.low else self._append(window.low, window.high, -1)
         assert window.high is not None  # weights are listed up to there
-        return _MISFIT if window.high >= OPEN else self._append(window.low, window.high, self.place(window.weights))
+        return (
+            _MISFIT if window.high >= NO_UPPER_BOUND else self._append(window.low, window.high, self.place(window.weights))
+        )
 
     def _append(self, low: int, high: int | None, start: int) -> int:
         self._low.append(low)
-        self._high.append(OPEN if high is None else high)
+        self._high.append(NO_UPPER_BOUND if high is None else high)
         self._start.append(start)
         self._tables = None
         return len(self._low) - 1
@@ -170,7 +172,7 @@ class _Entries:
         return self._weights
 
 
-class _Values:
+class _WindowsOfMechanism:
     """What one mechanism can have published, as far as it was met: for each count its entry."""
 
     def __init__(self, mechanism: Mechanism) -> None:

@@ -14,8 +14,8 @@ from unround.audits.contradictions import Contradiction
 from unround.audits.find import find_area, find_cell
 from unround.audits.histogram import histogram
 from unround.audits.inferred import KINDS
-from unround.batch.room import MOST_VALUES
-from unround.batch.types import OPEN
+from unround.batch.buffers import MOST_VALUES
+from unround.batch.types import NO_UPPER_BOUND
 from unround.explanation.family import FamilyEvidence, names_in, others_of
 from unround.infer import infer
 from unround.proofs import proof_in_words
@@ -246,7 +246,7 @@ def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
         ),
         same_as=_same_as(model, inferred, cell),
         low=low,
-        high=None if high >= OPEN else high,
+        high=None if high >= NO_UPPER_BOUND else high,
         kind=kind,
         value=int(inferred.value[0, cell]) if distribution else None,
         probability=1.0 if proof else float(inferred.posterior.probability[0, cell]) if distribution else None,
@@ -287,7 +287,7 @@ def _within_bounds(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[
     """Return the distribution of a cell that was judged by itself: what was published, and what the column is like."""
     own, windows = folder.prior.own, inferred.windows
     low, high, start = (int(array[0, cell]) for array in (inferred.reach.low, inferred.reach.high, windows.start))
-    if own is None or high >= OPEN or high - low >= MOST_VALUES:
+    if own is None or high >= NO_UPPER_BOUND or high - low >= MOST_VALUES:
         return ()
     counts = np.arange(low, high + 1)
     weights = own.weights[own.offset[cell] + np.minimum(counts, own.size[cell] - 1)]
@@ -388,7 +388,7 @@ def _distribution(
     if fitted and folder.prior.table is not None:
         for c in (model.index[one.name] for one in system.cells):
             low, high = int(inferred.reach.low[0, c]), int(inferred.reach.high[0, c])
-            if low < high < OPEN:
+            if low < high < NO_UPPER_BOUND:
                 prior[model.columns[c].key] = folder.prior.weights_for(c, low, high)
     answer = infer(system, prior=prior or None, top=0, count=False).answer
     marginal = answer.marginals[system.index[model.columns[cell].key]] if answer and answer.marginals else None

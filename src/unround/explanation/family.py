@@ -12,11 +12,10 @@ import numpy as np
 from unround.audits import AuditFolder, Inferred
 from unround.audits.claims import Proved
 from unround.audits.inferred import CONDITIONAL, PROVED
-from unround.batch.types import OPEN
+from unround.batch.types import NO_UPPER_BOUND
 from unround.linked.bounds import Rows
-from unround.linked.families import GIBBS, MERGED, OWN
-from unround.linked.methods import METHODS
-from unround.linked.proofs import BETWEEN
+from unround.linked.methods import GIBBS, MERGED, METHODS, OWN
+from unround.linked.prover import BETWEEN
 from unround.release import ABSENT
 
 MOST_AREAS = 30
@@ -242,7 +241,7 @@ def _beside(
         role,
         published if published > ABSENT else None,
         int(inferred.reach.low[at, cell]),
-        None if high >= OPEN else high,
+        None if high >= NO_UPPER_BOUND else high,
         int(inferred.posterior.mode[at, cell]) if probability > 0 else None,
         probability if probability > 0 else None,
     )

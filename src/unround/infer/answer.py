@@ -1,4 +1,4 @@
-"""What every engine takes and gives: domains in, an Answer out."""
+"""What every engine takes and returns: domains in, an Answer out."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def support_of(marginal: Marginal) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an engine found out about a system that has at least one solution.
+    """An engine's answer for a system with at least one solution.
 
     Parameters
     ----------
     solutions : int or None
         How many assignments of whole numbers fit; None where nothing bounds them, or where they were not counted.
     marginals : tuple or None
-        One a cell, in the system's order; None for a cell that nothing bounds, or for all where they are not available.
+        One per cell, in the system's order; None for a cell that nothing bounds, or for all where they are not available.
     best : tuple
         The likeliest solutions, each with its probability, best first.
     """
@@ -50,7 +50,7 @@ def domains(system: System, prior: Prior | None) -> tuple[Window, ...]:
     Raises
     ------
     InputError
-        If the prior names no cell of the system, has a negative or infinite weight, or leaves a cell nothing.
+        If the prior names an unknown cell, has a negative or infinite weight, or leaves a cell no value.
     """
     if not prior:
         return system.windows
@@ -68,7 +68,7 @@ def _weighted(window: Window, prior: Mapping[int, float], name: str) -> Window:
         raise InputError(f"the prior of {name!r} must give a weight to each true count, as in {{12: 0.5, 13: 0.5}}.")
     bad = next((p for p in prior.values() if not 0 <= p < float("inf")), None)
     if bad is not None:
-        raise InputError(f"the prior of {name!r} has the weight {bad}; weights are finite and not negative.")
+        raise InputError(f"the prior of {name!r} has the weight {bad}; weights must be finite and not negative.")
     values = [value for value, p in prior.items() if p > 0 and value in window]
     if not values:
         raise InputError(f"the prior of {name!r} rules out every value that its published count leaves possible.")

@@ -176,7 +176,7 @@ def _weigher(system: System, prior: Prior) -> Weigh:
             raise InputError(f"the prior names {name!r}, but there is no such cell.")
         bad = next((weight for weight in weights.values() if not 0 <= weight < math.inf), None)
         if bad is not None:
-            raise InputError(f"the prior of {name!r} has the weight {bad}; weights are finite and not negative.")
+            raise InputError(f"the prior of {name!r} has the weight {bad}; weights must be finite and not negative.")
     known: list[dict[int, Fraction]] = [{} for _ in system.cells]
 
     def weigh(i: int, x: int) -> Fraction:

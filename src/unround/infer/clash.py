@@ -109,7 +109,7 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
         oracle.effort = math.inf
         minimum = minimum and proved
     if best is None:
-        raise InputError("the system has a solution: nothing in it clashes.")
+        raise InputError("the system has a solution: it is consistent.")
     return _clash(system, best, minimum)
 
 

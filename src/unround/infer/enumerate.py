@@ -111,7 +111,7 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, lo
     try:
         import z3
     except ImportError:
-        raise InputError('the Z3 engine needs an extra: pip install "unround[z3]".') from None
+        raise InputError('the z3 engine is not installed: pip install "unround[z3]".') from None
     solver = z3.Solver() if logic is None else z3.SolverFor(logic)
     cells = [z3.Int(f"x{i}") for i in range(len(domains))]
     for cell, window in zip(cells, domains, strict=True):

@@ -1,4 +1,4 @@
-"""The façade: takes a system, chooses an engine, and says why.
+"""The façade: chooses an engine for a system, and says why.
 
 | engine   | exact for                             | gives                                          | cost             |
 |----------|---------------------------------------|------------------------------------------------|------------------|
@@ -31,10 +31,10 @@ LOOPS = "the sums form loops"
 WIDE = "cells have too many possible values for exact probabilities"
 
 MOST_VALUES = 10_000_000
-"""Possible values of all cells together above which distributions are not worked out."""
+"""Possible values of all cells together above which distributions are not computed."""
 
 MOST_LISTED = 20_000
-"""Solutions that are listed one by one before an engine gives up on probabilities."""
+"""The most solutions that are listed before an engine gives up on probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Inference:
 def infer(
     system: System, *, engine: str = "auto", prior: Prior | None = None, top: int = 5, count: bool = True
 ) -> Inference:
-    """Work out what a system's true counts can be.
+    """Infer what a system's true counts can be.
 
     Parameters
     ----------
@@ -73,16 +73,16 @@ def infer(
     engine : str
         One of `ENGINES`; "auto" takes the tree wherever it is exact.
     prior : mapping, optional
-        For each cell that has one, a distribution of its true count; flat unless given.
+        Distributions of true counts, by cell; flat by default.
     top : int
         How many of the best solutions to return.
     count : bool
-        Whether the number of solutions is wanted; in large trees it takes longer than all else. Other engines count anyway.
+        Whether to count the solutions, which takes longer than all else in large trees. Other engines always do.
 
     Raises
     ------
     InputError
-        If the engine is unknown, not installed, or not able to solve this system.
+        If the engine is unknown, not installed, or cannot solve this system.
     """
     if engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}. Choose one of {', '.join(ENGINES)}.")
@@ -92,29 +92,29 @@ def infer(
     bounds = Bounds.of(windows)
     if not propagate(system.equations, bounds):
         return Inference(False, "bounds", "the bounds already contradict each other")
-    reason = "as asked"
+    reason = "as requested"
     if engine in ("auto", "tree"):
         found, reason = _by_tree(system, windows, bounds, top, count)
         if found is not None:
             return found
         if engine == "tree":
             raise InputError(
-                "the tree engine needs sums without loops, or one two-way split that crosses a tree, and windows that are "
-                "not too wide. Use --engine auto."
+                "the tree engine needs sums without loops, or one two-way split that crosses a tree, and possible ranges "
+                "that are not too wide. Use --engine auto."
             )
     if engine in ("auto", "cutset"):
         found = _by_cutset(system, windows, bounds, top)
         if found is not None:
             return found
         if engine == "cutset":
-            raise InputError("the cells that would have to be cut have too many values together. Use --engine auto.")
+            raise InputError("cutting the loops open takes too many combinations of values. Use --engine auto.")
     return _by_listing(system, windows, bounds, engine, reason, top)
 
 
 def _by_tree(
     system: System, windows: tuple[Window, ...], bounds: Bounds, top: int, count: bool
 ) -> tuple[Inference | None, str]:
-    """Answer by the tree engine; None, and why, where it cannot."""
+    """Answer by the tree engine; if it cannot, return None and why."""
     lows, highs = bounds.lows, bounds.highs
     equations = system.equations
     unbounded = [i for i, high in enumerate(highs) if high >= UNBOUNDED]
@@ -239,7 +239,7 @@ def _by_listing(
     found = cpsat_bounds(equations, tight)
     if found is None:
         return Inference(False, name, "no assignment fits")
-    why = f"{reason}; there are over {MOST_LISTED:,} solutions, so probabilities are not available yet"
+    why = f"{reason}; there are over {MOST_LISTED:,} solutions, so probabilities are not available"
     return Inference(True, name, why, tuple(found[0]), tuple(found[1]))
 
 

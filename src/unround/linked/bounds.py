@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.tighten import tighten
-from unround.batch.types import OPEN, CompiledSums, Ints, Tight, Windows
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Ints, Tight, Windows
 from unround.mechanisms.base import BoolArray
 
 MOST_ROUNDS = 60
@@ -133,12 +133,12 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
     above = parent[children]
     parents, place = np.unique(above, return_inverse=True)
     own_low, own_high = low[np.ix_(children, columns)].astype(np.int64), high[np.ix_(children, columns)].astype(np.int64)
-    own_high[own_high >= OPEN] = OPEN
+    own_high[own_high >= NO_UPPER_BOUND] = NO_UPPER_BOUND
     least, most = (np.zeros((parents.size, columns.size), dtype=np.int64) for _ in range(2))
     open_parts = np.zeros(least.shape, dtype=np.int64)
     np.add.at(least, place, own_low)
     np.add.at(most, place, own_high)
-    np.add.at(open_parts, place, own_high >= OPEN)
+    np.add.at(open_parts, place, own_high >= NO_UPPER_BOUND)
     there = np.ix_(parents, columns)
     top_low, top_high = np.maximum(low[there], least), np.minimum(high[there], most)
     empty = top_low > top_high
@@ -149,12 +149,12 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
     moved = np.zeros(len(low), dtype=np.bool_)
     moved[parents] |= ((top_low > low[there]) | (top_high < high[there])).any(axis=1)
     # A child gets what the parent leaves when all the others are at their opposite ends.
-    spare = np.where(top_high >= OPEN, OPEN, top_high - least)[place]
+    spare = np.where(top_high >= NO_UPPER_BOUND, NO_UPPER_BOUND, top_high - least)[place]
     new_high = np.minimum(own_high, own_low + spare)
-    others_open = open_parts[place] - (own_high >= OPEN)
+    others_open = open_parts[place] - (own_high >= NO_UPPER_BOUND)
     need = top_low[place] - (most[place] - own_high)
     new_low = np.where(others_open > 0, own_low, np.maximum(own_low, need))
-    low[there], high[there] = top_low, np.minimum(top_high, OPEN)
+    low[there], high[there] = top_low, np.minimum(top_high, NO_UPPER_BOUND)
     empty = new_low > new_high
     if empty.any():
         bad = np.flatnonzero(empty.any(axis=1))

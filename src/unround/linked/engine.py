@@ -6,27 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unround.batch.posterior import nothing_known, posteriors
-from unround.batch.types import CompiledSums, Posterior, PriorTable, Tight, Windows
+from unround.batch.posterior import empty_posterior, marginals, posteriors
+from unround.batch.summary import ALIKE
+from unround.batch.types import CompiledSums, Distributions, Posterior, PriorTable, Tight, Windows
 from unround.errors import InputError
 from unround.linked.bounds import FamilyClash, LinkedBounds, Rows, linked_bounds
-from unround.linked.families import (
-    GIBBS,
-    LOOPY,
-    MERGED,
-    MOST_LINKED,
-    OWN,
-    FamilyGroups,
-    components,
-    find_families,
-    is_sampled,
-)
-from unround.linked.gibbs import Effort
-from unround.linked.kept import Keeper, Kept
-from unround.linked.loopy import exchange, without_parts
-from unround.linked.sampled import EFFORT, Sampled, sampled_again
-from unround.linked.summaries import put_summaries
-from unround.linked.weights import Listed
+from unround.linked.families import MOST_LINKED, FamilyGroups, components, find_families
+from unround.linked.gibbs import EFFORT, FamilySamples, sample_with_retry
+from unround.linked.gibbs_kernel import Effort
+from unround.linked.loopy import exchange_messages, without_parts
+from unround.linked.methods import GIBBS, LOOPY, MERGED, OWN, is_sampled
+from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 
 BATCH = 1500
@@ -45,6 +35,10 @@ MANY = "its areas have more than {most} counts each, which would take too long t
 MISFIT = "no combination of possible counts fits all that was published of it and its only child"
 APART = "chains of random draws did not agree, or found no state that fits"
 """Why a family is not linked."""
+
+
+Kept = dict[int, tuple[int, FloatArray]]
+"""By column the least count of a cell, and how likely it and those above it are; cells of too many values are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +147,7 @@ def link(
     work.put(np.flatnonzero(apart), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(apart))
     everyone = np.arange(areas)
     work.keeper.enter(np.where(apart, everyone, -1), everyone)
-    work.keeper.alone(compiled, windows, rest, prior, active)
+    work.keeper.keep_own(compiled, windows, rest, prior, active)
     for rows in batches:
         work.batch(groups, rows)
     work.unlinked += [Unlinked(at, LARGE.format(most=most)) for at in groups.large]
@@ -191,12 +185,12 @@ class _Work:
         self.compiled, self.windows, self.tight, self.bounds = compiled, windows, tight, bounds
         self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
         areas, columns = bounds.tight.low.shape
-        self.posterior = nothing_known(areas, columns)
+        self.posterior = empty_posterior(areas, columns)
         self.method = np.full(areas, OWN, dtype=np.int8)
         self.children = np.zeros(areas, dtype=np.int32)
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
         self.unlinked: list[Unlinked] = []
-        self.keeper = Keeper(keep, linked)
+        self.keeper = _DistributionKeeper(keep, linked)
 
     def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
         """Take over what was found for some areas."""
@@ -211,12 +205,12 @@ class _Work:
         tight = Tight(*(getattr(self.bounds.tight, name)[rows] for name in Tight.__slots__))
         unit = place[groups.unit[rows]]
         self._equal_bounds(tight, unit)
-        listed = Listed(self.windows, tight.low, tight.high, rows)
+        listed = CountWeights(self.windows, tight.low, tight.high, rows)
         self._merge(listed, unit, groups.height[rows], rows)
         listed.weights = listed.scale(listed.weights)  # always, lest draws depend on whether messages did
         found = posteriors(self.compiled, listed.windows(), tight, self.prior, active)
         self.keeper.enter(place, unit)
-        self.keeper.alone(self.compiled, listed.windows(), tight, self.prior, active)
+        self.keeper.keep_own(self.compiled, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
         # Bounds do not see every contradiction where windows have holes: such units are taken apart again.
@@ -248,7 +242,7 @@ class _Work:
             self.method[rows], self.children[rows] = OWN, 0
             everyone = np.arange(len(self.method))
             self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
-            self.keeper.alone(self.compiled, self.windows, alone, self.prior, self.active)
+            self.keeper.keep_own(self.compiled, self.windows, alone, self.prior, self.active)
             self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
     def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
@@ -260,7 +254,7 @@ class _Work:
             join.at(whole, unit, some)
             array[:, columns] = whole[unit]
 
-    def _merge(self, listed: Listed, unit: Rows, height: Rows, rows: Rows) -> None:
+    def _merge(self, listed: CountWeights, unit: Rows, height: Rows, rows: Rows) -> None:
         """Multiply what was published of areas that are the same; of what is published alike, it counts once."""
         columns = np.flatnonzero(self.linked)
         # The area that stands for a unit collects from all above it, and gives the product back.
@@ -277,7 +271,7 @@ class _Work:
             some = np.flatnonzero(height == step)
             listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
 
-    def _narrow(self, listed: Listed, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
+    def _narrow(self, listed: CountWeights, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
         """Say whether the cells of a family are narrow enough to be linked, and all its areas possible."""
         if broken[at] or broken[members].any():
             self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
@@ -293,12 +287,12 @@ class _Work:
             return False
         return True
 
-    def _widths(self, listed: Listed, at: int, members: Rows) -> Rows:
+    def _widths(self, listed: CountWeights, at: int, members: Rows) -> Rows:
         """Return how many counts are possible in each linked cell of a family."""
         return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))])
 
     def _exchange(
-        self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
+        self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
         """Let large families exchange messages; what they tell stays in `listed`."""
         number = _sizes(families, len(rows))
@@ -307,11 +301,11 @@ class _Work:
         place[some] = np.arange(len(some))
         here = {int(place[at]): place[members] for at, members in families.items()}
         few, use = listed.take(some), None if active is None else active[some]
-        told, factor = exchange(self.compiled, few, self.prior, use, here, self.linked)
+        beliefs, factor = exchange_messages(self.compiled, few, self.prior, use, here, self.linked)
         # Where nothing adds up any more, what the area knows by itself stays.
-        known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], told.chances, len(some)) > 0)
-        put_summaries(found, told, some[known], known)
-        self.keeper.take(told, some[known], known)
+        known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
+        _summarise(found, beliefs, some[known], known)
+        self.keeper.take(beliefs, some[known], known)
         if self.prior is not None:
             # Of a parent, the children's prior says all that there is to say beforehand.
             few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)), self.linked)
@@ -319,15 +313,15 @@ class _Work:
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
 
     def _sample(
-        self, listed: Listed, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
+        self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
         """Sample small families; an area in two of them has its probabilities from the smaller."""
-        for again, drawn in sampled_again(self.compiled, listed, self.prior, active, families, self.linked, self.effort):
+        for again, drawn in sample_with_retry(self.compiled, listed, self.prior, active, families, self.linked, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
 
-    def _take(self, drawn: Sampled, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
+    def _take(self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
         """Take over what was sampled, where an area has nothing from a smaller family.
 
         Of two that are equally large, it is the family that the area is the parent of.
@@ -338,7 +332,7 @@ class _Work:
         for n in np.unique(number):  # an area that is twice among the rows ends up with the smaller family
             some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
             some = some[np.argsort(head[some], kind="stable")]  # who is named twice has what is written last
-            put_summaries(found, drawn.chances, drawn.rows[some], some)
+            _summarise(found, drawn.chances, drawn.rows[some], some)
             self.keeper.take(drawn.chances, drawn.rows[some], some)
             self.method[areas[some]], self.children[areas[some]] = GIBBS, n
             self.rhat[areas[some]], self.error[areas[some]] = (
@@ -362,3 +356,75 @@ def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.d
     for at, members in sorted(families.items(), key=lambda one: -len(one[1])):
         number[[at, *members]] = len(members)
     return number
+
+
+def _summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows) -> None:
+    """Summarise distributions: those of `members` become what is known of `rows`; cells without one stay as they are."""
+    start = found.start[members]
+    here = start >= 0
+    if not here.any():
+        return
+    low = found.low[members][here].astype(np.int64)
+    width = found.high[members][here].astype(np.int64) - low + 1
+    first = np.cumsum(width) - width
+    step = np.arange(int(width.sum())) - np.repeat(first, width)
+    chances = found.chances[np.repeat(start[here], width) + step]
+    largest = np.maximum.reduceat(chances, first)
+    best = np.where(chances >= np.repeat(largest, width) * (1 - ALIKE), step, np.iinfo(np.int64).max)
+    mode = np.minimum.reduceat(best, first)
+    mean = np.add.reduceat(chances * step, first)
+    square = np.add.reduceat(chances * (step - np.repeat(mean, width)) ** 2, first)
+    where, column = np.nonzero(here)
+    at = rows[where], column
+    into.mode[at] = low + mode
+    into.probability[at] = chances[first + mode]
+    into.mean[at] = low + mean
+    into.deviation[at] = np.sqrt(square)
+
+
+class _DistributionKeeper:
+    """Remembers the distributions of one area; later ones take the place of earlier ones, as in the posterior.
+
+    Parameters
+    ----------
+    row : int or None
+        The area; None remembers nothing.
+    linked : array of bool
+        The columns in which areas add up.
+    """
+
+    def __init__(self, row: int | None, linked: BoolArray) -> None:
+        self.row, self.linked = row, np.flatnonzero(linked)
+        self.columns = np.arange(len(linked))
+        self.cells: Kept = {}
+        self._place = self._stands = -1
+
+    def enter(self, place: Rows, unit: Rows) -> None:
+        """Begin a batch: `place` tells where areas are in it, `unit` which of its areas stands for which."""
+        self._place = -1 if self.row is None else int(place[self.row])
+        self._stands = int(unit[self._place]) if self._place >= 0 else -1
+
+    def keep_own(
+        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorTable | None, active: BoolArray | None
+    ) -> None:
+        """Remember what the areas of a batch say by themselves."""
+        if self._place < 0:
+            return
+        two = np.array([self._place, self._stands])
+        cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
+        bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
+        _, found = marginals(compiled, cut, bounds, prior, None if active is None else active[two])
+        self._put(found, 0, self.columns)
+        self._put(found, 1, self.linked)
+
+    def take(self, found: Distributions, rows: Rows, at: Rows) -> None:
+        """Remember what was found for areas of the batch: those of `rows`, at these places in the distributions."""
+        for k in np.flatnonzero(rows == self._stands).tolist() if self._stands >= 0 else ():
+            self._put(found, int(at[k]), self.columns if self._stands == self._place else self.linked)
+
+    def _put(self, found: Distributions, row: int, columns: Rows) -> None:
+        for column in columns.tolist():
+            start = int(found.start[row, column])
+            if start >= 0:
+                low, high = int(found.low[row, column]), int(found.high[row, column])
+                self.cells[column] = low, found.chances[start : start + high - low + 1].copy()

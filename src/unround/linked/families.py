@@ -9,23 +9,8 @@ from numpy.typing import NDArray
 
 from unround.linked.bounds import Rows
 
-OWN, MERGED, GIBBS, LOOPY = 0, 1, 2, 3
-"""By which method an area's probabilities were obtained: see `methods.METHODS`."""
-
-MOST_SAMPLED = 4
-"""Children up to which a family is sampled in any case; larger ones are left to messages between areas."""
-
-NARROW = 6.0
-"""Possible counts of a cell, on average, below which larger families are sampled too (base 3, not base 5): where most of the
-children can have but one count of something, the others are few, and messages too sure of themselves."""
-
 MOST_LINKED = 10
 """Children above which a parent's rounded counts say too little about any of them, and they about it, for what it costs."""
-
-
-def is_sampled(children: int, width: float) -> bool:
-    """Say whether a family of so many children, with so many possible counts of a cell on average, is sampled."""
-    return children <= MOST_SAMPLED or width < NARROW
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,369 +1,208 @@
-"""Families of few areas: blocked Gibbs sampling, compiled.
-
-Given the others' true counts, one child sees every published count of the parent as a second observation of its own: still
-an area by itself, whose whole state can be drawn exactly. So children are drawn in turn, and what is averaged
-are not the draws but the exact distributions that they are drawn from (Rao and Blackwell), the parent's among them.
-
-Chains that only did this would stick where windows are tight. So pairs of children also swap persons: one more of some kind
-here, one less there, which the parent does not see. Every chain starts from a state that may violate the parent's windows,
-at a price, and counts only once it no longer does.
-"""
+"""Families of few areas: from the arrays of a block to the sampler and back."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unround.batch.forest import HOME, Forest, Table
-from unround.batch.jit import MINUS_ONE, ZERO, inner, kernel
-from unround.batch.room import BELIEF, Room, arrange
-from unround.batch.sampling import Luck, draw, sample
-from unround.batch.summary import is_linked, list_own, marginal
-from unround.batch.sweeps import Evidence, down, set_local, up, weight
-from unround.batch.tighten import Bounded, Bounding, Lists, tighten_areas
-from unround.batch.types import Ints
+from unround.batch.buffers import buffers_for
+from unround.batch.evidence import evidence_of, plain
+from unround.batch.forest import forest_of
+from unround.batch.posterior import empty_distributions
+from unround.batch.threads import in_threads
+from unround.batch.tighten import lists_of
+from unround.batch.types import CompiledSums, Distributions, PriorTable
+from unround.linked.bounds import Rows
+from unround.linked.families import seeds
+from unround.linked.gibbs_kernel import Averages, Effort, FamilyRows, GibbsBlock, gibbs
+from unround.linked.loopy import exchange_messages, without_parts
+from unround.linked.shrinkage import normalised, shrink
+from unround.linked.swaps import swap_moves
+from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 
-PRICE = 0.05
-"""What each violated window of a parent costs at first, as a factor; and again for every further step away from it."""
+EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
+"""What is spent on a family: see `docs/linked.md` for what it buys."""
 
-MOST_TRIES = 200
-"""Sweeps after which a chain that still violates a window is given up."""
+MOST_RHAT = 1.25
+"""How far chains may differ. Where they are short, chance alone makes them differ more: see `CHANCE`."""
 
+CHANCE = 20.0
+"""How many times as far apart as independent draws would be, squared, the means of chains may be in any cell of a family."""
 
-class GibbsBlock(NamedTuple):
-    """What the kernel is given of all areas: what is known of cells by themselves, bounds, and which sums hold."""
+STILL = 0.05
+"""Variance of a cell's draws below which a chain hardly moves there."""
 
-    evidence: Evidence
-    low: Ints
-    high: Ints
-    holds: BoolArray
-    linked: BoolArray
+LONGER = 6
+"""How many times as long families are sampled whose chains differ too much."""
 
-
-class Parentage(NamedTuple):
-    """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; seeds, sweeps to average."""
-
-    first: Table
-    rows: Table
-    seeds: NDArray[np.uint64]
-    sweeps: Table
+USUAL_WIDTH = 8.0
+"""Possible counts of a cell, on average, in families that are sampled for as long as `Effort` says: so it is at base 5."""
 
 
-class Swaps(NamedTuple):
-    """Kinds of persons: one more of kind i adds one to each of `cells[first[i]:first[i + 1]]`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilySamples:
+    """What sampling found.
 
-    first: Table
-    cells: Table
-
-
-class Known(NamedTuple):
-    """What children know of their cells by themselves: the weights of a cell's counts, by child, from `start` on.
-
-    There is a zero before and behind them: one less or one more than is possible weighs nothing. `start` is -1 where
-    nothing was published.
+    Parameters
+    ----------
+    rows : array
+        The areas: for every family the parent, then its children.
+    family : array
+        For each of these rows, the number of its family.
+    chances : Distributions
+        By these rows.
+    rhat : array
+        By family, how far chains differ: the largest R-hat of any cell (1: not at all).
+    spread : array
+        By family: how far the probability of any cell's likeliest count is off, as chains differ (one standard error).
+    failed : array
+        By family: chains differ by more than chance explains, or one of them found no state that fits.
     """
 
-    start: Table
-    weights: FloatArray
+    rows: Rows
+    family: Rows
+    chances: Distributions
+    rhat: FloatArray
+    spread: FloatArray
+    failed: BoolArray
 
 
-class Change(NamedTuple):
-    """Cells that change by one if a person moves, and in which direction; only the first few count."""
+def sample_families(
+    compiled: CompiledSums,
+    listed: CountWeights,
+    prior: PriorTable | None,
+    active: BoolArray | None,
+    families: dict[int, Rows],
+    linked: BoolArray,
+    effort: Effort = EFFORT,
+    *,
+    shrunk: bool = True,
+) -> FamilySamples:
+    """Sample all families of a batch of areas.
 
-    cells: Table
-    steps: Table
-
-
-class Effort(NamedTuple):
-    """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep.
-
-    Families in which few counts are possible are sampled for more sweeps, as these cost less.
+    Parameters
+    ----------
+    compiled, prior, active
+        As for `posteriors`.
+    listed : CountWeights
+        What is known of the areas' cells.
+    families : dict
+        The rows of the children, by the row of the parent.
+    linked : array of bool
+        The columns in which children add up to their parent.
+    effort : Effort
+        How long to sample.
+    shrunk : bool
+        Whether to draw what is found towards messages.
     """
+    rows, first = list[int](), [0]
+    bounds = np.stack([listed.low, listed.high])
+    contents = []
+    for parent, children in families.items():
+        rows += [parent, *listed.in_own_order(children)]
+        first.append(len(rows))
+        contents.append(bounds[:, rows[first[-2] :]])
+    members = np.array(rows, dtype=np.int64)
+    chosen = np.flatnonzero(linked)
+    found = empty_distributions(listed.low[members], listed.high[members])
+    start = found.start.copy()
+    parents = np.array(first[:-1])
+    # What no link tells about a parent is not averaged.
+    start[np.ix_(parents, np.flatnonzero(~linked))] = -1
+    columns = compiled.columns
+    averages = Averages(
+        start,
+        np.zeros((effort.chains, found.chances.size)),
+        np.zeros((effort.chains, 2, len(rows), columns)),
+        np.zeros((len(families), effort.chains), dtype=np.int64),
+    )
+    sweeps = _sweeps(effort, np.diff(first), np.add.reduceat(listed.width[members][:, chosen].mean(axis=1), first[:-1]))
+    members_of = FamilyRows(np.array(first, dtype=np.int64), members, seeds(contents), sweeps)
+    forest = forest_of(compiled)
+    holds = np.ones((1, len(compiled.equations)), dtype=np.bool_) if active is None else plain(active, np.bool_)
+    block = GibbsBlock(
+        evidence_of(listed.windows(), prior, columns, len(forest.nodes)),
+        plain(listed.low, np.int32),
+        plain(listed.high, np.int32),
+        holds,
+        plain(linked, np.bool_),
+    )
+    lists, swaps = lists_of(columns, compiled.equations), swap_moves(columns, compiled.equations)
+    most = int(listed.width.sum(axis=1).max(initial=1))
 
-    chains: int
-    settle: int
-    sweeps: int
-    swaps: int
+    def job(begin: int, end: int) -> None:
+        gibbs(begin, end, forest, buffers_for(forest), lists, block, members_of, swaps, effort, most, averages)
+
+    in_threads(job, len(families), fewest=2)
+    family = np.repeat(np.arange(len(families)), np.diff(first))
+    cell = np.repeat(np.arange(found.start.size), np.where(found.start >= 0, found.high - found.low + 1, 0).ravel())
+    found.chances[:] = normalised(cell, averages.chances.sum(axis=0))
+    error = _error(cell, averages.chances)
+    leaves = without_parts(compiled, linked)
+    if shrunk and leaves.size:
+        use = None if active is None else active[members]
+        own_families = {begin: np.arange(begin + 1, end) for begin, end in pairwise(first)}
+        beliefs, _ = exchange_messages(compiled, listed.take(members), prior, use, own_families, linked)
+        kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
+        kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
+        found.chances[:], error = shrink(cell, kind, found.chances, beliefs.chances, error)
+    worst = np.zeros(len(families))
+    np.maximum.at(worst, family[cell // columns], error)
+    rhat = _rhat(averages, sweeps[family], family, chosen)
+    apart = rhat > np.maximum(MOST_RHAT, np.sqrt((sweeps - 1 + CHANCE) / sweeps))
+    found = Distributions(found.low, found.high, start, found.chances)
+    # A chain that found no state to go on from says nothing that can be trusted, and neither does its family.
+    whole = averages.kept == (sweeps * (np.diff(first) - 1))[:, np.newaxis]
+    return FamilySamples(members, family, found, rhat, worst, apart | ~whole.all(axis=1))
 
 
-class Averages(NamedTuple):
-    """What the kernel fills in, by member (a row of `Parentage.rows`) and cell.
+def sample_with_retry(
+    compiled: CompiledSums,
+    listed: CountWeights,
+    prior: PriorTable | None,
+    active: BoolArray | None,
+    families: dict[int, Rows],
+    linked: BoolArray,
+    effort: Effort = EFFORT,
+) -> Iterator[tuple[dict[int, Rows], FamilySamples]]:
+    """Sample all families, and then those that failed once more, for longer; return each time which, and what was found."""
+    for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
+        drawn = sample_families(compiled, listed, prior, active, families, linked, chosen)
+        yield families, drawn
+        families = {at: members for (at, members), bad in zip(families.items(), drawn.failed, strict=True) if bad}
+        if not families:
+            return
 
-    `chances[chain, start[member, cell] + i]` adds up distributions; `moments` the draws and their squares, by chain; and
-    `kept` counts the sweeps of a chain that were averaged: none where it never met all windows.
+
+def _sweeps(effort: Effort, members: Rows, widths: FloatArray) -> Rows:
+    """Return how many sweeps to average in each family.
+
+    Where few counts are possible a sweep costs little, and chains stick more easily: up to three times as many.
     """
-
-    start: Table
-    chances: FloatArray
-    moments: FloatArray
-    kept: Table
+    return np.maximum(effort.sweeps * np.clip((USUAL_WIDTH * members / widths) ** 2, 1, 3), 1).astype(np.int64)
 
 
-@inner
-def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, column: int, count: int, soft: bool) -> float:
-    """Weigh a count of the parent, by what was published of it alone."""
-    off = max(low[parent, column] - count, count - high[parent, column])
-    if off > 0:
-        return PRICE**off if soft and count >= 0 else 0.0
-    start = evidence.start[parent, column]
-    if start < 0:
-        return 1.0
-    found = evidence.weights[start + count - evidence.low[parent, column]]
-    return float(max(found, PRICE) if soft else found)
+def _error(cell: Rows, chances: FloatArray) -> FloatArray:
+    """Return by how far chains disagree about the probability of every count: one standard error of their mean."""
+    if len(chances) < 2:
+        return np.zeros(chances.shape[1])
+    each = np.stack([normalised(cell, one) for one in chances])
+    return np.asarray(each.std(axis=0, ddof=1) / len(each) ** 0.5)
 
 
-@inner
-def _see(block: GibbsBlock, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
-    """Write down what one child knows of its cells if the others' counts are given: their windows, up to `high`."""
-    evidence, at = block.evidence, 0
-    for c in range(len(others)):
-        first, last = block.low[row, c], block.high[row, c]
-        linked = block.linked[c]
-        if linked and not soft:
-            first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
-        own.low[0, c], high[c] = first, last
-        start = evidence.start[row, c]
-        if start < 0 and not (linked and (soft or evidence.start[parent, c] >= 0)):
-            own.start[0, c] = -1
-            continue
-        own.start[0, c] = at
-        for count in range(first, last + 1):
-            one = 1.0 if start < 0 else evidence.weights[start + count - evidence.low[row, c]]
-            if linked:
-                one *= _parent_weight(evidence, block.low, block.high, parent, c, count + others[c], soft)
-            own.weights[at] = one
-            at += 1
-
-
-@inner
-def _fits(block: GibbsBlock, parent: int, sums: Ints) -> bool:
-    """Say whether the children's counts add up to what the parent's windows allow."""
-    for c in range(len(sums)):
-        if block.linked[c] and _parent_weight(block.evidence, block.low, block.high, parent, c, sums[c], False) == 0.0:
-            return False
-    return True
-
-
-@inner
-def _list_weights(block: GibbsBlock, rows: Table, known: Known) -> None:
-    """List what each child knows of its cells by itself, count by count, so that swaps find it at once."""
-    at = 0
-    for b in range(len(rows) - 1):
-        row = rows[1 + b]
-        for c in range(known.start.shape[1]):
-            known.start[b, c] = -1
-            if block.evidence.start[row, c] < 0:
-                continue
-            first, last = block.low[row, c], block.high[row, c]
-            known.weights[at] = 0.0
-            known.start[b, c] = at + 1
-            for count in range(first, last + 1):
-                known.weights[at + 1 + count - first] = weight(block.evidence, row, c, count)
-            at += last - first + 3
-            known.weights[at - 1] = 0.0
-
-
-@inner
-def _ratio(block: GibbsBlock, row: int, known: Known, child: int, x: Ints, change: Change, number: int, sign: int) -> float:
-    """Return by which factor an area's weight changes if some cells change by one."""
-    above, below = 1.0, 1.0
-    for k in range(number):
-        c, step = change.cells[k], sign * change.steps[k]
-        at = known.start[child, c]
-        if at >= 0:
-            at += x[c] - block.low[row, c]
-            above *= known.weights[at + step]
-            below *= known.weights[at]
-        elif block.low[row, c] <= min(x[c], x[c] + step) and x[c] + step <= block.high[row, c]:
-            above *= weight(block.evidence, row, c, x[c] + step)
-            below *= weight(block.evidence, row, c, x[c])
-        else:
-            return 0.0
-        if above == 0.0:
-            return 0.0
-    return above / below if below > 0.0 else 0.0
-
-
-@inner
-def _choose(swaps: Swaps, change: Change, luck: Luck) -> int:
-    """Choose a kind of persons, or one in exchange for another; write down which cells change, and return how many."""
-    kinds = len(swaps.first) - 1
-    kind = int(draw(luck) * kinds)
-    i, end = swaps.first[kind], swaps.first[kind + 1]
-    j, stop = ZERO, ZERO
-    if draw(luck) < 0.5:
-        kind = int(draw(luck) * kinds)
-        j, stop = swaps.first[kind], swaps.first[kind + 1]
-    number = 0
-    # Cells are sorted; those of both kinds stay as they are.
-    while i < end or j < stop:
-        if j < stop and i < end and swaps.cells[i] == swaps.cells[j]:
-            i += 1
-            j += 1
-        elif j >= stop or (i < end and swaps.cells[i] < swaps.cells[j]):
-            change.cells[number], change.steps[number] = swaps.cells[i], 1
-            number += 1
-            i += 1
-        else:
-            change.cells[number], change.steps[number] = swaps.cells[j], -1
-            number += 1
-            j += 1
-    return number
-
-
-@inner
-def _swap(block: GibbsBlock, rows: Table, swaps: Swaps, known: Known, x: Ints, change: Change, luck: Luck) -> None:
-    """Let two children swap a person, or one of one kind for one of another."""
-    one = int(draw(luck) * len(x))
-    two = (one + 1 + int(draw(luck) * (len(x) - 1))) % len(x)
-    number = _choose(swaps, change, luck)
-    bar = draw(luck)
-    ratio = _ratio(block, rows[1 + one], known, one, x[one], change, number, 1)
-    if ratio > 0.0:
-        ratio *= _ratio(block, rows[1 + two], known, two, x[two], change, number, -1)
-    if bar < ratio:
-        for k in range(number):
-            c = change.cells[k]
-            x[one, c] += change.steps[k]
-            x[two, c] -= change.steps[k]
-
-
-@inner
-def _add(
-    averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float
-) -> None:
-    """Add a distribution that is not normalised to an average."""
-    at = averages.start[member, column] + shift
-    everything = 0.0
-    for k in range(size):
-        everything += weights[k]
-    for k in range(size):
-        averages.chances[chain, at + k] += share * weights[k] / everything
-
-
-@inner
-def _others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
-    """Add up the counts of all children but one; of those not among the first that are drawn, the middle of what may be."""
-    into[:] = 0
-    for b in range(len(x)):
-        for c in range(len(into)):
-            if b == j:
-                continue
-            row = rows[1 + b]
-            into[c] += x[b, c] if b < drawn else (block.low[row, c] + block.high[row, c]) // 2
-
-
-@inner
-def _keep(
-    forest: Forest,
-    room: Room,
-    arena: FloatArray,
-    spare: FloatArray,
-    own: Evidence,
-    block: GibbsBlock,
-    rows: Table,
-    j: int,
-    others: Ints,
-    low: Ints,
-    high: Ints,
-    averages: Averages,
-    chain: int,
-    member: int,
-) -> None:
-    """Add what is known of one child, if the others' counts are given, to the averages: its own and the parent's."""
-    row, parent, children = rows[1 + j], rows[0], len(rows) - 1
-    for c in range(len(low)):
-        if averages.start[member + 1 + j, c] < 0:
-            continue
-        begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
-        if low[c] == high[c]:
-            spare[0] = 1.0
-        elif is_linked(forest, room, c):
-            at = room.nodes[forest.homes[c, HOME], BELIEF]
-            begin, length = marginal(forest, room, arena, at, c, low, high, spare)
-        else:
-            list_own(own, ZERO, c, begin, int(high[c]), spare)
-        _add(averages, chain, member + 1 + j, c, spare, length, begin - block.low[row, c], 1.0)
-        if block.linked[c]:
-            _add(averages, chain, member, c, spare, length, begin + others[c] - block.low[parent, c], 1.0 / children)
-
-
-@kernel
-def gibbs(
-    first: int,
-    last: int,
-    forest: Forest,
-    room: Room,
-    lists: Lists,
-    block: GibbsBlock,
-    families: Parentage,
-    swaps: Swaps,
-    effort: Effort,
-    most_weights: int,
-    averages: Averages,
-) -> None:
-    """Sample a range of families; `most_weights` is how many counts are possible in all cells of an area together."""
-    columns = block.low.shape[1]
-    arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
-    state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
-    prior = block.evidence
-    cut = np.zeros((8, 1, columns), dtype=np.int32)
-    own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
-    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights, prior.draws)
-    feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
-    found = Bounded(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
-    low, high = cut[2, 0], cut[3, 0]
-    others = np.zeros(columns, dtype=np.int32)
-    change = Change(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
-    luck = np.zeros(1, dtype=np.uint64)
-    for f in range(first, last):
-        rows = families.rows[families.first[f] : families.first[f + 1]]
-        parent, member = rows[0], families.first[f]
-        x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
-        known = Known(np.zeros(x.shape, dtype=np.int64), np.empty(len(x) * (most_weights + 2 * columns)))
-        _list_weights(block, rows, known)
-        for chain in range(effort.chains):
-            luck[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
-            x[:] = -1
-            fits, tries, sweep, drawn = False, 0, 0, 0
-            while sweep < effort.settle + families.sweeps[f] and tries < MOST_TRIES:
-                tries += not fits
-                for j in range(len(x)):
-                    row = rows[1 + j]
-                    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
-                    _others(block, rows, x, drawn, j, others)
-                    _see(block, row, parent, others, not fits, own, cut[1, 0])
-                    cut[2:4] = cut[0:2]
-                    cut[4:6] = -1
-                    cut[6:8] = 0
-                    tighten_areas(0, 1, lists, Bounding(cut[0], cut[1], own_start, own_weights, no_holes, use), found)
-                    size, needed, _ = arrange(forest, room, low, high, use[0], 1)
-                    if size > len(arena):
-                        arena = np.empty(size + size // 4)
-                    if needed > scratch.shape[1]:
-                        scratch = np.empty((3, 2 * needed))
-                    lost = not feasible[0] or size < 0 or not set_local(forest, room, arena, own, 0, low, high)
-                    if lost or not up(forest, room, arena, scratch):
-                        tries = MOST_TRIES
-                        break
-                    sample(forest, room, arena, own, 0, low, high, luck, state, x[j])
-                    drawn = max(drawn, j + 1)
-                    if fits and sweep >= effort.settle and down(forest, room, arena, scratch, low, high):
-                        _keep(
-                            forest, room, arena, scratch[0], own, block, rows, j, others, low, high, averages, chain, member
-                        )
-                        averages.kept[f, chain] += 1
-                for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
-                    _swap(block, rows, swaps, known, x, change, luck)
-                if fits:
-                    sweep += 1
-                    for b in range(len(x) if sweep > effort.settle else 0):
-                        for c in range(columns):
-                            averages.moments[chain, 0, member + 1 + b, c] += x[b, c]
-                            averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
-                elif tries < MOST_TRIES:
-                    _others(block, rows, x, drawn, MINUS_ONE, others)
-                    fits = _fits(block, parent, others)
+def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> FloatArray:
+    """Compare how chains differ with how their draws do (Gelman and Rubin); the largest of a family's cells."""
+    n = sweeps[:, np.newaxis].astype(np.float64)
+    means = averages.moments[:, 0] / n
+    within = np.maximum(averages.moments[:, 1] / n - means**2, 0).mean(axis=0)
+    between = means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros_like(within)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(within > STILL, np.sqrt((n - 1) / n + between / within), 1.0)
+    ratio[(within <= STILL) & (between > STILL)] = np.inf  # each chain stands still, and not where the others do
+    worst = np.ones(int(family.max(initial=-1)) + 1)
+    np.maximum.at(worst, family, ratio[:, linked].max(axis=1, initial=1.0))
+    return worst

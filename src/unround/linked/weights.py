@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.posterior import ranges
+from unround.batch.posterior import empty_distributions
 from unround.batch.types import Distributions, Ints, PriorTable, Windows
 from unround.linked.bounds import Rows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
-class Listed:
+class CountWeights:
     """The weights of all possible counts of some areas, one behind the other.
 
     Parameters
@@ -26,7 +26,7 @@ class Listed:
 
     def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:
         self.low, self.high, self.certain = np.ascontiguousarray(low), np.ascontiguousarray(high), windows.certain
-        grid = ranges(self.low, self.high)
+        grid = empty_distributions(self.low, self.high)
         self.start = grid.start
         self.width = np.where(grid.start >= 0, self.high.astype(np.int64) - self.low + 1, 0)
         self.begin = np.concatenate([[0], np.cumsum(self.width.sum(axis=1))])
@@ -85,7 +85,7 @@ class Listed:
 
         return sorted(rows.tolist(), key=known)
 
-    def take(self, rows: Rows) -> Listed:
+    def take(self, rows: Rows) -> CountWeights:
         """Return a list of some areas, each as often as it is named."""
         windows = Windows(self.low, self.high, self.start, self.weights, self.certain)
-        return Listed(windows, self.low[rows], self.high[rows], rows)
+        return CountWeights(windows, self.low[rows], self.high[rows], rows)

@@ -1,12 +1,13 @@
-"""How a true count becomes a published one: one file a family, behind the protocol `Mechanism`.
+"""How a true count becomes a published one: one file per family, behind the protocol `Mechanism`.
 
-- `rounding`: Rounding, random rounding to a base, unbiased
+- `rounding`: Rounding, unbiased random rounding to a base
 - `graduated`: Graduated and Sample, the same with a base that depends on the count
 - `residues`: Residues, random rounding by any table of probabilities
-- `conventional`: Nearest and Digits, rounding without chance
+- `conventional`: Nearest and Digits, deterministic rounding
 - `plain`: Exact, Within, Unpublished, Suppressed
-- `noise`: Laplace and Gaussian, noise without bounds
+- `noise`: Laplace and Gaussian, unbounded noise; `sampling` draws it exactly
 - `transition`: Transition, a table of transition probabilities (cell key)
+- `sharing`: SharedDraws, a total, men and women that share random numbers
 - `spec`: mechanism, from text such as "rounding:5"
 """
 

@@ -1,4 +1,4 @@
-"""What a mechanism is: how a true count becomes a published one; and what the families share."""
+"""The protocol of mechanisms (how a true count becomes a published one), and what their families share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ HIDDEN = int(np.iinfo(np.int64).min)
 """In arrays of published counts: this one was not published. For a single count, `None` says the same."""
 
 WIDEST = 10_000_000
-"""True counts that a published one may leave possible; more would not fit into memory, and say nothing."""
+"""The most true counts that a published one may leave possible; more would not fit into memory, and say nothing."""
 
 TAIL = 1e-12
-"""Unbounded noise is cut where less than this probability is left outside."""
+"""Unbounded noise is cut off where less than this probability remains outside."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,11 +37,11 @@ class Window:
         The smallest and the largest possible true count; `high` is None where nothing bounds it.
     weights : array or None
         `weights[i]` is the likelihood of the published count given the true count `low + i`. A zero inside is
-        a hole. None goes with an unbounded window, in which every count is equally likely to have led here.
+        a hole. None goes with an unbounded window, in which every count has the same likelihood.
     certain : bool
         False where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs.
     holes : bool
-        Whether any weight is zero. It saves everyone from looking again.
+        Whether any weight is zero, so that nobody has to look again.
     """
 
     low: int
@@ -73,16 +73,16 @@ class Mechanism(Protocol):
 
     @property
     def name(self) -> str:
-        """How the command line calls it, parameters included: `mechanism(m.name) == m`."""
+        """Its name on the command line, parameters included: `mechanism(m.name) == m`."""
         ...
 
     @property
     def sentence(self) -> str:
-        """What is assumed when this mechanism is declared, in one sentence for people."""
+        """The assumption that declaring this mechanism makes, as one sentence."""
         ...
 
     def window(self, published: int | None) -> Window:
-        """Return the true counts that could have been published so; raise InputError where none could."""
+        """Return the true counts that this published count leaves possible; raise InputError if there is none."""
         ...
 
     def chance(self, published: int | None, true: int) -> Fraction:
@@ -118,7 +118,7 @@ def window_from(
     how: str,
     certain: bool = True,
 ) -> Window:
-    """Build the window of a published count by trying every true count around it.
+    """Build the window of a published count by trying every true count near it.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def window_from(
     published : int or None
         The published count.
     below, above : int
-        How far from it the true count may at most be.
+        How far below and above it the true count can be.
     how : str
         What was done to the counts, for the error: "rounding to the nearest 5".
     certain : bool
@@ -154,7 +154,7 @@ def window_from(
 
 
 def counts(published: int | IntArray | None, true: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return both as arrays, and where they are a published count and a true one that can exist.
+    """Return both as arrays, and where the first was published and the second is not negative.
 
     Counts that were not published read 0 in the first array: arithmetic with `HIDDEN` itself would overflow.
     """

@@ -1,4 +1,4 @@
-"""Rounding without chance: to the nearest multiple of a base, or to so many significant digits."""
+"""Conventional (deterministic) rounding: to the nearest multiple of a base, or to a number of significant digits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POWERS = 10 ** np.arange(19)
 
 
 class Fixed(ABC):
-    """What all rules without chance share: every true count has one published form."""
+    """What all deterministic rules share: every true count is published in one way."""
 
     @abstractmethod
     def _rounded(self, true: IntArray) -> IntArray:
@@ -52,7 +52,7 @@ def nearest(true: IntArray, unit: IntArray | int, ties: Ties) -> IntArray:
 
 def _check_ties(ties: str) -> None:
     if ties not in ("up", "even"):
-        raise InputError(f"halves go 'up' or to the 'even' multiple, not {ties!r}.")
+        raise InputError(f"ties must be 'up' or 'even', not {ties!r}.")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Nearest(Fixed):
     Parameters
     ----------
     base : int
-        Of what published counts are multiples.
+        The number of which published counts are multiples.
     ties : {"up", "even"}
         Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40).
         Odd bases have no such counts.
@@ -84,32 +84,32 @@ class Nearest(Fixed):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"nearest{'-even' * (self.ties == 'even')}:{self.base}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
+        """The assumption, as a sentence."""
         halves = "" if self.base % 2 else f", halves {'up' if self.ties == 'up' else 'to the even multiple'}"
-        return f"Counts were rounded to the nearest multiple of {self.base}{halves}."
+        return f"Conventional rounding to the nearest multiple of {self.base}{halves}."
 
     def _rounded(self, true: IntArray) -> IntArray:
         return nearest(true, self.base, self.ties)
 
     def window(self, published: int | None) -> Window:
-        """Return half a base on either side, as far as it is not negative."""
+        """Return half a base on either side, without negative counts."""
         half = self.base // 2
         return window_from(self.likelihood, published, half, half, f"rounding to the nearest {self.base}")
 
 
 @dataclass(frozen=True)
 class Digits(Fixed):
-    """Conventional rounding to so many significant digits.
+    """Conventional rounding to a number of significant digits.
 
     Parameters
     ----------
     digits : int
-        How many digits stay; counts with no more than these are published as they are.
+        How many digits are kept; counts with no more digits are published unchanged.
     ties : {"up", "even"}
         Where a count half-way between goes: up, or so that the last digit kept is even.
 
@@ -136,14 +136,14 @@ class Digits(Fixed):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"digits{'-even' * (self.ties == 'even')}:{self.digits}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
+        """The assumption, as a sentence."""
         halves = "up" if self.ties == "up" else "so that the last digit kept is even"
-        return f"Counts were rounded to {self._kept}, halves {halves}."
+        return f"Conventional rounding to {self._kept}, halves {halves}."
 
     @property
     def _kept(self) -> str:
@@ -153,7 +153,7 @@ class Digits(Fixed):
         return nearest(true, self._unit(true), self.ties)
 
     def _unit(self, true: IntArray) -> IntArray:
-        """Return the place value of the last digit that stays, for every count."""
+        """Return the place value of the last digit kept, for every count."""
         places = np.searchsorted(_POWERS, true, side="right")
         return np.asarray(_POWERS[np.maximum(places - self.digits, 0)])
 

@@ -23,9 +23,9 @@ class Banded(TwoWay):
     _bases: IntArray
 
     def _set_bands(self, bands: tuple[tuple[int, int], ...], how: str) -> None:
-        """Fix the bands, given as pairs of a first count and a base."""
+        """Set the bands, given as pairs of a first count and a base."""
         if not bands or bands[0][0] != 0 or any(this[0] >= after[0] for this, after in pairwise(bands)):
-            raise InputError("bands must start at 0 and at ever larger counts, such as 0=3,19=2,20=5.")
+            raise InputError("bands must start at 0 and be in increasing order, such as 0=3,19=2,20=5.")
         for _, base in bands:
             check_base(base)
         bases = [base for _, base in bands]
@@ -44,7 +44,7 @@ class Graduated(Banded):
     """Graduated random rounding: the base grows with the count.
 
     A true count goes to one of the two multiples around it of its own band's base, without bias. A window can
-    thus reach over a border, with another base on either side.
+    therefore cross the border between two bands.
 
     Parameters
     ----------
@@ -71,26 +71,22 @@ class Graduated(Banded):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         if self.bands == STATS_NZ:
             return "graduated"
         return "graduated:" + ",".join(f"{start}={base}" for start, base in self.bands)
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
-        return (
-            "Counts were rounded at random to multiples of a base that depends on their size ("
-            f"{self._listed}; the nearer multiple the likelier, so that the mean is kept), "
-            "each independently of the others."
-        )
+        """The assumption, as a sentence."""
+        return f"Unbiased random rounding to a base that depends on the count ({self._listed}), each count independently."
 
 
 @dataclass(frozen=True)
 class Sample(Banded):
     """Random rounding without small counts: those under twice the base become 0 or twice the base.
 
-    The form of Canada's 25 % sample data: counts under 10 become 0 or 10, without bias; from 10 on it is
+    The form of Canada's 25% sample data: counts under 10 become 0 or 10, without bias; from 10 on it is
     ordinary random rounding to base 5.
 
     Examples
@@ -114,14 +110,13 @@ class Sample(Banded):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"sample:{self.base}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
+        """The assumption, as a sentence."""
         twice = 2 * self.base
         return (
-            f"Counts were rounded at random to a multiple of {self.base}, those under {twice} to 0 or "
-            f"{twice} (the nearer the likelier, so that the mean is kept), each independently of the others."
+            f"Unbiased random rounding to base {self.base}, counts under {twice} to 0 or {twice}, each count independently."
         )

@@ -1,6 +1,6 @@
-"""Noise without bounds on whole numbers: the discrete Laplace and the discrete Gaussian distribution.
+"""Unbounded noise on whole numbers: the discrete Laplace and the discrete Gaussian distribution.
 
-Draws are exact (`sampling`): the parameters are taken as the decimals that they are written as, 1.45 as 29/20.
+Draws are exact (`sampling`): parameters are taken as the decimals they are written as, 1.45 as 29/20.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ CLAMPED = "clamped"
 _SCALES = 0.01, 100_000
 
 
-class Noise(ABC):
-    """What all noise without bounds shares: what is published is the true count plus a draw."""
+class UnboundedNoise(ABC):
+    """What all unbounded noise shares: the published count is the true count plus a draw."""
 
     reach: int
     clamped: bool
@@ -40,22 +40,22 @@ class Noise(ABC):
 
     @abstractmethod
     def _draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Return so many draws of noise."""
+        """Return this many draws of noise."""
 
     def _set(self, symbol: str, scale: float, how: str) -> float:
-        """Check the scale and return it as a float; fix the words for errors."""
+        """Check the scale and return it as a float; set the words for errors."""
         least, most = _SCALES
         if not least <= scale <= most:
             raise InputError(f"{symbol} must be a number from {least} to {most}, such as 1.45; not {scale}.")
         object.__setattr__(self, "_how", f"{how}, negative counts published as 0" if self.clamped else how)
         return float(scale)
 
-    def _said(self, what: str) -> str:
-        """Return the sentence for people."""
-        negative = ", and negative counts were published as 0" if self.clamped else ""
+    def _sentence(self, what: str) -> str:
+        """Return the assumption as a sentence."""
+        negative = ", negative results published as 0" if self.clamped else ""
         return (
-            f"{what} was added to every count, independently of the others{negative} (noise of more than {self.reach}, less "
-            f"than {TAIL:g} likely, is left out of account)."
+            f"{what} added to each count independently{negative} (noise beyond ±{self.reach}, which has a probability below "
+            f"{TAIL:g}, is ignored)."
         )
 
     @property
@@ -63,10 +63,9 @@ class Noise(ABC):
         return f",{CLAMPED}" if self.clamped else ""
 
     def window(self, published: int | None) -> Window:
-        """Return `reach` counts on either side, as far as they are not negative.
+        """Return `reach` counts on either side, without negative ones.
 
-        For a negative count the far side is counted from 0, so that what is cut off stays small beside what
-        is left.
+        For a negative count the far side is counted from 0, so that the tail cut off stays small relative to the rest.
         """
         above = self.reach - min(published or 0, 0)
         return window_from(self.likelihood, published, self.reach, above, self._how, certain=False)
@@ -96,7 +95,7 @@ def _number(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Laplace(Noise):
+class Laplace(UnboundedNoise):
     """Discrete Laplace noise: P(v) = (e^(1/t) − 1)/(e^(1/t) + 1) · e^(−|v|/t).
 
     Parameters
@@ -104,7 +103,7 @@ class Laplace(Noise):
     t : float
         The scale; the paper proposes 1.45 in place of random rounding to base 5.
     clamped : bool
-        Whether negative counts are published as 0, which then stands for all of them.
+        Whether negative counts are published as 0.
 
     Examples
     --------
@@ -127,13 +126,13 @@ class Laplace(Noise):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"laplace:{_number(self.t)}{self._end}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
-        return self._said(f"Discrete Laplace noise of scale {_number(self.t)}")
+        """The assumption, as a sentence."""
+        return self._sentence(f"Discrete Laplace noise of scale {_number(self.t)}")
 
     def _density(self, distance: FloatArray) -> FloatArray:
         return np.asarray(tanh(1 / (2 * self.t)) * np.exp(-distance / self.t))
@@ -146,7 +145,7 @@ class Laplace(Noise):
 
 
 @dataclass(frozen=True)
-class Gaussian(Noise):
+class Gaussian(UnboundedNoise):
     """Discrete Gaussian noise: P(v) proportional to e^(−v²/2σ²) on the whole numbers.
 
     Parameters
@@ -154,7 +153,7 @@ class Gaussian(Noise):
     sigma : float
         The scale σ; from about 1 on it is the standard deviation.
     clamped : bool
-        Whether negative counts are published as 0, which then stands for all of them.
+        Whether negative counts are published as 0.
 
     Examples
     --------
@@ -183,13 +182,13 @@ class Gaussian(Noise):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"gaussian:{_number(self.sigma)}{self._end}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
-        return self._said(f"Discrete Gaussian noise of scale {_number(self.sigma)}")
+        """The assumption, as a sentence."""
+        return self._sentence(f"Discrete Gaussian noise of scale {_number(self.sigma)}")
 
     def _density(self, distance: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-0.5 * (distance / self.sigma) ** 2) / self._total)

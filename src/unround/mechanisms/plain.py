@@ -1,4 +1,4 @@
-"""Counts published as they are, within a few, or not at all."""
+"""Counts published exactly, changed by a few at most, or not published at all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ONE.flags.writeable = False
 
 @dataclass(frozen=True)
 class Exact(Fixed):
-    """Counts are published as they are.
+    """Counts are published exactly.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Exact(Fixed):
     """
 
     name = "exact"
-    sentence = "Counts were published as they are."
+    sentence = "Published exactly."
 
     def _rounded(self, true: IntArray) -> IntArray:
         return true
@@ -45,13 +45,13 @@ class Exact(Fixed):
     def window(self, published: int | None) -> Window:
         """Return the published count alone."""
         if published is None or published < 0:
-            raise impossible(published, "counts published as they are")
+            raise impossible(published, "counts published exactly")
         return Window(published, published, _ONE)
 
 
 @dataclass(frozen=True)
 class Within:
-    """Counts are changed by at most k, every change equally likely; below zero too.
+    """Counts are changed by at most k, every change equally likely; the result may be negative.
 
     Examples
     --------
@@ -69,19 +69,16 @@ class Within:
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"within:{self.k}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
-        return (
-            f"Counts were changed by at most {self.k} up or down, every change equally likely, "
-            "each independently of the others."
-        )
+        """The assumption, as a sentence."""
+        return f"Changed by at most {self.k} up or down, every change equally likely, each count independently."
 
     def window(self, published: int | None) -> Window:
-        """Return k counts on either side, as far as they are not negative."""
+        """Return k counts on either side, without negative ones."""
         return window_from(self.likelihood, published, self.k, self.k, f"a change of at most {self.k}")
 
     def chance(self, published: int | None, true: int) -> Fraction:
@@ -96,14 +93,14 @@ class Within:
         return np.where(possible & (np.abs(y - x) <= self.k), 1 / (2 * self.k + 1), 0.0)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
-        """Change every count on its own."""
+        """Change every count independently."""
         true = np.asarray(true)
         return np.asarray(true + rng.integers(-self.k, self.k + 1, size=true.shape), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Unpublished:
-    """Counts are not published at all; only sums can say something about them.
+    """Counts are not published at all; only sums say anything about them.
 
     Examples
     --------
@@ -112,7 +109,7 @@ class Unpublished:
     """
 
     name = "unpublished"
-    sentence = "Counts were not published."
+    sentence = "Not published."
 
     def window(self, published: int | None) -> Window:
         """Return all counts from 0."""
@@ -143,7 +140,7 @@ class Suppressed:
     low, high : int
         The first and the last true count that is hidden.
     then : Mechanism
-        What happens to the others; they are published as they are unless it says otherwise.
+        How the others are published; exactly by default.
 
     Examples
     --------
@@ -163,22 +160,20 @@ class Suppressed:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high:
-            raise InputError(
-                f"hidden counts must go from 0 or more to at least as many, such as 1..7; not {self.low}..{self.high}."
-            )
+            raise InputError(f"hidden counts are a range from 0 or more upwards, such as 1..7; not {self.low}..{self.high}.")
         if isinstance(self.then, Suppressed | Unpublished):
             raise InputError(f"what is not hidden must be published: {self.then.name} cannot follow a suppression.")
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"suppressed:{self.low}..{self.high}" + ("" if self.then == Exact() else f",{self.then.name}")
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
+        """The assumption, as a sentence."""
         others = self.then.sentence[0].lower() + self.then.sentence[1:]
-        return f"Counts from {self.low} to {self.high} were hidden; for the others: {others}"
+        return f"Counts from {self.low} to {self.high} are suppressed; the others: {others}"
 
     def window(self, published: int | None) -> Window:
         """Return the hidden range, or what the other mechanism leaves outside it."""

@@ -15,7 +15,7 @@ from unround.mechanisms.rounding import TwoWay
 
 @dataclass(frozen=True)
 class Residues(TwoWay):
-    """Random rounding where the remainder decides how likely a count goes up.
+    """Random rounding in which the remainder determines the probability of going up.
 
     A true count that leaves the remainder r is published as the next multiple above with probability `up[r]`,
     else as the one below. The base is the number of probabilities.
@@ -43,7 +43,7 @@ class Residues(TwoWay):
         if len(up) < 2:
             raise InputError("give one probability for every remainder, at least two, such as 0,1/3,2/3.")
         if up[0] != 0:
-            raise InputError(f"a multiple of the base stays what it is: the first probability must be 0, not {up[0]}.")
+            raise InputError(f"a multiple of the base is never changed: the first probability must be 0, not {up[0]}.")
         for p in up:
             if not 0 <= p <= 1:
                 raise InputError(f"a probability of going up must be from 0 to 1, not {p}.")
@@ -54,21 +54,21 @@ class Residues(TwoWay):
 
     @property
     def base(self) -> int:
-        """Of what published counts are multiples."""
+        """The number of which published counts are multiples."""
         return len(self.up)
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return "residues:" + ",".join(str(p) for p in self.up)
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
+        """The assumption, as a sentence."""
         listed = ", ".join(f"{p} for {r}" for r, p in enumerate(self.up) if r)
         return (
-            f"Counts were rounded at random to a multiple of {self.base}, upwards with a probability that "
-            f"depends on the remainder ({listed}), each independently of the others."
+            f"Random rounding to base {self.base}, up with a probability that depends on the remainder ({listed}), "
+            "each count independently."
         )
 
     def _steps(self, true: IntArray) -> tuple[IntArray, int, IntArray]:

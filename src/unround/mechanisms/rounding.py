@@ -1,4 +1,4 @@
-"""Random rounding to a multiple of a base: unbiased, as the Canadian and New Zealand censuses do."""
+"""Unbiased random rounding to a multiple of a base, as in the Canadian and New Zealand censuses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from unround.mechanisms.base import FloatArray, IntArray, Window, counts, imposs
 
 
 class TwoWay(ABC):
-    """What all random rounding shares: a count goes down or up to a neighbour on a grid.
+    """What all random rounding shares: a count goes down or up to a neighbouring point of a grid.
 
-    A family says what the grid is (`_steps`) in whole numbers; chances are shares of `_whole`, so that they
-    are exact and draws are too.
+    A subclass defines the grid (`_steps`) in whole numbers; probabilities are fractions of `_whole`, so that they
+    and the draws are exact.
     """
 
     _whole: int
@@ -24,7 +24,7 @@ class TwoWay(ABC):
     _how: str
 
     def _set(self, whole: int, reach: int, how: str) -> None:
-        """Fix what follows from the parameters: the number of cases, the longest step, words for errors."""
+        """Set what follows from the parameters: the number of equally likely cases, the longest step, words for errors."""
         # Larger whole numbers have no exact floats.
         if whole > 2**53:
             raise InputError("these probabilities need too large a common denominator: write them with fewer digits.")
@@ -33,7 +33,7 @@ class TwoWay(ABC):
 
     @abstractmethod
     def _steps(self, true: IntArray) -> tuple[IntArray, IntArray | int, IntArray]:
-        """Return the neighbour below, the way to the one above, and how many of `_whole` cases go up."""
+        """Return the neighbour below, the distance to the one above, and in how many of `_whole` cases the count goes up."""
 
     def window(self, published: int | None) -> Window:
         """Return the counts that have `published` as a neighbour and can go there."""
@@ -55,7 +55,7 @@ class TwoWay(ABC):
         return np.where(possible, cases / self._whole, 0.0)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
-        """Round every count on its own; the draw is in whole numbers, so the probabilities are exact."""
+        """Round every count independently; draws are whole numbers, so the probabilities are exact."""
         true = np.asarray(true)
         return self.publish_with(true, self.draws(true.shape, rng))
 
@@ -64,13 +64,13 @@ class TwoWay(ABC):
         return np.asarray(rng.integers(0, self._whole, size=shape), dtype=np.int64)
 
     def publish_with(self, true: IntArray, draws: IntArray) -> IntArray:
-        """Round counts up where their random numbers are below their chance of that."""
+        """Round a count up where its random number is below its probability of going up."""
         down, width, share = self._steps(true)
         return np.asarray(down + width * (draws < share), dtype=np.int64)
 
 
 def check_base(base: int) -> None:
-    """Raise InputError for what cannot be the base of a rounding."""
+    """Raise InputError unless this can be the base of a rounding."""
     if base < 1:
         raise InputError(f"a base for rounding must be at least 1, not {base}.")
     # A window has two counts for every unit of the base.
@@ -80,10 +80,10 @@ def check_base(base: int) -> None:
 
 @dataclass(frozen=True)
 class Rounding(TwoWay):
-    """Unbiased random rounding: x goes to a neighbouring multiple of the base, the nearer the likelier.
+    """Unbiased random rounding: a true count goes to a neighbouring multiple of the base, and its mean is preserved.
 
     A true count x is published as y, one of the two multiples of `base` around it, with probability 1 −
-    |x−y|/base; a multiple of the base stays what it is.
+    |x−y|/base; a multiple of the base is published unchanged.
 
     Examples
     --------
@@ -107,23 +107,20 @@ class Rounding(TwoWay):
 
     @property
     def name(self) -> str:
-        """How the command line calls it."""
+        """Its name on the command line."""
         return f"rounding:{self.base}"
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
-        return (
-            f"Counts were rounded at random to a multiple of {self.base} (the nearer multiple the likelier, "
-            "so that the mean is kept), each independently of the others."
-        )
+        """The assumption, as a sentence."""
+        return f"Unbiased random rounding to base {self.base}, each count independently."
 
     def _steps(self, true: IntArray) -> tuple[IntArray, int, IntArray]:
         rest = true % self.base
         return true - rest, self.base, rest
 
     def window(self, published: int | None) -> Window:
-        """Return base − 1 counts on either side, as far as they are not negative."""
+        """Return base − 1 counts on either side, without negative ones."""
         if published is None or published < 0 or published % self.base:
             hint = (
                 ""

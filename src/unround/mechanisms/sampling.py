@@ -1,4 +1,4 @@
-"""Draws that are exact: whole numbers only, compared with whole numbers, so that no tail is lost to floating point.
+"""Exact draws: only whole numbers compared with whole numbers, so that no tail is lost to floating point.
 
 The discrete Laplace and Gaussian samplers are those of Canonne, Kamath and Steinke (2020), for many draws at once. Their
 only source of chance is `Generator.integers`, seeded or from the system's own generator (`system_generator`).
@@ -20,13 +20,13 @@ _WORD = 1 << _BITS
 
 
 class SystemGenerator(np.random.Generator):
-    """Random numbers from the operating system's cryptographic generator: they cannot be foretold, nor drawn again.
+    """Random numbers from the operating system's cryptographic generator: neither predictable nor repeatable.
 
-    What unround draws with, `integers` and `random`, comes from `os.urandom`. Nothing else is offered.
+    The methods that unround uses, `integers` and `random`, draw from `os.urandom`. There are no others.
     """
 
     def __init__(self) -> None:
-        super().__init__(np.random.PCG64(0))  # never used: it is there because a generator must have one
+        super().__init__(np.random.PCG64(0))  # never used, but a generator must have one
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False) -> Any:
         """Return whole numbers from `low` (0 if only one bound is given) up to but not including `high`."""
@@ -39,13 +39,13 @@ class SystemGenerator(np.random.Generator):
     def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         """Return floats from 0 up to but not including 1, in steps of 2⁻⁵³."""
         if out is not None:
-            raise NotImplementedError("numbers from the system are returned, not written into an array")
+            raise NotImplementedError("system random numbers cannot be written into an existing array")
         return (self.integers(0, 1 << 53, size=size) / float(1 << 53)).astype(dtype)
 
     def __getattribute__(self, name: str) -> Any:
-        """Refuse every other way of drawing: it would come from a generator that everyone can run."""
+        """Refuse every other method: it would draw from a generator that anyone can reproduce."""
         if not name.startswith("_") and name not in ("integers", "random"):
-            raise AttributeError(f"random numbers from the system have no {name!r}: integers and random is all")
+            raise AttributeError(f"system random numbers have no {name!r}, only integers and random")
         return super().__getattribute__(name)
 
 
@@ -54,9 +54,9 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def _below_one(bound: int, shape: tuple[int, ...]) -> NDArray[np.uint64]:
-    """Draw below one bound: words of the system, without those beyond its last multiple."""
+    """Draw below one bound: words from the system, rejecting those beyond its last multiple."""
     if not 0 < bound <= 1 << 64:
-        raise ValueError(f"there are no numbers to choose from: {bound}")
+        raise ValueError(f"there is no whole number to draw below {bound}")
     many = int(np.prod(shape, dtype=np.int64))
     found = np.empty(many, dtype=np.uint64)
     filled, last = 0, np.uint64((1 << 64) // bound * bound - 1)
@@ -81,8 +81,8 @@ def _below(bounds: NDArray[Any]) -> NDArray[np.uint64]:
 def coins(numerators: list[int], which: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
     """Flip coins that fall on heads with probability numerators[which] / denominator, whatever the size of these numbers.
 
-    A random number between 0 and 1 is compared with the probability, 62 binary digits of both at a time; as good as
-    always the first 62 decide.
+    A random number between 0 and 1 is compared with the probability, 62 binary digits at a time; the first 62 nearly
+    always decide.
     """
     first = [divmod(number << _BITS, denominator) for number in numerators]
     digits = np.array([digit for digit, _ in first], dtype=np.int64)[which]

@@ -1,4 +1,4 @@
-"""Rounding in which a total, men and women share random numbers now and then: what to try an audit with that knows it."""
+"""Random rounding in which a total, men and women sometimes share random numbers: for testing audits that allow for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unround.mechanisms.base import IntArray
 from unround.mechanisms.rounding import TwoWay
 
 PATTERNS = ("total-men", "total-women", "men-women")
-"""Who shares a random number: the total uses that of the men, or of the women, or the women use that of the men."""
+"""Which counts share a random number: the total uses that of the men, or that of the women, or the women use the men's."""
 
 _USES = ((0, 1), (0, 2), (2, 1))
 """For each pattern, whose random number is replaced by whose: places in (total, men, women)."""
@@ -19,12 +19,12 @@ _USES = ((0, 1), (0, 2), (2, 1))
 
 @dataclass(frozen=True, slots=True)
 class SharedDraws:
-    """In which share of the counts total, men and women share random numbers.
+    """The proportions of counts in which total, men and women share random numbers.
 
     Parameters
     ----------
     shares : tuple of float
-        One a pattern, as in `PATTERNS`; in all other counts each of the three has its own.
+        One per pattern, as in `PATTERNS`; in all other counts each of the three has its own.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class SharedDraws:
     def __post_init__(self) -> None:
         if not all(0 <= share <= 1 for share in self.shares) or sum(self.shares) > 1 + 1e-9:
             raise InputError(
-                "shares of shared random numbers are from 0 to 1, and at most 1 in all; not "
+                "the proportions of shared random numbers must be from 0 to 1, and at most 1 together; not "
                 f"{', '.join(map(str, self.shares))}."
             )
 
@@ -48,29 +48,29 @@ class SharedDraws:
         Raises
         ------
         InputError
-            Where a pattern is unknown or named twice, or a share is no number, or too large.
+            If a pattern is unknown or given twice, or a proportion is not a number from 0 to 1.
         """
         found: dict[str, float] = {}
         for piece in filter(None, (one.strip() for one in text.split(","))):
             pattern, _, share = (part.strip() for part in piece.partition(":"))
             if pattern not in PATTERNS or pattern in found:
-                why = "is given twice" if pattern in found else "is no pattern of sharing"
-                raise InputError(f"{pattern!r} {why}: write {PATTERNS[0]}:0.3,{PATTERNS[2]}:0.2 or so, of {_listed()}.")
+                why = "is given twice" if pattern in found else "is not a pattern of sharing"
+                raise InputError(f"{pattern!r} {why}: choose from {_listed()}, as in {PATTERNS[0]}:0.3,{PATTERNS[2]}:0.2.")
             try:
                 found[pattern] = float(share)
             except ValueError:
                 raise InputError(
-                    f"the share of {pattern} is a number from 0 to 1, such as {pattern}:0.3; not {share!r}."
+                    f"the proportion of {pattern} must be a number from 0 to 1, such as {pattern}:0.3; not {share!r}."
                 ) from None
         return cls((found.get(PATTERNS[0], 0.0), found.get(PATTERNS[1], 0.0), found.get(PATTERNS[2], 0.0)))
 
     @property
     def name(self) -> str:
-        """How the command line calls it; "" where nothing is shared."""
+        """Its name on the command line; "" where nothing is shared."""
         return ",".join(f"{pattern}:{share:g}" for pattern, share in zip(PATTERNS, self.shares, strict=True) if share)
 
     def publish(self, how: TwoWay, true: IntArray, rng: np.random.Generator) -> IntArray:
-        """Round counts of total, men and women (… × 3), with random numbers that are shared now and then."""
+        """Round counts of total, men and women (… × 3) with random numbers that are sometimes shared."""
         draws = how.draws(true.shape, rng)
         which = np.searchsorted(np.cumsum(self.shares), rng.random(true.shape[:-1]), side="right")
         for pattern, (to, of) in enumerate(_USES):

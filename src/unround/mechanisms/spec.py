@@ -1,4 +1,4 @@
-"""How people write a mechanism: a name, and after a colon its parameters."""
+"""Mechanisms as text: a name, and after a colon its parameters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from unround.mechanisms.rounding import Rounding
 from unround.mechanisms.transition import Transition
 
 LONGEST = 1_000_000
-"""Signs of a mechanism; a table of probabilities can be spelt out."""
+"""Most characters of a mechanism; a whole table of probabilities can be written out."""
 
 
 def mechanism(spec: str) -> Mechanism:
-    """Return the mechanism that a text like `rounding:5` names.
+    """Return the mechanism that a text such as `rounding:5` names.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def mechanism(spec: str) -> Mechanism:
     Suppressed(low=1, high=7, then=Nearest(base=5, ties='up'))
     """
     if len(spec) > LONGEST:
-        raise InputError(f"a mechanism is written in a line, not in {len(spec):,} signs; such as rounding:5.")
+        raise InputError(f"this mechanism has {len(spec):,} characters; write a short one such as rounding:5.")
     name, colon, parameters = (part.strip() for part in spec.partition(":"))
     family = _FAMILIES.get(name.lower())
     if family is None:
@@ -68,7 +68,7 @@ def _unknown(name: str) -> InputError:
 
     close = get_close_matches(name[:80].lower(), _FAMILIES, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return InputError(f"there is no mechanism {name[:80]!r}.{hint} Known are {', '.join(_FAMILIES)}.")
+    return InputError(f"there is no mechanism {name[:80]!r}.{hint} Choose one of {', '.join(_FAMILIES)}.")
 
 
 def _bands(text: str) -> Graduated:
@@ -81,7 +81,7 @@ def _suppressed(text: str) -> Suppressed:
     if comma and not then.strip():
         raise ValueError("nothing after the comma")
     low, high = bounds.split("..")
-    if then.strip().lower().startswith("suppressed"):  # not looked into: it could go on like that for ever
+    if then.strip().lower().startswith("suppressed"):  # not parsed: it could be nested without end
         raise InputError(f"what is not hidden must be published: {then.strip()[:40]} cannot follow a suppression.")
     return Suppressed(int(low), int(high), mechanism(then) if comma else Exact())
 
@@ -98,8 +98,8 @@ def _transition(text: str) -> Transition:
     return Transition.parse(text) if re.match(r"[+-]?\d+=", text) else Transition.read(text)
 
 
-class _Family(NamedTuple):
-    """One name: how to make its mechanism from parameters, what it is without, and the words for errors."""
+class _SpecForm(NamedTuple):
+    """One name: how to make its mechanism from parameters, what it means without any, and the words for errors."""
 
     example: str
     needs: str = ""
@@ -110,24 +110,24 @@ class _Family(NamedTuple):
 _FAMILIES = {
     family.example.partition(":")[0]: family
     for family in (
-        _Family("rounding:5", "a base", lambda text: Rounding(int(text)), Rounding()),
-        _Family("sample:5", "a base", lambda text: Sample(int(text)), Sample()),
-        _Family("graduated:0=3,19=2,20=5", "bands of a first count and a base", _bands, Graduated()),
-        _Family(
+        _SpecForm("rounding:5", "a base", lambda text: Rounding(int(text)), Rounding()),
+        _SpecForm("sample:5", "a base", lambda text: Sample(int(text)), Sample()),
+        _SpecForm("graduated:0=3,19=2,20=5", "bands of a first count and a base", _bands, Graduated()),
+        _SpecForm(
             "residues:0,1/3,2/3",
             "a probability of going up for every remainder",
             lambda text: Residues(tuple(fraction(p) for p in text.split(","))),
         ),
-        _Family("nearest:5", "a base", lambda text: Nearest(int(text))),
-        _Family("nearest-even:10", "a base", lambda text: Nearest(int(text), "even")),
-        _Family("digits:4", "a number of significant digits", lambda text: Digits(int(text))),
-        _Family("digits-even:4", "a number of significant digits", lambda text: Digits(int(text), "even")),
-        _Family("exact", bare=Exact()),
-        _Family("within:5", "the largest change", lambda text: Within(int(text))),
-        _Family("unpublished", bare=Unpublished()),
-        _Family("suppressed:1..7", "the range of hidden counts", _suppressed),
-        _Family("laplace:1.45", "a scale", lambda text: Laplace(*_noise(text))),
-        _Family("gaussian:2", "a scale", lambda text: Gaussian(*_noise(text))),
-        _Family("transition:ptable.csv", "a file or a table", _transition),
+        _SpecForm("nearest:5", "a base", lambda text: Nearest(int(text))),
+        _SpecForm("nearest-even:10", "a base", lambda text: Nearest(int(text), "even")),
+        _SpecForm("digits:4", "a number of significant digits", lambda text: Digits(int(text))),
+        _SpecForm("digits-even:4", "a number of significant digits", lambda text: Digits(int(text), "even")),
+        _SpecForm("exact", bare=Exact()),
+        _SpecForm("within:5", "the largest change", lambda text: Within(int(text))),
+        _SpecForm("unpublished", bare=Unpublished()),
+        _SpecForm("suppressed:1..7", "the range of hidden counts", _suppressed),
+        _SpecForm("laplace:1.45", "a scale", lambda text: Laplace(*_noise(text))),
+        _SpecForm("gaussian:2", "a scale", lambda text: Gaussian(*_noise(text))),
+        _SpecForm("transition:ptable.csv", "a file or a table", _transition),
     )
 }

@@ -28,8 +28,8 @@ class Transition:
     ----------
     rows : rows of pairs
         `rows[i]` lists the possible changes v of a true count i and their probabilities p as pairs (v, p).
-        Larger counts than the last row's use the last row. Probabilities are kept as exact fractions; a row
-        that misses a sum of 1 by no more than 1e-9 is rescaled.
+        Counts beyond the last row use the last row. Probabilities are kept as exact fractions; a row
+        whose sum differs from 1 by at most 1e-9 is rescaled.
     source : str, optional
         The file that the table came from, for its name.
 
@@ -56,7 +56,9 @@ class Transition:
         changes = [v for row in rows for v, _ in row]
         first = min(changes)
         if (max(changes) - first + 1) * len(rows) > WIDEST or max(map(abs, changes)) > WIDEST:
-            raise InputError(f"changes from {first:+d} to {max(changes):+d} are too many for a table of probabilities.")
+            raise InputError(
+                f"changes from {first:+d} to {max(changes):+d} are too wide a range for a table of probabilities."
+            )
         table = np.zeros((len(rows), max(changes) - first + 1))
         for i, row in enumerate(rows):
             for v, p in row:
@@ -79,7 +81,7 @@ class Transition:
         Raises
         ------
         InputError
-            Where the file cannot be read, or is no such table.
+            If the file cannot be read, or is not such a table.
         """
         rows = _read(path)
         try:
@@ -89,29 +91,28 @@ class Transition:
 
     @classmethod
     def parse(cls, text: str) -> Transition:
-        """Read a table from a line of text: rows from the true count 0 apart by |, changes v=p by commas."""
+        """Read a table from a line of text: rows from the true count 0 on separated by |, changes v=p by commas."""
         pairs = [[entry.split("=", 1) for entry in row.split(",")] for row in text.split("|")]
         return cls(tuple(tuple((int(v), fraction(p)) for v, p in row) for row in pairs))
 
     @property
     def name(self) -> str:
-        """How the command line calls it: by its file, or where it has none by the whole table."""
+        """Its name on the command line: its file, or else the whole table."""
         if self.source is not None:
             return f"transition:{self.source}"
         return "transition:" + "|".join(",".join(f"{v}={p}" for v, p in row) for row in self.rows)
 
     @property
     def sentence(self) -> str:
-        """What is assumed, for people."""
+        """The assumption, as a sentence."""
         last = self._first + self._table.shape[1] - 1
         where = "" if self.source is None else f" of {self.source}"
         return (
-            f"Counts were changed by {self._first:+d} to {last:+d} with the transition probabilities{where}, "
-            "each independently of the others."
+            f"Changed by {self._first:+d} to {last:+d} with the transition probabilities{where}, each count independently."
         )
 
     def window(self, published: int | None) -> Window:
-        """Return the true counts with a change that leads to `published`; there may be holes between them."""
+        """Return the true counts that can be published as `published`; there may be holes between them."""
         last = self._first + self._table.shape[1] - 1
         return window_from(self.likelihood, published, last, -self._first, "this transition table")
 
@@ -131,7 +132,7 @@ class Transition:
         return np.where(possible, self._table[row, np.clip(column, 0, columns - 1)], 0.0)
 
     def publish(self, true: IntArray, rng: np.random.Generator) -> IntArray:
-        """Draw a change for every count on its own."""
+        """Draw a change for every count independently."""
         true = np.asarray(true)
         row = np.clip(true, 0, len(self.rows) - 1)
         change = np.empty(true.shape, dtype=np.int64)
@@ -143,7 +144,7 @@ class Transition:
 
 
 def _number(value: Fraction) -> str:
-    """Return a fraction as a decimal for people."""
+    """Return a fraction as a readable decimal."""
     try:
         return f"{float(value):.10g}"
     except OverflowError:
@@ -151,17 +152,17 @@ def _number(value: Fraction) -> str:
 
 
 def _row(i: int, row: Row) -> Row:
-    """Check one distribution; return it in order, exact, and without changes that never happen."""
+    """Check one distribution; return it sorted, exact, and without changes of probability 0."""
     exact = sorted((int(v), fraction(p)) for v, p in row)
     changes = [v for v, _ in exact]
     if len(set(changes)) < len(changes):
         twice = next(v for v in changes if changes.count(v) > 1)
-        raise InputError(f"the true count {i} has the change {twice} twice: give every change once.")
+        raise InputError(f"the true count {i} lists the change {twice} twice.")
     for v, p in exact:
         if p < 0:
             raise InputError(f"the true count {i} has the change {v} with a negative probability, {_number(p)}.")
         if p > 0 and i + v < 0:
-            raise InputError(f"the change {v} would publish the true count {i} as {i + v}: below 0 nothing is published.")
+            raise InputError(f"the change {v} would publish the true count {i} as {i + v}: counts cannot be negative.")
     total = sum((p for _, p in exact), Fraction(0))
     if abs(total - 1) > _TOLERANCE:
         raise InputError(f"the probabilities of the true count {i} sum to {_number(total)}, not to 1.")
@@ -203,7 +204,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
             continue
         parts = next(csv.reader([line], delimiter=mark))
         if len(parts) <= max(place.values()):
-            fail(f"here are {len(parts)} fields, but the header has {len(header)}.", number)
+            fail(f"this line has {len(parts)} fields, but the header has {len(header)}.", number)
         i = whole(parts, "i", number)
         v = whole(parts, "v", number) if "v" in place else whole(parts, "j", number) - i
         if "j" in place and whole(parts, "j", number) != i + v:
@@ -216,5 +217,5 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
         rows.setdefault(i, []).append((v, p))
     wrong = next((min(place, i) for place, i in enumerate(sorted(rows)) if place != i), None if rows else 0)
     if wrong is not None:
-        raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; look at {wrong}.")
+        raise InputError(f"{path}: a transition table needs every true count from 0 to its largest; check {wrong}.")
     return tuple(tuple(rows[i]) for i in sorted(rows))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unround.batch.types import OPEN, CompiledSums, PriorTable
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums, PriorTable
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
@@ -83,7 +83,7 @@ class Prior:
             return {}
         if not 0 <= column < self.table.size.size:
             raise InputError(f"the prior has {self.table.size.size} columns; there is no column {column}.")
-        if not 0 <= low <= high < OPEN:
+        if not 0 <= low <= high < NO_UPPER_BOUND:
             raise InputError(f"a prior has weights for ranges of counts from 0, not for {low} to {high}.")
         counts = np.arange(low, high + 1)
         places = self.table.offset[column] + np.minimum(counts, self.table.size[column] - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unround.batch.types import OPEN
+from unround.batch.types import NO_UPPER_BOUND
 from unround.explanation.cell import AreaSeen, kind_of
 from unround.release import ABSENT, WHY_ABSENT
 from unround.web.addresses import cell_address
@@ -34,7 +34,7 @@ def cell_told(explorer: Explorer, row: int, seen: AreaSeen, cell: int) -> dict[s
         "published": published if published > ABSENT else None,
         "why_absent": WHY_ABSENT.get(published) if published <= ABSENT else None,
         "low": low,
-        "high": None if high >= OPEN else high,
+        "high": None if high >= NO_UPPER_BOUND else high,
         "value": value if known else None,
         "probability": (1.0 if certain else probability) if known else None,
         "kind": kind,

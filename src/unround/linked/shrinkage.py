@@ -30,7 +30,9 @@ MOST_HEEDED = 0.9
 """The largest share that messages have in a result: that they are right is never certain."""
 
 
-def towards(cell: Rows, kind: Rows, drawn: FloatArray, told: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+def shrink(
+    cell: Rows, kind: Rows, drawn: FloatArray, beliefs: FloatArray, error: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Draw averages of draws towards what messages say.
 
     Parameters
@@ -40,7 +42,7 @@ def towards(cell: Rows, kind: Rows, drawn: FloatArray, told: FloatArray, error: 
     kind : array
         For every probability, the number of its kind: those of one family's children or parent, totals or not. -1 for none,
         which are left as they are.
-    drawn, told : array
+    drawn, beliefs : array
         What was drawn on average; and what messages say, of the same counts.
     error : array
         One standard error of what was drawn.
@@ -50,34 +52,34 @@ def towards(cell: Rows, kind: Rows, drawn: FloatArray, told: FloatArray, error: 
     array, array
         The probabilities, and the standard error of each.
     """
-    told = _as_wide(cell, kind, drawn, told)
+    beliefs = _match_variances(cell, kind, drawn, beliefs)
     alike = np.where(kind < 0, 0, kind)
-    chance, apart = (np.bincount(alike, np.where(kind < 0, 0.0, one**2)) for one in (error, drawn - told))
+    chance, apart = (np.bincount(alike, np.where(kind < 0, 0.0, one**2)) for one in (error, drawn - beliefs))
     share = np.minimum(chance / np.where(apart > 0, apart, 1.0), MOST_HEEDED)[alike]
     # A single cell may be off where its kind is not: it is not drawn further than chance may have brought it.
     usual = chance / np.maximum(np.bincount(alike, np.where(kind < 0, 0.0, drawn)), 1.0)
-    own_chance, own_apart = (np.bincount(cell, one**2)[cell] for one in (error, drawn - told))
+    own_chance, own_apart = (np.bincount(cell, one**2)[cell] for one in (error, drawn - beliefs))
     farthest = FARTHEST * np.sqrt(np.maximum(own_chance, usual[alike]))
     share *= np.minimum(1.0, farthest / np.sqrt(np.where(own_apart > 0, own_apart, 1.0)))
-    share = np.where((kind >= 0) & (np.bincount(cell, told)[cell] > 0), share, 0.0)
-    return drawn + share * (told - drawn), error * np.sqrt(1 - share)
+    share = np.where((kind >= 0) & (np.bincount(cell, beliefs)[cell] > 0), share, 0.0)
+    return drawn + share * (beliefs - drawn), error * np.sqrt(1 - share)
 
 
-def _as_wide(cell: Rows, kind: Rows, drawn: FloatArray, told: FloatArray) -> FloatArray:
+def _match_variances(cell: Rows, kind: Rows, drawn: FloatArray, beliefs: FloatArray) -> FloatArray:
     """Make what messages say as wide as what was drawn, on the whole: the variances of a kind by the same factor.
 
     It is exactly this factor for normal distributions, and about so for others.
     """
-    mean, variance = _moments(cell, told)
+    mean, variance = _moments(cell, beliefs)
     _, drawn_variance = _moments(cell, drawn)
     # Of cells that are nearly certain the variance says nothing about the form.
     open_yet = (kind >= 0) & (variance > NEARLY_CERTAIN)[cell]
     alike = np.where(open_yet, kind, 0)
-    wide, goal = (np.bincount(alike, np.where(open_yet, told * one[cell], 0.0)) for one in (variance, drawn_variance))
+    wide, goal = (np.bincount(alike, np.where(open_yet, beliefs * one[cell], 0.0)) for one in (variance, drawn_variance))
     ratio = np.clip(goal / np.where(wide > 0, wide, 1.0), 1 / MOST_OFF, MOST_OFF)[alike]
     steep = np.where(open_yet, (1 / ratio - 1) / 2 / np.where(open_yet, variance[cell], 1.0), 0.0)
     distance = _steps(cell) - mean[cell]
-    return normalised(cell, told * np.exp(np.minimum(-steep * distance**2, MOST_LIFTED)))
+    return normalised(cell, beliefs * np.exp(np.minimum(-steep * distance**2, MOST_LIFTED)))
 
 
 def _steps(cell: Rows) -> Rows:

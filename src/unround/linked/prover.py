@@ -9,7 +9,7 @@ import numpy as np
 from unround.batch.types import CompiledSums
 from unround.errors import InternalError
 from unround.infer.certify import certificates
-from unround.linked.bounds import LinkedBounds, Rows
+from unround.linked.bounds import LinkedBounds
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
 from unround.system import Cell, Sum, System
@@ -165,10 +165,3 @@ def _smallest(system: System, proof: Proof) -> System:
     sums = list(dict.fromkeys(Sum(one["total"], tuple(one["parts"])) for one in used))
     named = {proof.cell, *(name for one in sums for name in (one.total, *one.parts))}
     return System([cell for cell in system.cells if cell.name in named], sums)
-
-
-def rows_moved(bounds: LinkedBounds) -> Iterator[tuple[int, Rows]]:
-    """Yield the areas with cells that have one value because of other areas, each with these columns."""
-    pinned = bounds.moved & (bounds.tight.low == bounds.tight.high) & bounds.tight.feasible[:, np.newaxis]
-    for area in np.flatnonzero(pinned.any(axis=1)).tolist():
-        yield area, np.flatnonzero(pinned[area])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from unround.batch.forest import Table
 from unround.infer.bounds import Equations, neighbours
-from unround.linked.gibbs import Swaps
 
 MOST_KINDS = 400
 """Kinds of persons that are looked for; where all of them are fewer, every one is found sooner or later."""
@@ -16,8 +17,15 @@ _TRIES = 8
 """Tries from each cell before it is left alone."""
 
 
+class Swaps(NamedTuple):
+    """Kinds of persons: one more of kind i adds one to each of `cells[first[i]:first[i + 1]]`."""
+
+    first: Table
+    cells: Table
+
+
 @lru_cache(maxsize=16)
-def kinds_of_persons(columns: int, equations: Equations) -> Swaps:
+def swap_moves(columns: int, equations: Equations) -> Swaps:
     """Find kinds of persons: sets of cells such that every sum still holds if each of them grows by one.
 
     Starting from each cell that has no parts, everything that must grow too is added; where one of several parts must, one
@@ -25,7 +33,7 @@ def kinds_of_persons(columns: int, equations: Equations) -> Swaps:
 
     Examples
     --------
-    >>> found = kinds_of_persons(3, ((0, (1, 2)),))
+    >>> found = swap_moves(3, ((0, (1, 2)),))
     >>> found.first, found.cells
     (array([0, 2, 4]), array([0, 1, 0, 2]))
     """

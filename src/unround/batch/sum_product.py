@@ -1,30 +1,11 @@
 """Messages through the forest of one area, compiled. See `tree` for the same in plain numpy, one system at a time.
 
-Everything lies in one long vector, the arena, at the places that `room` sets aside.
+Everything lies in one long vector, the arena, at the places that `buffers` sets aside.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
-from unround.batch.forest import (
-    BELOW,
-    BELOW_END,
-    CELL,
-    CHILD,
-    COPY,
-    END,
-    HOME,
-    LAYER,
-    PARENT,
-    PARENT_LAYER,
-    SIGN,
-    Forest,
-    Table,
-)
-from unround.batch.jit import MINUS_ONE, ZERO, inner
-from unround.batch.room import (
+from unround.batch.buffers import (
     ABOVE,
     ABSENT,
     ARRAY,
@@ -44,43 +25,41 @@ from unround.batch.room import (
     SILENT,
     SINGLE,
     USED,
-    Room,
+    Buffers,
     box_at,
     layer_box,
     turned,
 )
-from unround.batch.sharing import Draws, weigh_sharing
+from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
+from unround.batch.evidence import Evidence, weight
+from unround.batch.forest import (
+    BELOW,
+    BELOW_END,
+    CELL,
+    CHILD,
+    COPY,
+    END,
+    HOME,
+    LAYER,
+    PARENT,
+    PARENT_LAYER,
+    SIGN,
+    Forest,
+)
+from unround.batch.jit import MINUS_ONE, ZERO, inner
+from unround.batch.sharing import weigh_sharing
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
-class Evidence(NamedTuple):
-    """What is known of cells by themselves: windows (see `Windows`), a prior (see `PriorTable`), shared random numbers."""
-
-    low: Ints
-    start: Table
-    weights: FloatArray
-    prior_offset: Table
-    prior_size: Table
-    prior_weights: FloatArray
-    draws: Draws
-
-
 @inner
-def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
-    """Return the weight of one true count of a cell, from its own published count and prior alone."""
-    size = evidence.prior_size[column]
-    found = evidence.prior_weights[evidence.prior_offset[column] + min(count, size - 1)]
-    start = evidence.start[area, column]
-    return float(found if start < 0 else found * evidence.weights[start + count - evidence.low[area, column]])
-
-
-@inner
-def set_local(forest: Forest, room: Room, arena: FloatArray, evidence: Evidence, area: int, low: Ints, high: Ints) -> bool:
+def set_local_evidence(
+    forest: Forest, buffers: Buffers, arena: FloatArray, evidence: Evidence, area: int, low: Ints, high: Ints
+) -> bool:
     """Weigh every state of every node by its own cells; return False where one has no state left."""
     for n in range(len(forest.nodes)):
-        mode, box, at = room.nodes[n, MODE], box_at(room.nodes, n, BOX), room.nodes[n, LOCAL]
+        mode, box, at = buffers.nodes[n, MODE], box_at(buffers.nodes, n, BOX), buffers.nodes[n, LOCAL]
         if mode == ABSENT:
             continue
         rows, columns = box[2], box[3]
@@ -152,38 +131,40 @@ def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, bo
 
 
 @inner
-def hear_from_above(forest: Forest, room: Room, arena: FloatArray, n: int, at: int, sent: int) -> float:
+def absorb_from_above(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, sent: int) -> float:
     """Multiply what is known of a node by the message from the link above it; return 0 if nothing is left.
 
     `sent` is the round in which the message was sent, counted from 0; before that, at -1, there is none.
     """
-    s = room.nodes[n, ABOVE]
+    s = buffers.nodes[n, ABOVE]
     if s < 0 or sent < 0:
         return 1.0
-    e, box = room.slots[s, ORDER], box_at(room.slots, s, BOX)
-    layer = SECOND if room.nodes[n, MODE] == SINGLE else forest.ends[e, LAYER]
-    message = room.slots[s, DOWN] + sent * box[2] * box[3]
-    return _multiply(arena, at, box_at(room.nodes, n, BOX), layer, message, turned(box) if forest.ends[e, SIGN] < 0 else box)
+    e, box = buffers.slots[s, ORDER], box_at(buffers.slots, s, BOX)
+    layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.ends[e, LAYER]
+    message = buffers.slots[s, DOWN] + sent * box[2] * box[3]
+    return _multiply(
+        arena, at, box_at(buffers.nodes, n, BOX), layer, message, turned(box) if forest.ends[e, SIGN] < 0 else box
+    )
 
 
 @inner
-def hear_from_below(forest: Forest, room: Room, arena: FloatArray, i: int, at: int, sent: int) -> float:
+def absorb_from_below(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, at: int, sent: int) -> float:
     """Multiply what is known of a link's parent by the message from it; return 0 if nothing is left."""
-    n, box = forest.links[i, PARENT], box_at(room.links, i, BOX)
-    layer = SECOND if room.nodes[n, MODE] == SINGLE else forest.links[i, PARENT_LAYER]
-    message = room.links[i, MESSAGE] + sent * box[2] * box[3]
-    return _multiply(arena, at, box_at(room.nodes, n, BOX), layer, message, box)
+    n, box = forest.links[i, PARENT], box_at(buffers.links, i, BOX)
+    layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.links[i, PARENT_LAYER]
+    message = buffers.links[i, MESSAGE] + sent * box[2] * box[3]
+    return _multiply(arena, at, box_at(buffers.nodes, n, BOX), layer, message, box)
 
 
 @inner
-def believe(forest: Forest, room: Room, arena: FloatArray, n: int, at: int, sent: int, but: int) -> float:
+def collect_belief(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, sent: int, but: int) -> float:
     """Put together what is known of a node by itself and from links below it, all but one; return 0 if nothing is left."""
-    own = box_at(room.nodes, n, BOX)
-    copy(arena, room.nodes[n, LOCAL], at, own[2] * own[3])
+    own = box_at(buffers.nodes, n, BOX)
+    copy(arena, buffers.nodes[n, LOCAL], at, own[2] * own[3])
     left = 1.0
     for i in range(forest.nodes[n, BELOW], forest.nodes[n, BELOW_END]):
-        if i != but and room.links[i, USED] and sent >= 0:
-            left = min(left, hear_from_below(forest, room, arena, i, at, sent))
+        if i != but and buffers.links[i, USED] and sent >= 0:
+            left = min(left, absorb_from_below(forest, buffers, arena, i, at, sent))
     return left
 
 
@@ -195,24 +176,26 @@ def _turn(arena: FloatArray, at: int, size: int) -> None:
 
 
 @inner
-def forward(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, i: int, sent: int) -> bool:
+def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, sent: int) -> bool:
     """Send the message of a link to its parent, from what its children believe; return False if nothing is possible."""
-    slots = room.slots
-    start, free = forest.links[i, END], room.links[i, FREE]
-    to = room.links[i, MESSAGE] + sent * room.links[i, BOX + 2] * room.links[i, BOX + 3]
+    slots = buffers.slots
+    start, free = forest.links[i, END], buffers.links[i, FREE]
+    to = buffers.links[i, MESSAGE] + sent * buffers.links[i, BOX + 2] * buffers.links[i, BOX + 3]
     if free == 0:
         arena[to] = 1.0
         return True
     for s in range(start, start + free):
         e, box = slots[s, ORDER], box_at(slots, s, BOX)
         n, layer, sign = forest.ends[e, CHILD], forest.ends[e, LAYER], forest.ends[e, SIGN]
-        if layer != PAIR and room.nodes[n, MODE] != SINGLE:
+        if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
             low = turned(box)[1] if sign < 0 else box[1]
-            reduce_to(arena, room.nodes[n, BELIEF], box_at(room.nodes, n, BOX), layer, arena, slots[s, ARRAY], low, box[3])
+            reduce_to(
+                arena, buffers.nodes[n, BELIEF], box_at(buffers.nodes, n, BOX), layer, arena, slots[s, ARRAY], low, box[3]
+            )
         elif sign < 0:
-            copy(arena, room.nodes[n, BELIEF], slots[s, ARRAY], box[2] * box[3])
+            copy(arena, buffers.nodes[n, BELIEF], slots[s, ARRAY], box[2] * box[3])
         else:
-            slots[s, ARRAY] = room.nodes[n, BELIEF]
+            slots[s, ARRAY] = buffers.nodes[n, BELIEF]
         if sign < 0:
             _turn(arena, slots[s, ARRAY], box[2] * box[3])
     box, part = box_at(slots, start, BOX), box_at(slots, start, PARTIAL_BOX)
@@ -228,25 +211,33 @@ def forward(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, 
 
 
 @inner
-def backward(
-    forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, i: int, low: Ints, high: Ints, heard: int, sent: int
+def send_down(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    scratch: FloatArray,
+    i: int,
+    low: Ints,
+    high: Ints,
+    heard: int,
+    sent: int,
 ) -> None:
     """Send messages from a link to its children, given what its parent heard from everywhere else.
 
     `forward` must have been there before: its partial sums are needed.
     """
-    slots = room.slots
+    slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
-    start, free = forest.links[i, END], room.links[i, FREE]
+    start, free = forest.links[i, END], buffers.links[i, FREE]
     if free == 0:
         return
-    known, spare, node = room.spare[0, 0], room.spare[0, 1], room.spare[0, 2]
-    believe(forest, room, arena, n, node, heard, i)
-    hear_from_above(forest, room, arena, n, node, heard)
-    box, message = layer_box(forest, room, n, layer, low, high), box_at(room.links, i, BOX)
-    if layer != PAIR and room.nodes[n, MODE] != SINGLE:
-        reduce_to(arena, node, box_at(room.nodes, n, BOX), layer, arena, room.spare[0, 3], box[1], box[3])
-        node = room.spare[0, 3]
+    known, spare, node = buffers.spare[0, 0], buffers.spare[0, 1], buffers.spare[0, 2]
+    collect_belief(forest, buffers, arena, n, node, heard, i)
+    absorb_from_above(forest, buffers, arena, n, node, heard)
+    box, message = layer_box(forest, buffers, n, layer, low, high), box_at(buffers.links, i, BOX)
+    if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
+        reduce_to(arena, node, box_at(buffers.nodes, n, BOX), layer, arena, buffers.spare[0, 3], box[1], box[3])
+        node = buffers.spare[0, 3]
     crop(arena, node, box, message[0] - box[0], message[1] - box[1], arena, known, message[3], message)
     for s in range(start + free - 1, start - 1, -1):
         box, after = box_at(slots, s, BOX), box_at(slots, s, PARTIAL_BOX)
@@ -264,12 +255,12 @@ def backward(
 
 
 @inner
-def listen_for(forest: Forest, room: Room, wanted: BoolArray) -> None:
+def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
     """Silence the links that no cell in question hears from, in an area that is laid out; `wanted` is by cell.
 
     Messages to the root are all needed, but only those back to such cells: most of the work is on the way back.
     """
-    nodes, links = room.nodes, room.links
+    nodes, links = buffers.nodes, buffers.links
     for n in range(len(nodes)):
         nodes[n, NODE_DISTANCE] = 0
     for c in range(len(forest.homes)):
@@ -293,26 +284,29 @@ def listen_for(forest: Forest, room: Room, wanted: BoolArray) -> None:
 
 
 @inner
-def up(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray) -> bool:
+def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray) -> bool:
     """Send messages from the leaves to the roots; return False where no values add up."""
     for i in range(len(forest.links) - 2, -1, -1):
         n = forest.links[i, PARENT]
-        if room.links[i, USED] and not forward(forest, room, arena, scratch, i, ZERO):
+        if buffers.links[i, USED] and not send_up(forest, buffers, arena, scratch, i, ZERO):
             return False
         # All links below a node come one after the other, so that this is the last of them to be gone through.
-        complete = i == forest.nodes[n, BELOW] and room.nodes[n, MODE] != ABSENT
-        if complete and believe(forest, room, arena, n, room.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
+        complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT
+        if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
             return False
     return True
 
 
 @inner
-def down(forest: Forest, room: Room, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
+def downward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
     """Send messages back, after `up`: every belief then holds all there is to know. False where no values add up."""
     for i in range(len(forest.links) - 1):
-        if room.links[i, USED] and not room.links[i, SILENT]:
-            backward(forest, room, arena, scratch, i, low, high, ZERO, ZERO)
+        if buffers.links[i, USED] and not buffers.links[i, SILENT]:
+            send_down(forest, buffers, arena, scratch, i, low, high, ZERO, ZERO)
     for n in range(len(forest.nodes)):
-        if room.nodes[n, MODE] != ABSENT and hear_from_above(forest, room, arena, n, room.nodes[n, BELIEF], ZERO) == 0.0:
+        if (
+            buffers.nodes[n, MODE] != ABSENT
+            and absorb_from_above(forest, buffers, arena, n, buffers.nodes[n, BELIEF], ZERO) == 0.0
+        ):
             return False
     return True

@@ -53,21 +53,21 @@ BOX = 0
 """The first of the four columns that hold a box, in all tables."""
 
 MODE, LOCAL, BELIEF, ABOVE, NODE_DISTANCE = 4, 5, 6, 7, 8
-"""Further columns of `Room.nodes`: what the node is; where its weights by itself lie, and all that is known of it; the slot
-through which the message from above comes (-1: none); and how far it is from a cell in question (see `depth`)."""
+"""Further columns of `Buffers.nodes`: what the node is; where its local evidence and its belief are; the slot of the message
+from above (-1: none); and how far it is from a cell in question (see `depth`)."""
 
 USED, FREE, MESSAGE, DISTANCE, DONE, SILENT = 4, 5, 6, 7, 8, 9
-"""Further columns of `Room.links`, where the box is that of the message to the parent: whether the link is used, how many of
-its ends have more than one value, where the message lies; how far it is from a cell in question, and how many rounds of
-messages it has sent; and whether nobody wants to know what it says to its children."""
+"""Further columns of `Buffers.links`, where the box is that of the message to the parent: whether the link is used; how many
+of its ends have more than one value; where the message is; how far the link is from a cell in question; how many rounds of
+messages it has sent; and whether its messages to its children can be skipped."""
 
 ORDER, ARRAY, DOWN, PARTIAL, PARTIAL_BOX = 4, 5, 6, 7, 8
-"""Further columns of `Room.slots`. The slots of a link are its ends, those with more than one value first, from narrow to
+"""Further columns of `Buffers.slots`. The slots of a link are its ends, those with more than one value first, from narrow to
 wide: which end it is; where its array lies, the message back to it, and the partial sum up to it. Where messages travel in
 rounds, those of later rounds follow each message."""
 
 
-class Room(NamedTuple):
+class Buffers(NamedTuple):
     """Where everything of the area at hand is; the columns of the tables are named above.
 
     `spare` says where there is room for what is known of a sum (twice), of a node, and of one of its layers.
@@ -79,13 +79,13 @@ class Room(NamedTuple):
     spare: Table
 
 
-def room_for(forest: Forest) -> Room:
+def buffers_for(forest: Forest) -> Buffers:
     """Make the room that one thread needs; it is used again and again, area by area."""
 
     def table(rows: int, columns: int) -> Table:
         return np.zeros((rows, columns), dtype=np.int64)
 
-    return Room(table(len(forest.nodes), 9), table(len(forest.links), 10), table(len(forest.ends), 12), table(1, 4))
+    return Buffers(table(len(forest.nodes), 9), table(len(forest.links), 10), table(len(forest.ends), 12), table(1, 4))
 
 
 @inner
@@ -101,10 +101,10 @@ def _put_box(table: Table, i: int, column: int, box: Box) -> None:
 
 
 @inner
-def layer_box(forest: Forest, room: Room, node: int, layer: int, low: Ints, high: Ints) -> Box:
+def layer_box(forest: Forest, buffers: Buffers, node: int, layer: int, low: Ints, high: Ints) -> Box:
     """Return the box of one layer of a node."""
-    own = box_at(room.nodes, node, BOX)
-    if layer == PAIR or room.nodes[node, MODE] == SINGLE:
+    own = box_at(buffers.nodes, node, BOX)
+    if layer == PAIR or buffers.nodes[node, MODE] == SINGLE:
         return own
     first, last = own[1], own[1] + own[3] - 1
     if layer == FIRST:
@@ -123,7 +123,7 @@ def turned(box: Box) -> Box:
 
 
 @inner
-def _set_nodes(forest: Forest, room: Room, low: Ints, high: Ints, active: BoolArray) -> int:
+def _set_nodes(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray) -> int:
     """Decide what every node is, and give it room; return how much."""
     size = 0
     for n in range(len(forest.nodes)):
@@ -139,15 +139,15 @@ def _set_nodes(forest: Forest, room: Room, low: Ints, high: Ints, active: BoolAr
             mode, box = SINGLE, (0, int(low[total]), 1, int(high[total]) - int(low[total]) + 1)
         entries = box[2] * box[3]
         inner = forest.nodes[n, BELOW] < forest.nodes[n, BELOW_END]
-        _put_box(room.nodes, n, BOX, box)
-        room.nodes[n, MODE], room.nodes[n, ABOVE] = mode, -1
-        room.nodes[n, LOCAL], room.nodes[n, BELIEF] = size, size + entries if inner else size
+        _put_box(buffers.nodes, n, BOX, box)
+        buffers.nodes[n, MODE], buffers.nodes[n, ABOVE] = mode, -1
+        buffers.nodes[n, LOCAL], buffers.nodes[n, BELIEF] = size, size + entries if inner else size
         size += 2 * entries if inner else entries
     return size
 
 
 @inner
-def _use(forest: Forest, room: Room, i: int, active: BoolArray) -> int:
+def _use(forest: Forest, buffers: Buffers, i: int, active: BoolArray) -> int:
     """Decide whether a link is used: 1 if so, 0 if its sums do not hold here, -1 if its nodes have too many values."""
     holding = parts = 0
     for k in range(forest.links[i, SUM], forest.links[i + 1, SUM]):
@@ -160,7 +160,7 @@ def _use(forest: Forest, room: Room, i: int, active: BoolArray) -> int:
         node, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
         if e >= first:
             node, layer = forest.ends[e, CHILD], forest.ends[e, LAYER]
-        mode = room.nodes[node, MODE]
+        mode = buffers.nodes[node, MODE]
         loose |= mode == LOOSE
         # A single count, or the total that is left of a pair, has one layer; a loose total is not linked to anything.
         fits &= mode == PAIRED or (mode == LOOSE and layer != TOTAL) or (mode == SINGLE and layer == TOTAL)
@@ -174,16 +174,16 @@ def _use(forest: Forest, room: Room, i: int, active: BoolArray) -> int:
 
 
 @inner
-def _sort_ends(forest: Forest, room: Room, i: int, low: Ints, high: Ints) -> tuple[int, int, int]:
+def _sort_ends(forest: Forest, buffers: Buffers, i: int, low: Ints, high: Ints) -> tuple[int, int, int]:
     """Put the ends of a link that have more than one value in order; return how many, and what the others add up to.
 
     The number is -1 where an end has no value.
     """
-    slots = room.slots
+    slots = buffers.slots
     start = forest.links[i, END]
     free = rows = columns = 0
     for e in range(start, forest.links[i + 1, END]):
-        box = layer_box(forest, room, forest.ends[e, CHILD], forest.ends[e, LAYER], low, high)
+        box = layer_box(forest, buffers, forest.ends[e, CHILD], forest.ends[e, LAYER], low, high)
         entries = box[2] * box[3]
         if box[2] < 1 or box[3] < 1:
             return -1, 0, 0
@@ -232,12 +232,12 @@ def _set_partials(slots: Table, start: int, free: int, goal: Box) -> float:
 
 
 @inner
-def arrange(forest: Forest, room: Room, low: Ints, high: Ints, active: BoolArray, rounds: int) -> tuple[int, int, int]:
+def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray, rounds: int) -> tuple[int, int, int]:
     """Lay out one area; return the numbers that it needs, those that a convolution needs, and the links that are cut.
 
     Parameters
     ----------
-    forest, room
+    forest, buffers
         The structure; and what to fill in.
     low, high, active
         The area's bounds, and which equations hold in it.
@@ -249,17 +249,17 @@ def arrange(forest: Forest, room: Room, low: Ints, high: Ints, active: BoolArray
     tuple
         The first number is `IMPOSSIBLE` where no values add up.
     """
-    slots = room.slots
-    size = _set_nodes(forest, room, low, high, active)
+    slots = buffers.slots
+    size = _set_nodes(forest, buffers, low, high, active)
     cut = scratch = widest = 0
     for i in range(len(forest.links) - 1):
-        use = _use(forest, room, i, active)
-        room.links[i, USED] = use == 1
+        use = _use(forest, buffers, i, active)
+        buffers.links[i, USED] = use == 1
         cut += use < 0
         if use != 1:
             continue
-        free, rows, columns = _sort_ends(forest, room, i, low, high)
-        goal = layer_box(forest, room, forest.links[i, PARENT], forest.links[i, PARENT_LAYER], low, high)
+        free, rows, columns = _sort_ends(forest, buffers, i, low, high)
+        goal = layer_box(forest, buffers, forest.links[i, PARENT], forest.links[i, PARENT_LAYER], low, high)
         if free < 0 or goal[2] < 1 or goal[3] < 1:
             return IMPOSSIBLE, 0, cut
         start = forest.links[i, END]
@@ -267,16 +267,16 @@ def arrange(forest: Forest, room: Room, low: Ints, high: Ints, active: BoolArray
         if work < 0:
             return IMPOSSIBLE, 0, cut
         if work > MOST_WORK:
-            room.links[i, USED] = 0
+            buffers.links[i, USED] = 0
             cut += 1
             continue
         message = box_at(slots, start + free - 1, PARTIAL_BOX) if free else (0, 0, 1, 1)
-        _put_box(room.links, i, BOX, (message[0] + rows, message[1] + columns, message[2], message[3]))
+        _put_box(buffers.links, i, BOX, (message[0] + rows, message[1] + columns, message[2], message[3]))
         entries = message[2] * message[3]
-        room.links[i, FREE], room.links[i, MESSAGE] = free, size
+        buffers.links[i, FREE], buffers.links[i, MESSAGE] = free, size
         size += rounds * entries
         for s in range(start, start + free):
-            room.nodes[forest.ends[slots[s, ORDER], CHILD], ABOVE] = s
+            buffers.nodes[forest.ends[slots[s, ORDER], CHILD], ABOVE] = s
             height, width = slots[s, BOX + 2], slots[s, BOX + 3]
             tall, wide = slots[s, PARTIAL_BOX + 2], slots[s, PARTIAL_BOX + 3]
             entries = height * width
@@ -287,6 +287,6 @@ def arrange(forest: Forest, room: Room, low: Ints, high: Ints, active: BoolArray
                 tall, wide = tall + slots[s - 1, PARTIAL_BOX + 2], wide + slots[s - 1, PARTIAL_BOX + 3]
                 scratch = max(scratch, (tall + height) * (wide + width) + GUARD)
     for k in range(4):
-        room.spare[0, k] = size
+        buffers.spare[0, k] = size
         size += widest if k < 2 else MOST_STATES
     return size, max(scratch, 2 * MOST_STATES), cut

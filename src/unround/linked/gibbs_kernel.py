@@ -1,0 +1,389 @@
+"""Families of few areas: blocked Gibbs sampling, compiled.
+
+Given the others' true counts, one child sees every published count of the parent as a second observation of its own: still
+an area by itself, whose whole state can be drawn exactly. So children are drawn in turn, and what is averaged
+are not the draws but the exact distributions that they are drawn from (Rao and Blackwell), the parent's among them.
+
+Chains that only did this would stick where windows are tight. So pairs of children also swap persons: one more of some kind
+here, one less there, which the parent does not see. Every chain starts from a state that may violate the parent's windows,
+at a price, and counts only once it no longer does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.buffers import BELIEF, Buffers, arrange
+from unround.batch.evidence import Evidence, weight
+from unround.batch.forest import HOME, Forest, Table
+from unround.batch.jit import MINUS_ONE, ZERO, inner, kernel
+from unround.batch.sampling import RandomState, draw, sample
+from unround.batch.sum_product import downward_pass, set_local_evidence, upward_pass
+from unround.batch.summary import is_linked, list_own, marginal
+from unround.batch.tighten import BoundsInput, BoundsOutput, Lists, tighten_areas
+from unround.batch.types import Ints
+from unround.linked.swaps import Swaps
+from unround.mechanisms.base import BoolArray, FloatArray
+
+PRICE = 0.05
+"""What each violated window of a parent costs at first, as a factor; and again for every further step away from it."""
+
+MOST_TRIES = 200
+"""Sweeps after which a chain that still violates a window is given up."""
+
+
+class GibbsBlock(NamedTuple):
+    """What the kernel is given of all areas: what is known of cells by themselves, bounds, and which sums hold."""
+
+    evidence: Evidence
+    low: Ints
+    high: Ints
+    holds: BoolArray
+    linked: BoolArray
+
+
+class FamilyRows(NamedTuple):
+    """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; seeds, sweeps to average."""
+
+    first: Table
+    rows: Table
+    seeds: NDArray[np.uint64]
+    sweeps: Table
+
+
+class ChildWeights(NamedTuple):
+    """What children know of their cells by themselves: the weights of a cell's counts, by child, from `start` on.
+
+    There is a zero before and behind them: one less or one more than is possible weighs nothing. `start` is -1 where
+    nothing was published.
+    """
+
+    start: Table
+    weights: FloatArray
+
+
+class SwapStep(NamedTuple):
+    """Cells that change by one if a person moves, and in which direction; only the first few count."""
+
+    cells: Table
+    steps: Table
+
+
+class Effort(NamedTuple):
+    """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep.
+
+    Families in which few counts are possible are sampled for more sweeps, as these cost less.
+    """
+
+    chains: int
+    settle: int
+    sweeps: int
+    swaps: int
+
+
+class Averages(NamedTuple):
+    """What the kernel fills in, by member (a row of `FamilyRows.rows`) and cell.
+
+    `chances[chain, start[member, cell] + i]` adds up distributions; `moments` the draws and their squares, by chain; and
+    `kept` counts the sweeps of a chain that were averaged: none where it never met all windows.
+    """
+
+    start: Table
+    chances: FloatArray
+    moments: FloatArray
+    kept: Table
+
+
+@inner
+def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, column: int, count: int, soft: bool) -> float:
+    """Weigh a count of the parent, by what was published of it alone."""
+    off = max(low[parent, column] - count, count - high[parent, column])
+    if off > 0:
+        return PRICE**off if soft and count >= 0 else 0.0
+    start = evidence.start[parent, column]
+    if start < 0:
+        return 1.0
+    found = evidence.weights[start + count - evidence.low[parent, column]]
+    return float(max(found, PRICE) if soft else found)
+
+
+@inner
+def _condition(block: GibbsBlock, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
+    """Write down what one child knows of its cells if the others' counts are given: their windows, up to `high`."""
+    evidence, at = block.evidence, 0
+    for c in range(len(others)):
+        first, last = block.low[row, c], block.high[row, c]
+        linked = block.linked[c]
+        if linked and not soft:
+            first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
+        own.low[0, c], high[c] = first, last
+        start = evidence.start[row, c]
+        if start < 0 and not (linked and (soft or evidence.start[parent, c] >= 0)):
+            own.start[0, c] = -1
+            continue
+        own.start[0, c] = at
+        for count in range(first, last + 1):
+            one = 1.0 if start < 0 else evidence.weights[start + count - evidence.low[row, c]]
+            if linked:
+                one *= _parent_weight(evidence, block.low, block.high, parent, c, count + others[c], soft)
+            own.weights[at] = one
+            at += 1
+
+
+@inner
+def _fits(block: GibbsBlock, parent: int, sums: Ints) -> bool:
+    """Say whether the children's counts add up to what the parent's windows allow."""
+    for c in range(len(sums)):
+        if block.linked[c] and _parent_weight(block.evidence, block.low, block.high, parent, c, sums[c], False) == 0.0:
+            return False
+    return True
+
+
+@inner
+def _list_weights(block: GibbsBlock, rows: Table, child_weights: ChildWeights) -> None:
+    """List what each child knows of its cells by itself, count by count, so that swaps find it at once."""
+    at = 0
+    for b in range(len(rows) - 1):
+        row = rows[1 + b]
+        for c in range(child_weights.start.shape[1]):
+            child_weights.start[b, c] = -1
+            if block.evidence.start[row, c] < 0:
+                continue
+            first, last = block.low[row, c], block.high[row, c]
+            child_weights.weights[at] = 0.0
+            child_weights.start[b, c] = at + 1
+            for count in range(first, last + 1):
+                child_weights.weights[at + 1 + count - first] = weight(block.evidence, row, c, count)
+            at += last - first + 3
+            child_weights.weights[at - 1] = 0.0
+
+
+@inner
+def _weight_ratio(
+    block: GibbsBlock, row: int, child_weights: ChildWeights, child: int, x: Ints, change: SwapStep, number: int, sign: int
+) -> float:
+    """Return by which factor an area's weight changes if some cells change by one."""
+    above, below = 1.0, 1.0
+    for k in range(number):
+        c, step = change.cells[k], sign * change.steps[k]
+        at = child_weights.start[child, c]
+        if at >= 0:
+            at += x[c] - block.low[row, c]
+            above *= child_weights.weights[at + step]
+            below *= child_weights.weights[at]
+        elif block.low[row, c] <= min(x[c], x[c] + step) and x[c] + step <= block.high[row, c]:
+            above *= weight(block.evidence, row, c, x[c] + step)
+            below *= weight(block.evidence, row, c, x[c])
+        else:
+            return 0.0
+        if above == 0.0:
+            return 0.0
+    return above / below if below > 0.0 else 0.0
+
+
+@inner
+def _choose(swaps: Swaps, change: SwapStep, random_state: RandomState) -> int:
+    """Choose a kind of persons, or one in exchange for another; write down which cells change, and return how many."""
+    kinds = len(swaps.first) - 1
+    kind = int(draw(random_state) * kinds)
+    i, end = swaps.first[kind], swaps.first[kind + 1]
+    j, stop = ZERO, ZERO
+    if draw(random_state) < 0.5:
+        kind = int(draw(random_state) * kinds)
+        j, stop = swaps.first[kind], swaps.first[kind + 1]
+    number = 0
+    # Cells are sorted; those of both kinds stay as they are.
+    while i < end or j < stop:
+        if j < stop and i < end and swaps.cells[i] == swaps.cells[j]:
+            i += 1
+            j += 1
+        elif j >= stop or (i < end and swaps.cells[i] < swaps.cells[j]):
+            change.cells[number], change.steps[number] = swaps.cells[i], 1
+            number += 1
+            i += 1
+        else:
+            change.cells[number], change.steps[number] = swaps.cells[j], -1
+            number += 1
+            j += 1
+    return number
+
+
+@inner
+def _swap(
+    block: GibbsBlock,
+    rows: Table,
+    swaps: Swaps,
+    child_weights: ChildWeights,
+    x: Ints,
+    change: SwapStep,
+    random_state: RandomState,
+) -> None:
+    """Let two children swap a person, or one of one kind for one of another."""
+    one = int(draw(random_state) * len(x))
+    two = (one + 1 + int(draw(random_state) * (len(x) - 1))) % len(x)
+    number = _choose(swaps, change, random_state)
+    bar = draw(random_state)
+    ratio = _weight_ratio(block, rows[1 + one], child_weights, one, x[one], change, number, 1)
+    if ratio > 0.0:
+        ratio *= _weight_ratio(block, rows[1 + two], child_weights, two, x[two], change, number, -1)
+    if bar < ratio:
+        for k in range(number):
+            c = change.cells[k]
+            x[one, c] += change.steps[k]
+            x[two, c] -= change.steps[k]
+
+
+@inner
+def _add_to_average(
+    averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float
+) -> None:
+    """Add a distribution that is not normalised to an average."""
+    at = averages.start[member, column] + shift
+    everything = 0.0
+    for k in range(size):
+        everything += weights[k]
+    for k in range(size):
+        averages.chances[chain, at + k] += share * weights[k] / everything
+
+
+@inner
+def _sum_of_others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
+    """Add up the counts of all children but one; of those not among the first that are drawn, the middle of what may be."""
+    into[:] = 0
+    for b in range(len(x)):
+        for c in range(len(into)):
+            if b == j:
+                continue
+            row = rows[1 + b]
+            into[c] += x[b, c] if b < drawn else (block.low[row, c] + block.high[row, c]) // 2
+
+
+@inner
+def _average(
+    forest: Forest,
+    buffers: Buffers,
+    arena: FloatArray,
+    spare: FloatArray,
+    own: Evidence,
+    block: GibbsBlock,
+    rows: Table,
+    j: int,
+    others: Ints,
+    low: Ints,
+    high: Ints,
+    averages: Averages,
+    chain: int,
+    member: int,
+) -> None:
+    """Add what is known of one child, if the others' counts are given, to the averages: its own and the parent's."""
+    row, parent, children = rows[1 + j], rows[0], len(rows) - 1
+    for c in range(len(low)):
+        if averages.start[member + 1 + j, c] < 0:
+            continue
+        begin, length = int(low[c]), int(high[c]) - int(low[c]) + 1
+        if low[c] == high[c]:
+            spare[0] = 1.0
+        elif is_linked(forest, buffers, c):
+            at = buffers.nodes[forest.homes[c, HOME], BELIEF]
+            begin, length = marginal(forest, buffers, arena, at, c, low, high, spare)
+        else:
+            list_own(own, ZERO, c, begin, int(high[c]), spare)
+        _add_to_average(averages, chain, member + 1 + j, c, spare, length, begin - block.low[row, c], 1.0)
+        if block.linked[c]:
+            _add_to_average(
+                averages, chain, member, c, spare, length, begin + others[c] - block.low[parent, c], 1.0 / children
+            )
+
+
+@kernel
+def gibbs(
+    first: int,
+    last: int,
+    forest: Forest,
+    buffers: Buffers,
+    lists: Lists,
+    block: GibbsBlock,
+    families: FamilyRows,
+    swaps: Swaps,
+    effort: Effort,
+    most_weights: int,
+    averages: Averages,
+) -> None:
+    """Sample a range of families; `most_weights` is how many counts are possible in all cells of an area together."""
+    columns = block.low.shape[1]
+    arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
+    state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
+    prior = block.evidence
+    cut = np.zeros((8, 1, columns), dtype=np.int32)
+    own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
+    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights, prior.draws)
+    feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
+    found = BoundsOutput(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
+    low, high = cut[2, 0], cut[3, 0]
+    others = np.zeros(columns, dtype=np.int32)
+    change = SwapStep(np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64))
+    random_state = np.zeros(1, dtype=np.uint64)
+    for f in range(first, last):
+        rows = families.rows[families.first[f] : families.first[f + 1]]
+        parent, member = rows[0], families.first[f]
+        x = np.zeros((len(rows) - 1, columns), dtype=np.int32)
+        child_weights = ChildWeights(np.zeros(x.shape, dtype=np.int64), np.empty(len(x) * (most_weights + 2 * columns)))
+        _list_weights(block, rows, child_weights)
+        for chain in range(effort.chains):
+            random_state[0] = families.seeds[f] + np.uint64(chain) * np.uint64(0x632BE59BD9B4E019)
+            x[:] = -1
+            fits, tries, sweep, drawn = False, 0, 0, 0
+            while sweep < effort.settle + families.sweeps[f] and tries < MOST_TRIES:
+                tries += not fits
+                for j in range(len(x)):
+                    row = rows[1 + j]
+                    use = block.holds[row : row + 1] if len(block.holds) > 1 else block.holds
+                    _sum_of_others(block, rows, x, drawn, j, others)
+                    _condition(block, row, parent, others, not fits, own, cut[1, 0])
+                    cut[2:4] = cut[0:2]
+                    cut[4:6] = -1
+                    cut[6:8] = 0
+                    tighten_areas(0, 1, lists, BoundsInput(cut[0], cut[1], own_start, own_weights, no_holes, use), found)
+                    size, needed, _ = arrange(forest, buffers, low, high, use[0], 1)
+                    if size > len(arena):
+                        arena = np.empty(size + size // 4)
+                    if needed > scratch.shape[1]:
+                        scratch = np.empty((3, 2 * needed))
+                    lost = not feasible[0] or size < 0 or not set_local_evidence(forest, buffers, arena, own, 0, low, high)
+                    if lost or not upward_pass(forest, buffers, arena, scratch):
+                        tries = MOST_TRIES
+                        break
+                    sample(forest, buffers, arena, own, 0, low, high, random_state, state, x[j])
+                    drawn = max(drawn, j + 1)
+                    if fits and sweep >= effort.settle and downward_pass(forest, buffers, arena, scratch, low, high):
+                        _average(
+                            forest,
+                            buffers,
+                            arena,
+                            scratch[0],
+                            own,
+                            block,
+                            rows,
+                            j,
+                            others,
+                            low,
+                            high,
+                            averages,
+                            chain,
+                            member,
+                        )
+                        averages.kept[f, chain] += 1
+                for _ in range(effort.swaps if len(swaps.first) > 1 and tries < MOST_TRIES else 0):
+                    _swap(block, rows, swaps, child_weights, x, change, random_state)
+                if fits:
+                    sweep += 1
+                    for b in range(len(x) if sweep > effort.settle else 0):
+                        for c in range(columns):
+                            averages.moments[chain, 0, member + 1 + b, c] += x[b, c]
+                            averages.moments[chain, 1, member + 1 + b, c] += float(x[b, c]) ** 2
+                elif tries < MOST_TRIES:
+                    _sum_of_others(block, rows, x, drawn, MINUS_ONE, others)
+                    fits = _fits(block, parent, others)
