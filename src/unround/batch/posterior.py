@@ -133,6 +133,7 @@ def marginals(
     tight: Tight,
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
+    drawn: Drawn | None = None,
 ) -> tuple[Posterior, Distributions]:
     """Work out the same as `posteriors`, and keep the distribution of every cell that has at most `room.MOST_VALUES` values.
 
@@ -140,7 +141,7 @@ def marginals(
     """
     result = nothing_known(*tight.low.shape)
     found = ranges(tight.low, tight.high)
-    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found)
+    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found, drawn=drawn)
     return result, found
 
 
