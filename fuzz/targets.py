@@ -328,8 +328,8 @@ def _audit(name: str) -> Run:
 
     def run(data: bytes) -> None:
         from unround.audits import AuditFolder
-        from unround.audits.claims import read_proof
-        from unround.explanation.cell import explain_in, look_at
+        from unround.audits.certificates import read_proof
+        from unround.explanation.cell import explain_at
         from unround.proofs import check_proof
 
         (_damaged() / name).write_bytes(data)
@@ -340,7 +340,7 @@ def _audit(name: str) -> Run:
                 for line in data.decode("utf-8", errors="replace").splitlines():
                     check_proof(*read_proof(_object(line)))
             else:
-                explain_in(folder, look_at(folder, 0), 0)
+                explain_at(folder, 0, 0)
         finally:
             shutil.copyfile(audit_folder() / name, _damaged() / name)
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.claims import read_proof
+from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.explanation.cell import explain
 from unround.proofs import check_proof

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tests.conftest import Run
-from unround.audits import Auditor, Rules
-from unround.audits.inferred import LIKELY, PROVED
+from unround.audits import Auditor
+from unround.audits.claims import ClaimKind
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.batch.windows import windows_of
@@ -147,13 +147,13 @@ def test_claims_are_those_of_an_audit(spec: str) -> None:
     counts = as_counts(published(spec, material))
     model = material.model(practice(spec, material).mechanisms)
     prior = fitted_prior(material, practice(spec, material), published(spec, material))
-    audited = Auditor(model, prior, Rules()).infer(counts, np.zeros(len(counts), dtype=bool))
-    found = Attacker(model, prior).infer(counts, material.true)
+    audited = Auditor(model, prior).infer(counts, np.zeros(len(counts), dtype=bool)).claims
+    found = Attacker(model, prior).infer(counts, material.true).claims
     judged = material.judged()[1]
-    assert (found.proved[:, judged] == (audited.kinds == PROVED)[:, judged]).all()
-    assert (found.likely[:, judged] == (audited.kinds == LIKELY)[:, judged]).all()
+    assert (found.kinds == ClaimKind.PROVED).any() == (spec == "nearest:5")
+    assert (found.kinds[:, judged] == audited.kinds[:, judged]).all()
     claimed = audited.kinds != 0
-    assert (found.value == audited.value)[claimed].all()
+    assert (found.values == audited.values)[claimed].all()
 
 
 def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems() -> None:
@@ -162,7 +162,7 @@ def test_the_probability_of_the_truth_is_that_of_the_engine_for_single_systems()
     counts = as_counts(published(ROUNDED, material))[some]
     model = material.model(material.mechanisms(Rounding(5)))
     windows, _ = windows_of(counts, model.mechanisms)
-    found = posteriors(model.layout, windows, tighten(model.layout, windows), None, None, material.true[some])
+    found = posteriors(model.compiled, windows, tighten(model.compiled, windows), None, None, material.true[some])
     assert found.asked is not None
     for area in range(3):
         system = model.system(counts[area], range(len(model.equations)))
@@ -179,7 +179,7 @@ def test_probabilities_are_only_looked_up_where_somebody_asks() -> None:
     counts = as_counts(published(ROUNDED, material))[:5]
     windows, _ = windows_of(counts, material.mechanisms(Rounding(5)))
     model = material.model(material.mechanisms(Rounding(5)))
-    assert posteriors(model.layout, windows, tighten(model.layout, windows)).asked is None
+    assert posteriors(model.compiled, windows, tighten(model.compiled, windows)).asked is None
 
 
 def test_narrowed_ranges_leave_posteriors_as_they_are() -> None:
@@ -188,7 +188,7 @@ def test_narrowed_ranges_leave_posteriors_as_they_are() -> None:
     counts, true = as_counts(published(ROUNDED, material))[some], material.true[some]
     model = material.model(material.mechanisms(Rounding(5)))
     windows, _ = windows_of(counts, model.mechanisms)
-    exact = posteriors(model.layout, windows, tighten(model.layout, windows), None, None, true)
+    exact = posteriors(model.compiled, windows, tighten(model.compiled, windows), None, None, true)
     narrow = Narrower(model).posteriors(counts, None, true)
     assert exact.asked is not None
     assert narrow.asked is not None
@@ -211,8 +211,8 @@ def test_ever_wider_ranges_change_ever_less() -> None:
 def test_long_sums_are_added_up_in_steps() -> None:
     model = census().model(census().mechanisms(Rounding(5)))
     steps = in_steps(model)
-    assert not steps.layout.unused
-    assert max(len(parts) for _, parts in steps.layout.equations) == 3
+    assert not steps.compiled.unused
+    assert max(len(parts) for _, parts in steps.compiled.equations) == 3
     for parts, total, rest in steps.partials:
         assert (total, (*parts, *rest)) in model.equations
     many = sum(len(parts) - 2 for _, parts in model.equations if len(parts) > 3)

@@ -15,7 +15,7 @@ from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS, Target
 from tests.test_hostile_files import MEMORY, SECONDS, THOROUGH, bounded, put, whole
 from unround import parse
 from unround.audits import AuditFolder
-from unround.audits.claims import read_proof
+from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.explanation.cell import explain_in, look_at
 from unround.mechanisms import mechanism

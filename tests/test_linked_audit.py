@@ -17,7 +17,8 @@ from tests.conftest import Run
 from tests.shapes import examples
 from unround import check_proof
 from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.claims import NESTED, read_proof
+from unround.audits.certificates import read_proof
+from unround.audits.claims import REASONS, RestsOn
 from unround.explanation.cell import explain_at
 from unround.linked import families
 from unround.linked.methods import GIBBS, METHODS
@@ -218,7 +219,7 @@ def test_proofs_rest_on_families_only_where_these_are_complete_to_the_last_perso
     assert need["conditional"] > 0
     across = folder.findings.filter((pl.col("kind") == "conditional") & pl.col("route").str.starts_with("areas "))
     assert across.height == need["conditional"]
-    assert across["assumptions"].str.contains(NESTED, literal=True).all()
+    assert across["assumptions"].str.contains(REASONS[RestsOn.COMPLETE_FAMILY], literal=True).all()
     assert folder.summary["truth"]["wrong"] | {"likely": 0} == {"proved": 0, "conditional": 0, "likely": 0}
 
 

@@ -27,7 +27,7 @@ from tests.conftest import Run
 from tests.shared import FORMULA, IMAGE, OLDEST, SLASHED
 from unround import check_proof, parse, solve
 from unround.audits import AuditFolder
-from unround.audits.claims import read_proof
+from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
 from unround.web import views
 from unround.web.addresses import area_address, cell_address, key_meant, meant, segment

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from unround.audits.block import Auditor
-from unround.audits.contradictions import settle
-from unround.audits.inferred import Rules
 from unround.audits.model import Model, display_name
 from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
@@ -146,14 +144,13 @@ def _tally(spool: Spool) -> dict[str, int]:
 
 def _contradictions(release: Release, spool: Spool, structure: Structure, progress: Stage) -> list[dict[str, Any]]:
     model = Model.of(structure)
-    auditor = Auditor(model, Prior.flat(), Rules())
+    auditor = Auditor(model, Prior.flat())
     rows: list[dict[str, Any]] = []
     done = 0
     for block in spool.blocks(block_size(len(model.columns))):
         progress("Checking", done, spool.rows)
         counts = model.counts_of(block.counts)
-        windows, slack, active, found = auditor.documented(counts, adjustable(block.areas))
-        found = [*found, *settle(model, counts, windows, slack, active)[1]]
+        found = auditor.documented(counts, adjustable(block.areas)).contradictions
         for one, row in zip(found, contradiction_rows(model, found, counts), strict=True):
             where = {axis: block.areas[axis][one.area] for axis in release.areas}
             rows.append(where | {name: text for name, text in row.items() if name != "area"})

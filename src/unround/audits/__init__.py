@@ -1,9 +1,18 @@
-"""Audit a whole release: every count that can be worked out of it, written into a folder. Start in `pipeline`."""
+"""Audit a whole release: every count that can be worked out of it, written into a folder. Start in `run`.
+
+- `run`: the whole audit, from a file to a folder; `options` are what the user decides
+- `model`: what all areas share; `nested`, `dependence`, `sharing_fit`: which areas are nested, which random numbers shared
+- `block`: one block of areas, in six steps: `bounds`, `contradictions`, `probabilities`, `claims`, together in `inferred`
+- `certificates`, `findings`: claims with their proofs, and as rows of a table
+- `summary`, `chance`, `truth`: what is counted, next to chance and to the truth
+- `job`, `work`, `cluster`, `parts`, `merge`: how a large audit is cut into blocks, worked on, and put together again
+- `folder`, `find`: the finished audit, and how areas and counts are found in it
+"""
 
 from unround.audits.block import Auditor as Auditor
+from unround.audits.findings import Finding as Finding
 from unround.audits.folder import AuditFolder as AuditFolder
-from unround.audits.inferred import Inferred as Inferred
-from unround.audits.inferred import Rules as Rules
+from unround.audits.inferred import InferredBlock as InferredBlock
 from unround.audits.model import Model as Model
 from unround.audits.run import AuditOptions as AuditOptions
 from unround.audits.run import audit as audit

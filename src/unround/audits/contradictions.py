@@ -60,7 +60,7 @@ class Contradiction:
 
 def settle(
     model: Model, counts: Counts, windows: Windows, slack: NDArray[np.int32], active: Active
-) -> tuple[Tight, list[Contradiction]]:
+) -> tuple[Tight, Active, list[Contradiction]]:
     """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does.
 
     Parameters
@@ -70,8 +70,9 @@ def settle(
     counts, windows, slack
         The block: what was published, what that leaves possible, and by how much exact counts may have been changed.
     active : array
-        Changed in place: sums that clash are switched off.
+        The sums that apply. Those that clash are switched off in what is returned.
     """
+    active = active.copy()
     tight = tighten(model.compiled, windows, active, proofs_only=True)
     found: list[Contradiction] = []
     open_areas = np.flatnonzero(~tight.feasible)
@@ -81,12 +82,12 @@ def settle(
             clash = _clash_in(model, counts[area], within, windows, area, active)
             found.append(clash)
             active[area, list(clash.sums)] = False
-            if sum(one.area == area for one in found) >= MOST_CLASHES:
+            if sum(clash.area == area for clash in found) >= MOST_CLASHES:
                 active[area] = False
         again = tighten(model.compiled, rows_of(windows, open_areas), active[open_areas], proofs_only=True)
         put(tight, again, open_areas)
         open_areas = open_areas[~again.feasible]
-    return tight, sorted(found, key=lambda one: one.area)
+    return tight, active, sorted(found, key=lambda clash: clash.area)
 
 
 def _clash_in(
@@ -139,6 +140,11 @@ def _in_words(system: System, clash: Clash, names: Mapping[str, str]) -> str:
 def rows_of(windows: Windows, rows: NDArray[np.int64]) -> Windows:
     """Return the windows of some areas."""
     return Windows(windows.low[rows], windows.high[rows], windows.start[rows], windows.weights, windows.certain)
+
+
+def tight_of(tight: Tight, rows: NDArray[np.int64]) -> Tight:
+    """Return the bounds of some areas."""
+    return Tight(*(getattr(tight, name)[rows] for name in Tight.__slots__))
 
 
 def put(tight: Tight, other: Tight, rows: NDArray[np.int64], from_rows: NDArray[np.int64] | slice = slice(None)) -> None:

@@ -239,12 +239,12 @@ class AuditFolder:
 
     @cached_property
     def auditor(self) -> Auditor:
-        """What infers single areas again, under the rules of the audit."""
+        """What infers single areas again, under the options of the audit."""
         from unround.audits.block import Auditor
-        from unround.audits.inferred import Rules
+        from unround.audits.options import AuditOptions
 
-        rules = Rules(self.summary["threshold"], self.summary["population"] == "exact")
-        return Auditor(self.model, self.prior, rules, self.dependence)
+        options = AuditOptions(threshold=self.summary["threshold"], population=self.summary["population"])
+        return Auditor(self.model, self.prior, options, self.dependence)
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

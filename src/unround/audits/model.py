@@ -140,6 +140,11 @@ class Model:
         return found
 
     @cached_property
+    def no_sums(self) -> CompiledSums:
+        """The same cells as if they belonged to no sum."""
+        return compile_sums(len(self.columns), (), frozenset())
+
+    @cached_property
     def index(self) -> dict[str, int]:
         """Where each cell is, by its key."""
         return {column.key: at for at, column in enumerate(self.columns)}

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from unround.errors import InputError
 
+THRESHOLD = 0.66
+"""The default minimum probability to report a count as likely."""
+
 POPULATIONS = ("exact", "within5")
 PRIORS = ("fitted", "flat")
 ROUNDINGS = ("auto", "dependent", "independent")
 
 FEWEST, MOST = 16, 4096
-"""Areas in a block: fewer would not pay, and more bring nothing."""
+"""Areas in a block: fewer would not pay, and more gain nothing."""
 
 CELLS_AT_A_TIME = 1_000_000
 """Cells in a block: enough for arrays to pay, few enough to fit a hundred bytes each into memory."""
@@ -24,25 +27,25 @@ class AuditOptions:
     Parameters
     ----------
     threshold : float
-        From which probability on a count is likely.
+        Minimum probability to report a count as likely.
     prior : str
         "fitted" to the release, or "flat", which is the paper's.
     population : str
-        "exact" takes counts as exact that the agency may have adjusted a little, and calls what needs that conditional;
-        "within5" does not.
+        "exact" treats counts as exact that the agency may have adjusted slightly, and calls claims that need this
+        conditional; "within5" does not.
     estimates : bool
         Whether to write an estimate for every cell.
     rounding : str
-        "independent" takes every count to have its own random number; "dependent" fits how total and parts share
-        theirs, table by table; "auto" does so where the check finds a departure, and uses what is no chance.
+        "independent" gives every count its own random number; "dependent" fits how totals and parts share
+        theirs, table by table; "auto" does so where the check finds a departure, and uses what is not due to chance.
     link : bool
-        Whether areas that lie within each other are inferred together.
+        Whether nested areas are inferred together.
     block : int, optional
-        How many areas to work on at a time: the unit that is written whole or not at all, and that workers are given.
-        By default what fits into memory well.
+        How many areas to process at a time: the unit that is written whole or not at all, and that workers are given.
+        By default as many as fit comfortably into memory.
     """
 
-    threshold: float = 0.66
+    threshold: float = THRESHOLD
     prior: str = "fitted"
     population: str = "exact"
     estimates: bool = False
@@ -51,8 +54,7 @@ class AuditOptions:
     block: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise InputError(f"the threshold is a probability above 0 and up to 1, such as 0.66; not {self.threshold}.")
+        check_threshold(self.threshold)
         if self.prior not in PRIORS:
             raise InputError(f"there is no prior {self.prior!r}: choose {' or '.join(PRIORS)}.")
         if self.population not in POPULATIONS:
@@ -62,7 +64,24 @@ class AuditOptions:
         if self.block is not None and self.block < 1:
             raise InputError(f"a block has at least one area, not {self.block}.")
 
+    @property
+    def exact_population(self) -> bool:
+        """Whether probabilities and conditional claims treat counts as exact that the agency may have adjusted."""
+        return self.population == "exact"
+
+
+def check_threshold(threshold: float) -> None:
+    """Reject what is not a usable probability.
+
+    Raises
+    ------
+    InputError
+        Unless it is above 0 and at most 1.
+    """
+    if not 0 < threshold <= 1:
+        raise InputError(f"the threshold is a probability above 0 and up to 1, such as {THRESHOLD}; not {threshold}.")
+
 
 def block_size(cells: int) -> int:
-    """Return how many areas of so many cells to work on at a time."""
+    """Return how many areas of this many cells to process at a time."""
     return max(FEWEST, min(MOST, CELLS_AT_A_TIME // cells))

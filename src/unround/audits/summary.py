@@ -10,19 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.claims import ADD_UP, Proved
+from unround.audits.certificates import Certificate
+from unround.audits.claims import FAMILY_NEEDED, KINDS, PRIOR_NEEDED, BlockClaims, ClaimKind
 from unround.audits.contradictions import Contradiction
-from unround.audits.inferred import (
-    CONDITIONAL,
-    KINDS,
-    LIKELY,
-    OPEN,
-    OTHERS_NEEDED,
-    PRIOR_NEEDED,
-    PROVED,
-    Concluded,
-    Inferred,
-)
+from unround.audits.findings import ADD_UP
+from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
 from unround.linked.methods import METHODS
 from unround.release import ABSENT, NOT_APPLICABLE
@@ -33,7 +25,10 @@ SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
 AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
 """Classes of areas by the largest count that was published of them, which is their population in most releases."""
 
-CLAIMS = ("proved", "conditional", "likely")
+CLAIMS = KINDS[1:]
+"""The kinds of claims: proved, conditional, likely."""
+
+PROVED, CONDITIONAL, LIKELY = ClaimKind.PROVED, ClaimKind.CONDITIONAL, ClaimKind.LIKELY
 
 
 def _zero() -> dict[str, int]:
@@ -76,26 +71,25 @@ class Tally:
     both_ways: Counter[str] = field(default_factory=Counter)
     """Likely claims with shared random numbers and without; empty where none are shared."""
 
-    def add(self, model: Model, inferred: Inferred, written: Iterable[Proved]) -> None:
-        """Count a block."""
-        counts = inferred.counts
+    def add(self, model: Model, inferred: InferredBlock) -> None:
+        """Count a block, once its claims are certified."""
+        counts, claims, weighed = inferred.counts, inferred.claims, inferred.probabilities
         self.areas += len(counts)
         there = counts > ABSENT
         self.hidden_areas += int((~there.any(axis=1)).sum())
         self.cells += counts.size
         self.published += int(there.sum())
         self.sums += int(inferred.active.sum())
-        self.alone += int(inferred.alone.sum())
-        self.cut += int(inferred.posterior.cut.sum())
-        self.unweighed += int(inferred.unweighed.sum())
-        self.singly += int(inferred.singly.sum())
+        self.alone += int(claims.without_sums.sum())
+        self.cut += int(weighed.posterior.cut.sum())
+        self.unweighed += int(weighed.too_noisy.sum())
+        self.singly += int(weighed.cut_off.sum())
         self.contradictions.update(one.kind for one in inferred.contradictions)
-        rows, cells = np.nonzero(inferred.kinds != OPEN)
-        kinds, values = inferred.kinds[rows, cells], inferred.value[rows, cells]
-        depths = inferred.depth[rows, cells]
+        rows, cells = np.nonzero(claims.kinds != ClaimKind.OPEN)
+        kinds, values, depths = claims.kinds[rows, cells], claims.values[rows, cells], claims.depth[rows, cells]
         sizes = np.searchsorted([start for start, _ in SIZES], values, side="right") - 1
         for kind in (PROVED, CONDITIONAL, LIKELY):
-            name, here = KINDS[kind], kinds == kind
+            name, here = kind.label, kinds == kind
             self.claims[name] += int(here.sum())
             for cell, number in zip(*np.unique(cells[here], return_counts=True), strict=True):
                 self.by_block[model.columns[cell].block][name] += int(number)
@@ -104,54 +98,53 @@ class Tally:
             if kind == LIKELY:
                 for depth, number in zip(*np.unique(depths[here], return_counts=True), strict=True):
                     self.by_route[_depth_in_words(int(depth))][name] += int(number)
-        for one in written:
-            self.by_route[route_of(model, one)][KINDS[one.kind]] += 1
-        self.zeros_proved += int(((inferred.kinds == PROVED) & (inferred.value == 0)).sum())
+        for certificate in claims.certified:
+            self.by_route[route_of(model, certificate)][certificate.kind.label] += 1
+        self.zeros_proved += int((claims.of_kind(PROVED) & (claims.values == 0)).sum())
         self.whole_totals += _whole_totals(model, inferred)
         self._area_sizes(inferred, there)
         self._methods(inferred)
-        if inferred.across is not None:
-            self._others(inferred, written)
-        if inferred.without is not None:
-            self._compare(inferred, inferred.without)
+        if inferred.nested is not None:
+            self._families(inferred)
+        if inferred.if_independent is not None:
+            self._compare(claims, inferred.if_independent.claims)
 
-    def _methods(self, inferred: Inferred) -> None:
+    def _methods(self, inferred: InferredBlock) -> None:
         """Count areas, and what is likely in them, by how probabilities were obtained."""
-        codes = inferred.methods
-        likely = (inferred.kinds == LIKELY).sum(axis=1)
+        codes = inferred.probabilities.methods
+        likely = inferred.claims.of_kind(LIKELY).sum(axis=1)
         for code in np.unique(codes).tolist():
             self.methods[METHODS[code].name] += int((codes == code).sum())
             self.likely_by_method[METHODS[code].name] += int(likely[codes == code].sum())
 
-    def _others(self, inferred: Inferred, written: Iterable[Proved]) -> None:
-        """Count what areas say about each other."""
-        for one in written:
-            self.by_others[KINDS[one.kind]] += bool(one.across)
-        if inferred.linked is None:
-            return
-        self.by_others["likely"] += int(((inferred.depth == OTHERS_NEEDED) & (inferred.kinds == LIKELY)).sum())
-        self.unlinked.update(one.why for one in inferred.linked.unlinked)
+    def _families(self, inferred: InferredBlock) -> None:
+        """Count what nested areas contribute to each other."""
+        claims, linked = inferred.claims, inferred.probabilities.linked
+        for certificate in claims.certified:
+            self.by_others[certificate.kind.label] += bool(certificate.areas)
+        if linked is not None:
+            self.by_others["likely"] += int(((claims.depth == FAMILY_NEEDED) & claims.of_kind(LIKELY)).sum())
+            self.unlinked.update(one.why for one in linked.unlinked)
 
-    def _compare(self, inferred: Inferred, without: Concluded) -> None:
+    def _compare(self, claims: BlockClaims, independent: BlockClaims) -> None:
         """Count what shared random numbers change."""
-        now, then = inferred.kinds == LIKELY, without.kinds == LIKELY
-        alike = inferred.value == without.value
+        now, then = claims.of_kind(LIKELY), independent.of_kind(LIKELY)
         for name, here in (
             ("likely", now),
             ("likely_without", then),
             ("only_with", now & ~then),
             ("only_without", then & ~now),
-            ("another_value", now & then & ~alike),
+            ("another_value", now & then & (claims.values != independent.values)),
         ):
             self.both_ways[name] += int(here.sum())
 
-    def _area_sizes(self, inferred: Inferred, there: NDArray[np.bool_]) -> None:
+    def _area_sizes(self, inferred: InferredBlock, there: NDArray[np.bool_]) -> None:
         """Count areas, and what is claimed about them, by how large the areas are."""
         shown = there.any(axis=1)
         classes = np.searchsorted([start for start, _ in AREA_SIZES], inferred.counts.max(axis=1), side="right") - 1
         exists = inferred.counts != NOT_APPLICABLE
         per_area = {"areas": shown, "cells": exists.sum(axis=1), "cells_published": there.sum(axis=1)}
-        per_area |= {KINDS[kind]: (inferred.kinds == kind).sum(axis=1) for kind in (PROVED, CONDITIONAL, LIKELY)}
+        per_area |= {kind.label: inferred.claims.of_kind(kind).sum(axis=1) for kind in (PROVED, CONDITIONAL, LIKELY)}
         for k, (_, name) in enumerate(AREA_SIZES):
             for what, number in per_area.items():
                 self.by_area_size[name][what] += int(number[shown & (classes == k)].sum())
@@ -204,38 +197,30 @@ def _most_first(claims: Mapping[str, dict[str, int]]) -> dict[str, dict[str, int
     return dict(sorted(claims.items(), key=lambda item: (-sum(item[1].values()), item[0])))
 
 
-def route_of(model: Model, one: Proved) -> str:
-    """Name the kind of argument: one sum of so many parts under such a total, or a chain of sums."""
-    if one.across:
+def route_of(model: Model, certificate: Certificate) -> str:
+    """Name the kind of argument: one sum, by its number of parts and its total; a chain of sums; or areas that add up."""
+    if certificate.areas:
         return ADD_UP
-    if one.proof.depth > 1 or len(one.equations) > 1:
-        return _depth_in_words(max(one.proof.depth, 2))
-    return family_of(model, one.equations[0])
-
-
-def family_of(model: Model, equation: int) -> str:
-    """Name the kind of a sum: its number of parts, and whether its total is exact.
-
-    Families are what chance is compared with, because sums of a kind give counts away equally often.
-    """
-    total, parts = model.equations[equation]
+    if certificate.proof.depth > 1 or len(certificate.sums) > 1:
+        return _depth_in_words(max(certificate.proof.depth, 2))
+    total, parts = model.equations[certificate.sums[0]]
     number = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
     return f"one sum of {number}, {'exact' if model.exact[total] else 'rounded'} total"
 
 
 def _depth_in_words(depth: int) -> str:
-    if depth == OTHERS_NEEDED:
+    if depth == FAMILY_NEEDED:
         return ADD_UP
     if depth == PRIOR_NEEDED:
         return "sums and the fitted prior"
     return "one sum" if depth == 1 else f"{depth} sums one upon the other" if depth < 6 else "6 or more sums"
 
 
-def _whole_totals(model: Model, inferred: Inferred) -> int:
+def _whole_totals(model: Model, inferred: InferredBlock) -> int:
     """Count the parts that are proved to be all of their total: everybody counted there has that property."""
-    tight, found = inferred.documented, 0
-    for area, cell in np.argwhere((inferred.kinds == PROVED) & (inferred.value > 0)).tolist():
-        value = inferred.value[area, cell]
+    tight, claims, found = inferred.documented.tight, inferred.claims, 0
+    for area, cell in np.argwhere(claims.of_kind(PROVED) & (claims.values > 0)).tolist():
+        value = claims.values[area, cell]
         found += any(
             len(model.equations[e][1]) > 1
             and cell != model.equations[e][0]

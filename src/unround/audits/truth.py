@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audits.claims import BlockClaims, ClaimKind
 from unround.audits.dependence import roles_of
-from unround.audits.inferred import CONDITIONAL, LIKELY, PROVED, Inferred
+from unround.audits.inferred import Conclusion, InferredBlock
 from unround.audits.model import Model
-from unround.batch.types import Posterior
 from unround.errors import InputError
 from unround.linked.methods import METHODS
 from unround.release import ABSENT, Counts, Release
@@ -142,36 +142,38 @@ class Score:
     examples: list[dict[str, Any]] = field(default_factory=list)
     matched: tuple[int, int] = (0, 0)
 
-    def add(self, model: Model, inferred: Inferred, true: Counts, areas: pl.DataFrame, axes: tuple[str, ...]) -> None:
-        """Score a block."""
+    def add(self, model: Model, inferred: InferredBlock, true: Counts, areas: pl.DataFrame, axes: tuple[str, ...]) -> None:
+        """Score a block, once its claims are certified."""
+        claims, posterior, reach = inferred.claims, inferred.probabilities.posterior, inferred.probabilities.reach
         known = true > ABSENT
-        wrong = known & (true != inferred.value)
-        for kind, name in ((PROVED, "proved"), (CONDITIONAL, "conditional"), (LIKELY, "likely")):
-            here = inferred.kinds == kind
-            self.checked[name] += int((here & known).sum())
-            self.wrong[name] += int((here & wrong).sum())
-            if kind == PROVED:
-                self._list(model, inferred, true, here & wrong, areas, axes)
-        inside = (inferred.documented.low <= true) & (true <= inferred.documented.high)
-        self.outside += int((known & ~inside & inferred.documented.feasible[:, None]).sum())
-        posterior = inferred.posterior
-        uncertain = known & (inferred.reach.low < inferred.reach.high) & (posterior.probability > 0)
+        wrong = known & (true != claims.values)
+        for kind in (ClaimKind.PROVED, ClaimKind.CONDITIONAL, ClaimKind.LIKELY):
+            here = claims.of_kind(kind)
+            self.checked[kind.label] += int((here & known).sum())
+            self.wrong[kind.label] += int((here & wrong).sum())
+            if kind == ClaimKind.PROVED:
+                self._list(model, claims, true, here & wrong, areas, axes)
+        tight = inferred.documented.tight
+        inside = (tight.low <= true) & (true <= tight.high)
+        self.outside += int((known & ~inside & tight.feasible[:, None]).sum())
+        uncertain = known & (reach.low < reach.high) & (posterior.probability > 0)
         right = posterior.mode == true
-        findings = uncertain & (inferred.kinds == LIKELY)
+        findings = uncertain & claims.of_kind(ClaimKind.LIKELY)
         self._band("all cells", posterior.probability[uncertain], right[uncertain])
         self._band("findings", posterior.probability[findings], right[findings])
         sparse = uncertain & sparse_totals(model, inferred.counts)
         self._band("totals of sparse sums", posterior.probability[sparse], right[sparse])
+        concluded = Conclusion(inferred.probabilities, claims)
         for name, cells in roles_of(model).items():
             here = np.zeros_like(uncertain)
             here[:, cells] = uncertain[:, cells]
-            _add_part(self.parts, name, posterior, here, inferred.kinds, true)
-            if inferred.without is not None:
-                _add_part(self.parts_without, name, inferred.without.posterior, here, inferred.without.kinds, true)
-        codes = inferred.methods
+            _add_part(self.parts, name, concluded, here, true)
+            if inferred.if_independent is not None:
+                _add_part(self.parts_without, name, inferred.if_independent, here, true)
+        codes = inferred.probabilities.methods
         for code in np.unique(codes).tolist():
             here = uncertain & (codes == code)[:, np.newaxis]
-            _add_part(self.methods, METHODS[code].name, posterior, here, inferred.kinds, true)
+            _add_part(self.methods, METHODS[code].name, concluded, here, true)
         off = posterior.mean[uncertain] - true[uncertain]
         self.error += (off.sum(), (off**2).sum(), off.size)
 
@@ -185,7 +187,7 @@ class Score:
     def _list(
         self,
         model: Model,
-        inferred: Inferred,
+        claims: BlockClaims,
         true: Counts,
         wrong: NDArray[np.bool_],
         areas: pl.DataFrame,
@@ -193,7 +195,7 @@ class Score:
     ) -> None:
         for area, cell in np.argwhere(wrong)[: MOST_WRONG - len(self.examples)]:
             where = {axis: areas[axis][int(area)] for axis in axes}
-            said = {"cell": model.columns[cell].key, "value": int(inferred.value[area, cell]), "true": int(true[area, cell])}
+            said = {"cell": model.columns[cell].key, "value": int(claims.values[area, cell]), "true": int(true[area, cell])}
             self.examples.append(where | said)
 
     def plain(self) -> dict[str, Any]:
@@ -270,13 +272,13 @@ class Score:
 def _add_part(
     parts: dict[str, NDArray[np.float64]],
     name: str,
-    posterior: Posterior,
+    concluded: Conclusion,
     here: NDArray[np.bool_],
-    kinds: NDArray[np.int8],
     true: Counts,
 ) -> None:
     """Add up what was stated of some cells, and how often it was right."""
-    stated, right, found = posterior.probability[here], (posterior.mode == true)[here], kinds[here] == LIKELY
+    posterior, found = concluded.probabilities.posterior, concluded.claims.of_kind(ClaimKind.LIKELY)[here]
+    stated, right = posterior.probability[here], (posterior.mode == true)[here]
     total = parts.setdefault(name, np.zeros((len(_JUDGED), 3)))
     for k, which in enumerate((stated >= 0, stated >= BANDS[0], found)):
         total[k] += (which.sum(), stated[which].sum(), right[which].sum())

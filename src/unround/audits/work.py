@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from unround.audits import folder as files
 from unround.audits.block import Auditor
+from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
-from unround.audits.claims import Labels, findings_frame, proof_lines, proofs
+from unround.audits.claims import KINDS
 from unround.audits.dependence import Dependence
-from unround.audits.inferred import KINDS, Inferred, Rules
+from unround.audits.findings import Labels, findings_frame
+from unround.audits.inferred import InferredBlock
 from unround.audits.job import PREPARED
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
@@ -48,7 +50,7 @@ PUBLISHED, CLASHES = "published.parquet", "contradictions.parquet"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What was fitted to the release: the prior, that without heed of shared random numbers, and how these are shared."""
+    """What was fitted to the release: the prior, that ignoring shared random numbers, and how these are shared."""
 
     prior: Prior
     plain: Prior
@@ -116,25 +118,29 @@ class Job:
         read = rows if self.order is None else self.order[rows]
         areas, counts = self.areas[rows], self.model.counts_of(self.spool.pick(read))
         auditor, chance = self._own_tools()
+        # 1. Infer, and certify what is proved.
         nested = None if self.nested is None else self.nested.reordered(rows)
-        inferred = auditor.infer(counts, adjustable(areas), nested if nested is not None and nested.any else None)
-        written = proofs(self.model, inferred, areas[self.axes[0]].to_list() if inferred.across else ())
+        nested = nested if nested is not None and nested.any else None
+        names = areas[self.axes[0]].to_list() if nested is not None else ()
+        inferred = auditor.audit(counts, adjustable(areas), nested, names)
+        # 2. Count.
         tally = Tally()
-        tally.add(self.model, inferred, written)
+        tally.add(self.model, inferred)
         counted = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
         if self.truth is not None:
             score = Score()
             score.add(self.model, inferred, self.truth.of_areas(read), areas, self.axes)
             counted["score"] = score.plain()
+        # 3. Write the part.
         fitted = self.fitted.prior.table is not None
-        found = findings_frame(self.model, inferred, areas, self.axes, self.labels, written, fitted=fitted)
+        found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted)
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted)
             in_order(found).write_parquet(part / files.FINDINGS)
             _published(areas, self.axes, counts).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
-                for line in proof_lines(self.model, written, areas, self.axes):
+                for line in proof_lines(self.model, inferred.claims.certified, areas, self.axes):
                     lines.write(json.dumps(line, ensure_ascii=False) + "\n")
             if self.options.estimates:
                 _estimates(inferred, areas, self.axes, self.labels).write_parquet(part / files.ESTIMATES)
@@ -142,9 +148,8 @@ class Job:
 
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
-            rules = Rules(self.options.threshold, self.options.population == "exact")
             fitted = self.fitted
-            auditor = Auditor(self.model, fitted.prior, rules, fitted.dependence, instead=fitted.plain)
+            auditor = Auditor(self.model, fitted.prior, self.options, fitted.dependence, fitted.plain)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both
@@ -218,7 +223,7 @@ def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -
     return areas.select(axes).with_columns(pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1])))
 
 
-def _contradictions(model: Model, inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...]) -> pl.DataFrame:
+def _contradictions(model: Model, inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...]) -> pl.DataFrame:
     """Return what cannot be, a row each."""
     import polars as pl
 
@@ -230,11 +235,11 @@ def _contradictions(model: Model, inferred: Inferred, areas: pl.DataFrame, axes:
     return pl.concat([where, said], how="horizontal")
 
 
-def _estimates(inferred: Inferred, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
+def _estimates(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
     """Return an estimate of every cell that has one, a row each."""
     import polars as pl
 
-    posterior, bounds = inferred.posterior, inferred.reach
+    posterior, bounds = inferred.probabilities.posterior, inferred.probabilities.reach
     rows, cells = np.nonzero(posterior.probability > 0)
     published = inferred.counts[rows, cells]
     return pl.DataFrame(

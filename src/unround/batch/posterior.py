@@ -134,6 +134,7 @@ def marginals(
     tight: Tight,
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
+    drawn: Drawn | None = None,
 ) -> tuple[Posterior, Distributions]:
     """Return the same as `posteriors`, and the distribution of every cell with at most `buffers.MOST_VALUES` values.
 
@@ -141,7 +142,7 @@ def marginals(
     """
     result = empty_posterior(*tight.low.shape)
     found = empty_distributions(tight.low, tight.high)
-    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found)
+    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found, drawn=drawn)
     return result, found
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audits.bounds import BlockBounds
+from unround.audits.claims import BlockClaims, ClaimKind, decide
 from unround.audits.model import Model
-from unround.batch.compiled_sums import compile_sums
+from unround.audits.options import THRESHOLD
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Posterior
@@ -18,9 +20,6 @@ from unround.errors import InternalError
 from unround.mechanisms import Mechanism
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
-
-THRESHOLD = 0.66
-"""From which probability on a count is likely, as in an audit."""
 
 COARSER = (CUT, 1e-4, 1e-3, 1e-2)
 """Cuts to try, where wide noise leaves too many counts possible for a finer one."""
@@ -33,13 +32,11 @@ PILOT = 64
 class Inference:
     """What is inferred of a block of areas.
 
-    `proved` and `likely` mark claims, as an audit makes them; `value` is what is claimed. `truth` is the probability that is
-    put on the true count, and `alone` the same from the published count and the column's distribution, without any sum.
+    `claims` are those of an audit. `truth` is the probability of the true count, and `alone` the same from the published
+    count and the column's distribution, without any sum.
     """
 
-    proved: NDArray[np.bool_]
-    likely: NDArray[np.bool_]
-    value: Counts
+    claims: BlockClaims
     posterior: Posterior
     truth: NDArray[np.float64]
     alone: NDArray[np.float64]
@@ -55,13 +52,13 @@ class Attacker:
     prior : Prior
         What true counts are like.
     threshold : float
-        From which probability on a count is likely.
+        Minimum probability to report a count as likely.
     alone : tuple of Mechanism, optional
         How each column was published, looked at by itself, where that differs from the model's.
 
     Notes
     -----
-    An audit does the same, and explains itself besides; here only the claims are wanted, and what is thought of the truth.
+    An audit does the same, and explains itself as well; here only the claims are wanted, and how likely the truth is.
     Noise without bounds is worked out within narrowed ranges; see `narrow`. `cut` says where they end, and is None where
     posteriors are exact.
     """
@@ -74,16 +71,15 @@ class Attacker:
         self.threshold = threshold
         self._windows = WindowTable(model.mechanisms)
         self._windows_alone = self._windows if alone is None else WindowTable(alone)
-        self._no_sums = compile_sums(len(model.columns), (), frozenset())
         self._narrower: Narrower | None = None
 
     @property
     def cut(self) -> float | None:
-        """How unlikely counts must be, beside the likeliest, to be left out of account; None where none is."""
+        """How unlikely counts must be, relative to the likeliest, to be ignored; None where none is."""
         return self._narrower.cut if self._narrower is not None else None
 
     def infer(self, counts: Counts, true: Counts) -> Inference:
-        """Infer what can be inferred from published counts, and look up what is thought of the true ones.
+        """Infer what can be inferred from published counts, and look up how likely the true ones are.
 
         Raises
         ------
@@ -103,15 +99,15 @@ class Attacker:
             self._narrower = self._narrower or self._finest(counts[:PILOT], true[:PILOT])
             posterior = self._narrower.posteriors(counts, table, true)
         by_itself, _ = self._windows_alone.of(counts)
-        own = posteriors(self._no_sums, by_itself, tighten(self._no_sums, by_itself), self.prior.own, None, true)
+        own = posteriors(model.no_sums, by_itself, tighten(model.no_sums, by_itself), self.prior.own, None, true)
         assert posterior.asked is not None
         assert own.asked is not None
-        given = model.exact[None, :]
-        proved = (documented.low == documented.high) & ~given
-        likely = (posterior.probability >= self.threshold) & ~proved & ~given
-        likely &= ~((own.mode == posterior.mode) & (own.probability >= self.threshold))
-        value = np.where(proved, documented.low, posterior.mode)
-        return Inference(proved, likely, value, posterior, posterior.asked, own.asked)
+        given = np.broadcast_to(model.exact, counts.shape)
+        bounds = BlockBounds(windows, np.zeros(counts.shape, dtype=np.int32), given, documented)
+        claims = decide(bounds, bounds, posterior, self.threshold)
+        likely = claims.of_kind(ClaimKind.LIKELY)
+        without_sums = likely & (own.mode == posterior.mode) & (own.probability >= self.threshold)
+        return Inference(claims.dropping(without_sums), posterior, posterior.asked, own.asked)
 
     def _finest(self, counts: Counts, true: Counts) -> Narrower:
         """Return the narrowing that leaves out least, of those for which all sums can still be used."""

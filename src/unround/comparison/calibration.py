@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.block import Auditor
-from unround.audits.contradictions import settle
-from unround.audits.inferred import Rules
+from unround.audits.claims import ClaimKind, decide
 from unround.audits.model import Model
 from unround.audits.options import block_size
 from unround.audits.truth import LARGE, Truth, sparse_totals
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Posterior, Tight
+from unround.batch.types import Posterior
 from unround.comparison.material import Material
 from unround.comparison.narrow import Narrower
 from unround.comparison.practice import TODAY, practice
@@ -37,6 +36,9 @@ PRIORS = ("flat", "fitted")
 
 LEAST = 1e-12
 """A count that was given less probability than this, and was true after all, costs as much as this does."""
+
+ANY = float(np.nextafter(0, 1))
+"""The least threshold there is: every likeliest count is judged, not only those that an audit would report."""
 
 ENOUGH = 200
 """With fewer claims a group's calibration error is mostly chance."""
@@ -191,7 +193,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     seed : int
         Of the publication.
     progress : function
-        Is told how far it is.
+        Called with the stage, the steps done, and the steps in all.
     """
     chosen = practice(spec, material)
     counts = as_counts(chosen.publish(material.true.astype(np.int64), np.random.default_rng(seed)))
@@ -200,7 +202,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     fit.add(counts)
     priors = {"flat": Prior.flat(), "fitted": fit.finish(model.compiled, model.mechanisms)}
     found = Calibration(material.source, mechanism=chosen.name, fitted=priors["fitted"].sentence, notes=[*material.notes])
-    auditor = Auditor(model, priors["fitted"], Rules())
+    auditor = Auditor(model, priors["fitted"])
     step = block_size(len(model.columns))
     for first in range(0, len(counts), step):
         progress("Calibrating", first, len(counts))
@@ -228,7 +230,7 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
         priors = {"flat": Prior.flat(), "fitted": fit.finish(model.compiled, model.mechanisms)}
         named = ", ".join(dict.fromkeys(how.name for how in model.mechanisms))
         found = Calibration(release.source, mechanism=named, fitted=priors["fitted"].sentence)
-        auditor = Auditor(model, priors["fitted"], Rules())
+        auditor = Auditor(model, priors["fitted"])
         done = 0
         for block in spool.blocks(block_size(len(model.columns))):
             progress("Calibrating", done, spool.rows)
@@ -251,25 +253,23 @@ def _score(
     loose: BoolArray,
     true: Counts,
 ) -> None:
-    """Work out posteriors of a block under each prior, and score those that the truth is known for."""
+    """Work out posteriors of a block under each prior, and score those for which the truth is known."""
     model = auditor.model
-    windows, slack, active, _ = auditor.documented(counts, loose)
-    tight, _ = settle(model, counts, windows, slack, active)
+    stated = auditor.documented(counts, loose)
+    active, windows, tight = stated.active, stated.bounds.windows, stated.bounds.tight
     asked = np.where(true > ABSENT, true, 0).astype(np.int32)
     if not windows.certain.all():
         tight = tighten(model.compiled, windows, active)
-        if (counts > ABSENT).all() and active.all():
-            narrower = Narrower(model)
-            each = {name: narrower.posteriors(counts, prior.table, asked) for name, prior in priors.items()}
-            found.add(model, counts, true, _usable(model, true, tight, each), each)
-            return
-    each = {name: posteriors(model.compiled, windows, tight, prior.table, active, asked) for name, prior in priors.items()}
-    found.add(model, counts, true, _usable(model, true, tight, each), each)
-
-
-def _usable(model: Model, true: Counts, tight: Tight, each: dict[str, Posterior]) -> BoolArray:
-    """Mark the cells that are neither given nor proved, and of which something is thought under every prior."""
-    usable = np.asarray((true > ABSENT) & (tight.low < tight.high) & ~model.exact[None, :])
+    if not windows.certain.all() and (counts > ABSENT).all() and active.all():
+        narrower = Narrower(model)
+        each = {name: narrower.posteriors(counts, prior.table, asked) for name, prior in priors.items()}
+    else:
+        each = {
+            name: posteriors(model.compiled, windows, tight, prior.table, active, asked) for name, prior in priors.items()
+        }
+    given = np.broadcast_to(model.exact, counts.shape)
+    bounds = replace(stated.bounds, tight=tight, given=given)
+    usable = np.asarray(true > ABSENT)
     for posterior in each.values():
-        usable &= posterior.probability > 0
-    return usable
+        usable &= decide(bounds, bounds, posterior, ANY).of_kind(ClaimKind.LIKELY)
+    found.add(model, counts, true, usable, each)

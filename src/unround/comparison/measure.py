@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audits.claims import ClaimKind
 from unround.comparison.attack import Inference
 from unround.comparison.material import Material
 from unround.mechanisms import HIDDEN
@@ -142,8 +143,9 @@ def _additivity(published: IntArray, material: Material) -> dict[str, float]:
 
 def _risks(inferred: Inference, true: IntArray, risks: NDArray[np.bool_]) -> dict[str, float]:
     """Return what can be inferred, and how much of it is right."""
-    proved, likely = inferred.proved & risks, inferred.likely & risks
-    right = inferred.value == true
+    claims = inferred.claims
+    proved, likely = claims.of_kind(ClaimKind.PROVED) & risks, claims.of_kind(ClaimKind.LIKELY) & risks
+    right = claims.values == true
     claimed = (proved | likely) & right
     small = np.isin(true, SMALL)
     posterior = inferred.posterior

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import Model
-from unround.comparison.attack import THRESHOLD, Attacker
+from unround.audits.options import THRESHOLD, check_threshold
+from unround.comparison.attack import Attacker
 from unround.comparison.distances import distances
 from unround.comparison.material import Material
 from unround.comparison.measure import Measures, added_up, measure
@@ -111,9 +112,9 @@ def compare(
     seeds : int
         How often to publish in each way. The truth stays the same.
     threshold : float
-        From which probability on a count is likely.
+        Minimum probability to report a count as likely.
     progress : function
-        Is told how far it is.
+        Called with the stage, the steps done, and the steps in all.
 
     Notes
     -----
@@ -121,8 +122,7 @@ def compare(
     """
     if seeds < 1:
         raise InputError(f"publish at least once: --seeds takes a whole number from 1, not {seeds}.")
-    if not 0 < threshold <= 1:
-        raise InputError(f"the threshold is a probability above 0 and up to 1, such as 0.66; not {threshold}.")
+    check_threshold(threshold)
     done, compared = 0, []
     for one in practices:
         # 1. What all releases of this practice share.

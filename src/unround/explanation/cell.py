@@ -1,25 +1,26 @@
-"""Explain one cell of an audit: what was published, which sums it stands in, the argument, and its histogram."""
+"""Explain one cell of an audit: what was published, which sums it belongs to, the argument, and its distribution."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unround.audits import AuditFolder, Inferred, Model
-from unround.audits.claims import REASONS, Proved, proofs, silent_in
-from unround.audits.contradictions import Contradiction
+from unround.audits import AuditFolder, Finding, InferredBlock, Model
+from unround.audits.certificates import Certificate
+from unround.audits.contradictions import Contradiction, rows_of
 from unround.audits.find import find_area, find_cell
-from unround.audits.histogram import histogram
-from unround.audits.inferred import KINDS
+from unround.audits.findings import GIVEN, finding
 from unround.batch.buffers import MOST_VALUES
-from unround.batch.types import NO_UPPER_BOUND
-from unround.explanation.family import FamilyEvidence, names_in, others_of
-from unround.infer import infer
+from unround.batch.posterior import posteriors
+from unround.batch.tighten import tighten
+from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.proofs import proof_in_words
-from unround.release import ABSENT, WHY_ABSENT, Counts
+from unround.release import ABSENT, Counts
 from unround.spool import adjustable
 
 FARTHEST = 6
@@ -28,7 +29,7 @@ FARTHEST = 6
 
 @dataclass(frozen=True, slots=True)
 class SumShown:
-    """A sum that the cell stands in: its names, what was published, and by how much that fails to add up."""
+    """A sum that the cell belongs to: its names, what was published, and by how much that fails to add up."""
 
     sum: str
     total: int | None
@@ -38,49 +39,38 @@ class SumShown:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            "sum": self.sum,
-            "total": self.total,
-            "parts": list(self.parts),
-            "residual": self.residual,
-            "used": self.used,
-        }
+        return asdict(self) | {"parts": list(self.parts)}
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Everything that an audit knows about one cell.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation(Finding):
+    """Everything that an audit knows about one cell: the finding, and the argument for it.
 
     Parameters
     ----------
     area, cell : dict
         Where it is: its area, and its place on the other axes, with labels.
-    published : int or None
-        What was published; `why_absent` says why nothing was.
     again : tuple of int
         What other files show of the same count.
     same_as : str or None
         The key of the column that shows the same count first, where this one shows it again: claims are made there.
-    low, high : int
-        The possible range, under the audit's assumptions.
-    kind : str
-        "given", "proved", "conditional", "likely" or "open".
-    value, probability, mean, distribution
-        The likeliest count and what is known of the others.
-    depth : int
-        How many sums follow one upon the other in the argument; None where no number of them explains it without the prior.
+    distribution : tuple
+        The possible counts and how likely each is; empty where that is not known.
     sums : tuple of SumShown
-        The sums it stands in.
+        The sums it belongs to.
     growth : tuple
         The probability of the likeliest count under a flat prior: from the cell alone, then with the sums next to it, then
-        with those next to these, and so on. A fitted prior is one of the whole area; parts of it mean nothing.
+        with those next to these, and so on; None where nothing says. A fitted prior describes the whole area; parts of it
+        mean nothing.
     alone : float or None
         The probability of the likeliest count from the published value and what the column is like elsewhere, without any
-        sum; None under a flat prior.
+        sum; None under a flat prior, or where nothing says.
+    without_sums : bool
+        Whether the fitted prior was applied without any sum, because the cell is cut off from one that it belongs to.
     others : FamilyEvidence or None
-        The areas that take part in what is said, where any do: those that it is made of, or that it makes up with others.
+        The other areas of the family that contribute, where any do.
     own : float or None
-        The probability of the likeliest count if nothing were known of these areas.
+        The probability of the likeliest count if nothing were known of these areas; None where nothing says.
     proof : dict or None
         The certificate.
     argument : str or None
@@ -88,7 +78,7 @@ class Explanation:
     because : tuple of str
         What a conditional claim is conditional on.
     contradictions : tuple of str
-        What cannot be, in the same area.
+        Published numbers of the same area that cannot all be right.
     assumptions : tuple of str
         What the claim rests on.
     """
@@ -97,21 +87,13 @@ class Explanation:
     cell: dict[str, Any]
     key: str
     mechanism: str
-    published: int | None
-    why_absent: str | None
     again: tuple[int, ...]
     same_as: str | None
-    low: int
-    high: int | None
-    kind: str
-    value: int | None
-    probability: float | None
-    mean: float | None
     distribution: tuple[tuple[int, float], ...]
-    depth: int | None
     sums: tuple[SumShown, ...]
-    growth: tuple[float, ...]
+    growth: tuple[float | None, ...]
     alone: float | None
+    without_sums: bool
     others: FamilyEvidence | None
     own: float | None
     proof: dict[str, Any] | None
@@ -176,128 +158,128 @@ def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, se
 
 
 def explain_at(folder: AuditFolder, row: int, cell: int) -> Explanation:
-    """Explain one cell of an audit by the place of its area, and its own place among the cells."""
-    return explain_in(folder, look_at(folder, row), cell)
+    """Explain one cell of an audit by the row of its area, and its own place among the cells."""
+    return explain_in(infer_area(folder, row), cell)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AreaSeen:
-    """One area, inferred anew from what the audit kept: where it is, what follows, and the certificates.
+# -- one area ---------------------------------------------------------------------------------------------------------
 
-    Where it is linked with other areas these are there as well, after it; `rows` are their places in the audit.
+
+@dataclass(frozen=True, eq=False)
+class InferredArea:
+    """One area, inferred anew from what the audit kept, as the audit did.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        The audit.
+    rows : tuple of int
+        The row of the area in it; then those of the areas that it is linked with, which were inferred together.
+    inferred : InferredBlock
+        What was inferred about them; distributions and certificates are there for the first.
     """
 
-    here: dict[str, Any]
-    inferred: Inferred
-    written: list[Proved]
+    folder: AuditFolder
     rows: tuple[int, ...]
+    inferred: InferredBlock
+
+    @cached_property
+    def by_itself(self) -> InferredArea:
+        """The same if nothing were known of any other area."""
+        return self if self.inferred.nested is None else _infer(self.folder, np.array(self.rows[:1]), linked=False)
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """The certificates of everything in it that is proved, or would be under an assumption."""
+        return self.inferred.claims.certified
+
+    def finding(self, cell: int) -> Finding:
+        """Return what is known of one cell."""
+        return finding(self.inferred, 0, cell)
+
+    def distribution(self, cell: int) -> tuple[tuple[int, float], ...]:
+        """Return how likely each count of a cell is, by the engine that its finding is from; empty where nothing says."""
+        low, chances = self.inferred.probabilities.kept.get(cell, (0, np.zeros(0)))
+        return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0)
+
+    def probability_of(self, cell: int, value: int) -> float | None:
+        """Return how likely one count of a cell is; None where nothing says."""
+        distribution = self.distribution(cell)
+        return dict(distribution).get(value, 0.0) if distribution else None
 
 
-def look_at(folder: AuditFolder, row: int) -> AreaSeen:
-    """Infer everything about one area again, as the audit did: a few thousandths of a second for some hundred counts.
+def infer_area(folder: AuditFolder, row: int) -> InferredArea:
+    """Infer everything about one area again, as the audit did: some milliseconds for some hundred counts.
 
     Parameters
     ----------
     folder : AuditFolder
         The audit.
     row : int
-        The area's place in it; `find_area` tells.
+        The area's row in it; `find_area` finds it.
     """
-    nested = folder.nested
-    if nested is None:  # as below; but of one row polars would take longer than the inference
-        one = folder.areas.row(row, named=True)
-        alone = folder.auditor.infer(folder.counts(row)[None, :], np.array([one.get("adjustable") is not False]), keep=0)
-        return AreaSeen(one, alone, proofs(folder.model, alone), (row,))
-    rows = nested.family(row)  # what areas say about each other depends on all of them
-    nested = nested.reordered(rows)
+    # What areas say about each other depends on all of them.
+    return _infer(folder, np.array([row]) if folder.nested is None else folder.nested.family(row))
+
+
+def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, linked: bool = True) -> InferredArea:
+    nested = folder.nested.reordered(rows) if folder.nested is not None and linked else None
     here = folder.areas[rows]
-    inferred = folder.auditor.infer(folder.counts_of(rows), adjustable(here), nested if nested.any else None, keep=0)
-    # Certificates come before anything is shown: what they rest on may turn "proved" into "conditional".
-    written = proofs(folder.model, inferred, here[folder.told["areas"][0]].to_list(), only=0)
-    return AreaSeen(here.row(0, named=True), inferred, written, tuple(rows.tolist()))
+    inferred = folder.auditor.audit(
+        folder.counts_of(rows),
+        adjustable(here),
+        nested if nested is not None and nested.any else None,
+        here[folder.told["areas"][0]].to_list(),
+        only=0,
+    )
+    return InferredArea(folder, tuple(rows.tolist()), inferred)
 
 
 # -- one cell ---------------------------------------------------------------------------------------------------------
 
 
-def explain_in(folder: AuditFolder, seen: AreaSeen, cell: int) -> Explanation:
-    """Explain one cell of an area that was looked at; `find_cell` tells its place."""
-    model, here, inferred, written = folder.model, seen.here, seen.inferred, seen.written
-    counts = inferred.counts[0]
-    column, published = model.columns[cell], int(counts[cell])
-    shown = [_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]]
-    proof = next((one for one in written if one.cell == cell), None)
-    kind, given = kind_of(model, inferred, cell), _is_given(model, inferred, cell)
-    low, high = int(inferred.reach.low[0, cell]), int(inferred.reach.high[0, cell])
-    others = others_of(folder, inferred, seen.rows, cell)
-    distribution, own = _known(folder, inferred, cell, others)
+def explain_in(area: InferredArea, cell: int) -> Explanation:
+    """Explain one cell of an area; `find_cell` finds its place."""
+    folder, inferred, found = area.folder, area.inferred, area.finding(cell)
+    model, counts, column = folder.model, inferred.counts[0], folder.model.columns[cell]
+    here = folder.areas.row(area.rows[0], named=True)
     names = (*folder.told["areas"], "region_name", "level")
+    certificate = next((one for one in area.certificates if one.cell == cell), None)
+    others = family_evidence(folder, inferred, area.rows, cell)
+    uncertain = found.value is not None and found.kind != GIVEN and certificate is None
+    claimed = found.value if found.value is not None and found.kind != GIVEN else None
     return Explanation(
+        **asdict(found),
         area={name: here[name] for name in names if here.get(name) not in (None, "")},
         cell=dict(zip(folder.told["axes"], column.codes, strict=True)) | {"label": column.label, "block": column.block},
         key=column.key,
         mechanism=model.mechanisms[cell].sentence,
-        published=published if published > ABSENT else None,
-        why_absent=WHY_ABSENT.get(published) if published <= ABSENT else None,
         again=tuple(
             int(counts[c])
             for c, (first, e) in model.repeated.items()
             if first == cell and inferred.active[0, e] and counts[c] > ABSENT
         ),
         same_as=_same_as(model, inferred, cell),
-        low=low,
-        high=None if high >= NO_UPPER_BOUND else high,
-        kind=kind,
-        value=int(inferred.value[0, cell]) if distribution else None,
-        probability=1.0 if proof else float(inferred.posterior.probability[0, cell]) if distribution else None,
-        mean=float(inferred.posterior.mean[0, cell]) if distribution else None,
-        distribution=distribution,
-        depth=int(inferred.depth[0, cell]) if inferred.depth[0, cell] > 0 else None,
-        sums=tuple(shown),
-        growth=_growth(folder, inferred, cell) if distribution and not proof and not given else (),
-        alone=_alone(folder, inferred, cell) if distribution and not given else None,
+        distribution=area.distribution(cell),
+        sums=tuple(_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]),
+        growth=_growth(area.by_itself, cell, claimed) if uncertain and claimed is not None else (),
+        alone=None if claimed is None else _alone(area, cell, claimed),
+        without_sums=bool(inferred.probabilities.cut_off[0, cell]),
         others=others,
-        own=own,
-        proof=proof.proof.to_json() if proof else None,
-        argument=proof_in_words(proof.system, proof.proof, names_in(folder, proof, seen.rows)) if proof else None,
-        because=tuple(text for bit, text in enumerate(REASONS) if proof and proof.because >> bit & 1),
+        own=None if others is None or claimed is None else area.by_itself.probability_of(cell, claimed),
+        proof=certificate.proof.to_json() if certificate else None,
+        argument=(
+            proof_in_words(certificate.system, certificate.proof, cell_names(folder, certificate, area.rows))
+            if certificate
+            else None
+        ),
+        because=certificate.rests_on.texts if certificate else (),
         contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
-        assumptions=_assumptions(folder, inferred, cell, kind, others),
+        assumptions=tuple(_assumptions(area, cell, found.kind, others)),
     )
 
 
-def _known(
-    folder: AuditFolder, inferred: Inferred, cell: int, others: FamilyEvidence | None
-) -> tuple[tuple[tuple[int, float], ...], float | None]:
-    """Return how likely each count is; and how likely the claimed one would be without other areas, where these count."""
-    everything = _within(folder.model, inferred, cell, len(folder.model.equations))
-    if inferred.singly[0, cell]:
-        return _within_bounds(folder, inferred, cell), None
-    alone = _distribution(folder, inferred, cell, everything, fitted=True)
-    if inferred.linked is None:
-        return alone, None
-    own = dict(alone).get(int(inferred.value[0, cell]), 0.0) if others is not None and alone else None
-    if cell not in inferred.linked.kept:
-        return (), own
-    low, chances = inferred.linked.kept[cell]
-    return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0), own
-
-
-def _within_bounds(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[tuple[int, float], ...]:
-    """Return the distribution of a cell that was judged by itself: what was published, and what the column is like."""
-    own, windows = folder.prior.own, inferred.windows
-    low, high, start = (int(array[0, cell]) for array in (inferred.reach.low, inferred.reach.high, windows.start))
-    if own is None or high >= NO_UPPER_BOUND or high - low >= MOST_VALUES:
-        return ()
-    counts = np.arange(low, high + 1)
-    weights = own.weights[own.offset[cell] + np.minimum(counts, own.size[cell] - 1)]
-    if start >= 0:
-        weights = weights * windows.weights[start + counts - int(windows.low[0, cell])]
-    whole = float(weights.sum())
-    return tuple((int(n), float(w) / whole) for n, w in zip(counts, weights, strict=True) if w > 0) if whole > 0 else ()
-
-
-def _same_as(model: Model, inferred: Inferred, cell: int) -> str | None:
+def _same_as(model: Model, inferred: InferredBlock, cell: int) -> str | None:
     """Return the key of the column that shows the same count first, in another file."""
     first, e = model.repeated.get(cell, (cell, 0))
     return model.columns[first].key if first != cell and inferred.active[0, e] else None
@@ -309,30 +291,6 @@ def _concerns(model: Model, one: Contradiction, cell: int) -> bool:
     return not members or any(model.piece[c] == model.piece[cell] for c in members)
 
 
-def _alone(folder: AuditFolder, inferred: Inferred, cell: int) -> float | None:
-    """Return how likely the claimed count is from its published value and the column's own distribution, without sums."""
-    own = folder.prior.own
-    low, start = int(inferred.windows.low[0, cell]), int(inferred.windows.start[0, cell])
-    high = int(inferred.windows.high[0, cell])
-    if own is None or start < 0:
-        return None
-    counts = np.arange(low, high + 1)
-    weights = inferred.windows.weights[start : start + counts.size]
-    weights = weights * own.weights[own.offset[cell] + np.minimum(counts, own.size[cell] - 1)]
-    value = int(inferred.value[0, cell])
-    return float(weights[value - low] / weights.sum()) if low <= value <= high else 0.0
-
-
-def kind_of(model: Model, inferred: Inferred, cell: int) -> str:
-    """Name what is known of a cell of the first area: "given", "proved", "conditional", "likely" or "open"."""
-    kind = KINDS[inferred.kinds[0, cell]]
-    return "given" if kind == "open" and _is_given(model, inferred, cell) else kind
-
-
-def _is_given(model: Model, inferred: Inferred, cell: int) -> bool:
-    return bool(model.exact[cell] and inferred.counts[0, cell] > ABSENT and inferred.slack[0, cell] == 0)
-
-
 def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
     total, parts = model.equations[e]
     numbers = [int(counts[c]) if counts[c] > ABSENT else None for c in (total, *parts)]
@@ -341,72 +299,76 @@ def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
     return SumShown(model.sum_in_words(e), numbers[0], tuple(numbers[1:]), residual, used)
 
 
-def _growth(folder: AuditFolder, inferred: Inferred, cell: int) -> tuple[float, ...]:
-    """Work out the probability of the claimed count with sums from nearer and farther, under a flat prior."""
-    value, steps, used = int(inferred.value[0, cell]), list[float](), list[int]()
-    everything = _within(folder.model, inferred, cell, len(folder.model.equations))
-    for distance in (*range(FARTHEST + 1), len(folder.model.equations)):
-        wider = _within(folder.model, inferred, cell, distance)
-        if not distance or wider != used:
-            steps.append(dict(_distribution(folder, inferred, cell, wider, fitted=False)).get(value, 0.0))
-        used = wider
-        if used == everything:
-            break
-    return tuple(steps)
+def _alone(area: InferredArea, cell: int, value: int) -> float | None:
+    """Return how likely a count is from its published value and the column's own distribution, without sums."""
+    model, own = area.folder.model, area.folder.prior.own
+    windows = rows_of(area.inferred.assumed.windows, np.array([0]))
+    if own is None or windows.start[0, cell] < 0:
+        return None
+    asked = np.full((1, len(model.columns)), value, dtype=np.int32)
+    found = posteriors(model.no_sums, windows, tighten(model.no_sums, windows), own, None, asked)
+    assert found.asked is not None  # it was asked for
+    return float(found.asked[0, cell]) if found.probability[0, cell] > 0 else None
 
 
-def _within(model: Model, inferred: Inferred, cell: int, distance: int) -> list[int]:
-    """Return the sums that carry probabilities, up to so many away from a cell."""
-    usable = frozenset(range(len(model.equations))).difference(model.compiled.unused)
-    width = inferred.reach.high[0].astype(np.int64) - inferred.reach.low[0]
-    cells, sums = {cell}, set[int]()
-    edge = {cell}
-    for _ in range(distance):
-        near = {e for c in edge if not model.exact[c] or c == cell for e in model.touching[c]} & usable - sums
-        near = {e for e in near if inferred.active[0, e] and max(width[list(model.members(e))]) < MOST_VALUES}
-        if not near:
-            break
+def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ...]:
+    """Work out the probability of a count with sums from nearer and farther, under a flat prior: one ring per area."""
+    inferred, auditor = area.inferred, area.folder.auditor
+    model = auditor.model
+    rings = list(_rings(model, inferred, cell))
+    rows = np.zeros(len(rings), dtype=np.int64)
+    active = np.zeros((len(rings), len(model.equations)), dtype=np.bool_)
+    for k, ring in enumerate(rings):
+        active[k, list(ring)] = True
+    windows = rows_of(inferred.assumed.windows, rows)
+    bounds = tighten(model.compiled, windows, active)
+    # With all sums it is what the audit does.
+    active[-1] = inferred.active[0]
+    for name in ("low", "high", "feasible"):
+        getattr(bounds, name)[-1] = getattr(inferred.probabilities.reach, name)[0]
+    asked = np.full((len(rings), len(model.columns)), value, dtype=np.int32)
+    wanted = np.zeros(asked.shape, dtype=np.bool_)
+    wanted[:, cell] = True
+    drawn = auditor.drawn(np.repeat(inferred.counts[:1], len(rings), axis=0))
+    found = posteriors(model.compiled, windows, bounds, None, active, asked, drawn, wanted)
+    assert found.asked is not None  # it was asked for
+    known = (found.probability[:, cell] > 0).tolist()
+    return tuple(p if there else None for p, there in zip(found.asked[:, cell].tolist(), known, strict=True))
+
+
+def _rings(model: Model, inferred: InferredBlock, cell: int) -> Iterator[frozenset[int]]:
+    """Yield the sums that carry probabilities up to 0, 1, 2 … sums away from a cell, and all that are connected with it."""
+    width = inferred.probabilities.reach.high[0].astype(np.int64) - inferred.probabilities.reach.low[0]
+    usable = {
+        e
+        for e in set(range(len(model.equations))).difference(model.compiled.unused)
+        if inferred.active[0, e] and max(width[list(model.members(e))]) < MOST_VALUES
+    }
+    sums, cells, edge, distance = set[int](), {cell}, {cell}, 0
+    yield frozenset()
+    while near := {e for c in edge if c == cell or not model.exact[c] for e in model.touching[c]} & usable - sums:
         sums |= near
         edge = {c for e in near for c in model.members(e)} - cells
         cells |= edge
-    return sorted(sums)
+        distance += 1
+        if distance <= FARTHEST:
+            yield frozenset(sums)
+    if distance > FARTHEST:
+        yield frozenset(sums)
 
 
-def _distribution(
-    folder: AuditFolder, inferred: Inferred, cell: int, equations: list[int], *, fitted: bool
-) -> tuple[tuple[int, float], ...]:
-    """Return the distribution of one cell from some sums, worked out by the engine for single systems.
-
-    That engine knows nothing of shared random numbers; where there are any, the audit's own is asked.
-    """
-    if folder.auditor.sharing is not None:
-        return histogram(folder.auditor, inferred, cell, equations, fitted=fitted)
-    model, counts = folder.model, inferred.counts[0]
-    slack = {int(c): int(inferred.slack[0, c]) for c in np.flatnonzero(inferred.slack[0])}
-    system = model.system(counts, equations, slack, silent_in(inferred, 0), also=(cell,))
-    prior = {}
-    if fitted and folder.prior.table is not None:
-        for c in (model.index[one.name] for one in system.cells):
-            low, high = int(inferred.reach.low[0, c]), int(inferred.reach.high[0, c])
-            if low < high < NO_UPPER_BOUND:
-                prior[model.columns[c].key] = folder.prior.weights_for(c, low, high)
-    answer = infer(system, prior=prior or None, top=0, count=False).answer
-    marginal = answer.marginals[system.index[model.columns[cell].key]] if answer and answer.marginals else None
-    return tuple((marginal[0] + i, float(p)) for i, p in enumerate(marginal[1]) if p > 0) if marginal is not None else ()
-
-
-def _assumptions(
-    folder: AuditFolder, inferred: Inferred, cell: int, kind: str, others: FamilyEvidence | None
-) -> tuple[str, ...]:
-    """Say what the claim rests on, a sentence each."""
+def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidence | None) -> Iterator[str]:
+    """Say what the claim rests on, one sentence each."""
+    folder, inferred = area.folder, area.inferred
     model = folder.model
-    said = ["The sums hold: the parts of each total make up all of it."]
+    yield "The sums hold: the parts of each total make up all of it."
     if others is not None:
-        said.append("So do those of areas: the areas that lie in another are together all of it.")
-    if kind != "proved" and model.on_adjusted[cell] and not inferred.slack[0].any() and inferred.documented_slack[0].any():
-        said.append("The population was published as it is, although the agency may have adjusted it by up to 5 here.")
+        yield "So do those of areas: the areas within another together make up all of it."
+    assumed = inferred.documented.slack[0].any() and not inferred.assumed.slack[0].any()
+    if kind != "proved" and model.on_adjusted[cell] and assumed:
+        yield "The population was published as it is, although the agency may have adjusted it by up to 5 here."
     if kind not in ("proved", "conditional"):
-        said += [model.mechanisms[cell].sentence, f"The prior is {folder.summary['prior_in_words']}."]
+        yield model.mechanisms[cell].sentence
+        yield f"The prior is {folder.summary['prior_in_words']}."
         how = model.columns[cell].block, model.mechanisms[cell].name
-        said += [one.sentence for one in folder.dependence.used if (one.table, one.mechanism) == how]
-    return tuple(said)
+        yield from (one.sentence for one in folder.dependence.used if (one.table, one.mechanism) == how)

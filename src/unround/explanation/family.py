@@ -1,4 +1,4 @@
-"""What other areas have to do with one cell: which they are, how they were heeded, and what was published there."""
+"""What other areas of a family contribute to one cell: which they are, how they were used, and what was published there."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits import AuditFolder, Inferred
-from unround.audits.claims import Proved
-from unround.audits.inferred import CONDITIONAL, PROVED
-from unround.batch.types import NO_UPPER_BOUND
+from unround.audits import AuditFolder, InferredBlock
+from unround.audits.certificates import Certificate
+from unround.audits.findings import finding
 from unround.linked.bounds import Rows
 from unround.linked.methods import GIBBS, MERGED, METHODS, OWN
 from unround.linked.prover import BETWEEN
-from unround.release import ABSENT
 
 MOST_AREAS = 30
 """Areas that are listed; the others are counted."""
 
 SAME, ABOVE, BESIDE, WITHIN = "the same area", "contains it", "beside it", "part of it"
+ROLES = (SAME, ABOVE, BESIDE, WITHIN)
 """What another area is to the one in question."""
 
 BOUNDS = "bounds"
-"""The method where other areas only say what is possible."""
+"""The method where other areas only narrow down what is possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyMember:
-    """Another area that takes part.
+    """Another area of the family.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ class FamilyMember:
 
 @dataclass(frozen=True, slots=True)
 class FamilyEvidence:
-    """The other areas that take part in what is said of a cell.
+    """The other areas that contribute to what is known of a cell.
 
     Parameters
     ----------
@@ -90,59 +89,60 @@ class FamilyEvidence:
         return asdict(self) | {"said": list(self.said), "areas": areas}
 
 
-def others_of(folder: AuditFolder, inferred: Inferred, rows: Sequence[int], cell: int) -> FamilyEvidence | None:
-    """Say what other areas have to do with a cell of the first area; None where they have nothing to do with it.
+def family_evidence(folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int], cell: int) -> FamilyEvidence | None:
+    """Say what other areas contribute to a cell of the first area; None where they contribute nothing.
 
     Parameters
     ----------
     folder : AuditFolder
         The audit.
-    inferred : Inferred
+    inferred : InferredBlock
         What was inferred about the area, and about those that it is linked with.
     rows : sequence of int
         Where these are in the audit.
     cell : int
         The cell.
     """
-    across, linked = inferred.across, inferred.linked
-    if across is None:
+    documented, assumed, linked = inferred.documented.linked, inferred.assumed.linked, inferred.probabilities.linked
+    if inferred.nested is None or documented is None or assumed is None:
         return None
     # What is certain needs no probability, however those of the area were obtained.
-    certain = inferred.kinds[0, cell] in (PROVED, CONDITIONAL)
-    method = OWN if linked is None or certain else int(linked.method[0])
-    if method == OWN and not (across.assumed.moved[0, cell] or across.documented.moved[0, cell]):
+    certain = bool(inferred.claims.certain[0, cell])
+    code = OWN if linked is None or certain else int(linked.method[0])
+    if code == OWN and not (assumed.moved[0, cell] or documented.moved[0, cell]):
         return None
-    parent = across.assumed.parent if linked is None else linked.parent
-    if method == OWN and (parent < 0).all():
-        parent = across.documented.parent
-    nested = list(_kin(parent))
+    parent = assumed.parent if linked is None else linked.parent
+    if code == OWN and (parent < 0).all():
+        parent = documented.parent
+    relatives = list(_relatives(parent))
     names = area_names(folder, rows)
-    adds_up = bool(across.nested.cells[cell])
-    told = METHODS[method]
-    sampled = linked is not None and method == GIBBS
-    shown = nested if adds_up else []
+    adds_up = bool(inferred.nested.cells[cell])
+    method = METHODS[code]
+    sampled = linked if code == GIBBS else None
+    shown = relatives if adds_up else []
     return FamilyEvidence(
-        BOUNDS if method == OWN else told.name,
-        tuple(_said(inferred, method, nested, names, adds_up, certain=bool(certain))),
-        told.mean,
-        told.worst,
-        float(linked.rhat[0]) if linked is not None and sampled else None,
-        float(linked.error[0]) if linked is not None and sampled else None,
-        tuple(_beside(folder, inferred, rows, names, cell, at, role) for at, role in shown[:MOST_AREAS]),
+        BOUNDS if code == OWN else method.name,
+        tuple(_sentences(inferred, code, relatives, names, adds_up, certain=certain)),
+        method.mean,
+        method.worst,
+        float(sampled.rhat[0]) if sampled is not None else None,
+        float(sampled.error[0]) if sampled is not None else None,
+        tuple(_member(folder, inferred, rows, names, cell, at, role) for at, role in shown[:MOST_AREAS]),
         len(shown) - len(shown[:MOST_AREAS]),
     )
 
 
-def in_short(folder: AuditFolder, inferred: Inferred, rows: Sequence[int]) -> tuple[str, ...]:
-    """Say how the first area's probabilities were obtained, where other areas are heeded."""
-    if inferred.linked is None or inferred.linked.method[0] == OWN:
+def how_linked(folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int]) -> tuple[str, ...]:
+    """Say how the first area's probabilities were obtained, where other areas contribute to them."""
+    linked = inferred.probabilities.linked
+    if linked is None or linked.method[0] == OWN:
         return ()
-    method = int(inferred.linked.method[0])
-    return tuple(_said(inferred, method, list(_kin(inferred.linked.parent)), area_names(folder, rows), True))
+    names = area_names(folder, rows)
+    return tuple(_sentences(inferred, int(linked.method[0]), list(_relatives(linked.parent)), names, True))
 
 
-def _kin(parent: Rows) -> Iterator[tuple[int, str]]:
-    """Yield the areas around the first: those that are the same, the one that it lies in, those beside it, those in it."""
+def _relatives(parent: Rows) -> Iterator[tuple[int, str]]:
+    """Yield the areas around the first: those that are the same, the one that contains it, those beside it, its parts."""
     below: dict[int, list[int]] = {}
     for row, above in enumerate(parent.tolist()):
         below.setdefault(above, []).append(row)
@@ -161,20 +161,26 @@ def _kin(parent: Rows) -> Iterator[tuple[int, str]]:
     yield from ((row, WITHIN) for row in below.get(bottom, ()))
 
 
-def _said(
-    inferred: Inferred, method: int, nested: list[tuple[int, str]], names: list[str], adds_up: bool, *, certain: bool = False
+def _sentences(
+    inferred: InferredBlock,
+    method: int,
+    relatives: list[tuple[int, str]],
+    names: list[str],
+    adds_up: bool,
+    *,
+    certain: bool = False,
 ) -> Iterator[str]:
-    """Say how other areas were heeded, a sentence each."""
-    by_role = {role: [names[row] for row, one in nested if one == role] for role in (SAME, ABOVE, BESIDE, WITHIN)}
-    same, linked = by_role[SAME], inferred.linked
+    """Say how other areas were used, one sentence each."""
+    by_role = {role: [names[row] for row, its_role in relatives if its_role == role] for role in ROLES}
+    same, linked = by_role[SAME], inferred.probabilities.linked
     if same:
-        alike = linked is not None and inferred.across is not None and inferred.across.nested.alike.any()
+        alike = linked is not None and inferred.nested is not None and inferred.nested.alike.any()
         twice = "with the same numbers" if alike else "and each of its counts was published anew there"
         yield f"It is the same area as {_several(same)}: one is the only area in the other, {twice}."
     if method == OWN:
         yield f"Other areas narrow down what is possible: {_around(by_role)}."
         if not certain:
-            yield "How likely each count is says its own table alone."
+            yield "How likely each count is follows from its own table alone."
         if linked is None and not certain:
             yield "Because counts share random numbers, what other areas make likely was not worked out."
     elif method == MERGED:
@@ -190,7 +196,7 @@ def _said(
             )
         yield _measured(method)
     if not adds_up:
-        yield "This count does not add up over areas, or was not seen to; others of its table do."
+        yield "This count does not add up over areas, or could not be seen to; others of its table do."
 
 
 def _measured(method: int) -> str:
@@ -229,21 +235,13 @@ def _several(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _beside(
-    folder: AuditFolder, inferred: Inferred, rows: Sequence[int], names: list[str], cell: int, at: int, role: str
+def _member(
+    folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int], names: list[str], cell: int, at: int, role: str
 ) -> FamilyMember:
-    published, high = int(inferred.counts[at, cell]), int(inferred.reach.high[at, cell])
-    probability = float(inferred.posterior.probability[at, cell])
+    found = finding(inferred, at, cell)
+    code = " ".join(str(folder.areas[axis][rows[at]]) for axis in folder.told["areas"])
     return FamilyMember(
-        rows[at],
-        " ".join(str(folder.areas[axis][rows[at]]) for axis in folder.told["areas"]),
-        names[at],
-        role,
-        published if published > ABSENT else None,
-        int(inferred.reach.low[at, cell]),
-        None if high >= NO_UPPER_BOUND else high,
-        int(inferred.posterior.mode[at, cell]) if probability > 0 else None,
-        probability if probability > 0 else None,
+        rows[at], code, names[at], role, found.published, found.low, found.high, found.value, found.probability
     )
 
 
@@ -263,16 +261,16 @@ def area_names(folder: AuditFolder, rows: Sequence[int]) -> list[str]:
     ]
 
 
-def names_in(folder: AuditFolder, one: Proved, rows: Sequence[int]) -> dict[str, str]:
-    """Return what to call the cells of a proof: with their areas, where it speaks of several."""
+def cell_names(folder: AuditFolder, certificate: Certificate, rows: Sequence[int]) -> dict[str, str]:
+    """Return what to call the cells of a proof: with their areas, where it involves several."""
     display = folder.model.display
-    if not one.others:
+    if not certificate.by_area:
         return display
     names = area_names(folder, rows)
     codes = [str(code).replace(BETWEEN, " ") for code in folder.areas[np.asarray(rows)][folder.told["areas"][0]].to_list()]
     called = dict(zip(codes, names, strict=True))
     found = {}
-    for cell in one.system.cells:
+    for cell in certificate.system.cells:
         area, _, key = cell.name.partition(BETWEEN)
         found[cell.name] = f"{display[key]} in {called[area]}"
     return found

@@ -13,7 +13,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from unround.audits import AuditFolder
-from unround.audits.claims import read_proof
+from unround.audits.certificates import read_proof
 from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS
 from unround.errors import InternalError
 from unround.explanation.cell import SumShown, explain_at

@@ -24,13 +24,14 @@ def growth(one: Explanation) -> Iterator[tuple[str, float]]:
     steps = ("from its published value alone", "with the sums that it stands in", "with the sums next to these")
     last = len(one.growth) - 1
     for k, probability in enumerate(one.growth):
-        yield (
-            ("with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"),
-            probability,
-        )
-    if one.growth and one.alone is not None and one.probability is not None:
+        if probability is not None:  # nothing says how likely a count is that is not published, before any sum
+            said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
+            yield said, probability
+    if one.growth and one.alone is not None:
         yield "from its published value alone, with the prior that was fitted to the release", one.alone
-        yield "with all sums and that prior", one.probability if one.others is None else one.own or 0.0
+        own = one.probability if one.others is None else one.own
+        if own is not None:
+            yield "within its possible range, with that prior" if one.without_sums else "with all sums and that prior", own
     if one.growth and one.others is not None and one.probability is not None:
         yield "with what other areas say", one.probability
 

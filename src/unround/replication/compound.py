@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits import Auditor, Model, Rules
-from unround.audits.inferred import CONDITIONAL, LIKELY, PROVED
+from unround.audits import AuditOptions, Auditor, Model
+from unround.audits.claims import ClaimKind
+from unround.audits.options import THRESHOLD
 from unround.mechanisms import mechanism
 from unround.prior import Prior
 from unround.release import ABSENT, SUPPRESSED, Column
@@ -58,7 +59,7 @@ class Compound:
         Counts with a probability of at least the threshold under the paper's flat prior, and those that were right.
     """
 
-    threshold: float = 0.66
+    threshold: float = THRESHOLD
     areas: int = 0
     cells: int = 0
     by_depth: dict[int, int] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class Compound:
 
     def __post_init__(self) -> None:
         self._model = age_model()
-        self._auditor = Auditor(self._model, Prior.flat(), Rules(self.threshold))
+        self._auditor = Auditor(self._model, Prior.flat(), AuditOptions(self.threshold))
         columns = [(int(column.codes[0]), SEXES.index(column.codes[1])) for column in self._model.columns]
         index = schema("age").index
         self._rows = np.array([index[row] for row, _ in columns])
@@ -85,15 +86,14 @@ class Compound:
         counts = block.published[:, self._rows, self._sexes].astype(np.int32)
         true = block.true[:, self._rows, self._sexes]
         counts = np.where(counts == MISSING, SUPPRESSED, counts).astype(np.int32)
-        inferred = self._auditor.infer(np.ascontiguousarray(counts), np.zeros(len(counts), dtype=bool))
+        claims = self._auditor.infer(np.ascontiguousarray(counts), np.zeros(len(counts), dtype=bool)).claims
         self.areas += int((counts > ABSENT).any(axis=1).sum())
         self.cells += int((counts > ABSENT)[:, ~self._model.exact].sum())
-        pinned = (inferred.kinds == PROVED) | (inferred.kinds == CONDITIONAL)
-        for depth, number in zip(*np.unique(inferred.depth[pinned], return_counts=True), strict=True):
+        pinned, likely = claims.certain, claims.of_kind(ClaimKind.LIKELY)
+        for depth, number in zip(*np.unique(claims.depth[pinned], return_counts=True), strict=True):
             self.by_depth[int(depth)] = self.by_depth.get(int(depth), 0) + int(number)
-        right = inferred.value == true
+        right = claims.values == true
         self.wrong += int((pinned & ~right).sum())
-        likely = inferred.kinds == LIKELY
         self.likely += int(likely.sum())
         self.likely_right += int((likely & right).sum())
 

@@ -110,10 +110,10 @@ def _drawn(setting: Scenario, rows: NDArray[np.int64], rng: np.random.Generator)
     wanted = pl.scan_parquet(folder.path / PUBLISHED).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
     counts = wanted.sort("row").select("counts").collect()["counts"].to_numpy()
     inferred = folder.auditor.infer(counts, adjustable(folder.areas[rows]))
-    posterior = inferred.posterior
+    posterior, reach = inferred.probabilities.posterior, inferred.probabilities.reach
     # A hidden count without bounds has no range to keep to; the sums will give it one.
     drawn = np.rint(rng.normal(posterior.mean, np.maximum(posterior.deviation, 0.0)))
-    low, high = (np.maximum(bound, 0).astype(np.int64) for bound in (inferred.reach.low, inferred.reach.high))
+    low, high = (np.maximum(bound, 0).astype(np.int64) for bound in (reach.low, reach.high))
     whole: IntArray = np.clip(drawn, low, high).astype(np.int64)
     # Published as they are, or without an estimate: what was published, or nothing.
     whole = np.where(posterior.probability > 0, whole, np.where(counts > ABSENT, counts, HIDDEN))

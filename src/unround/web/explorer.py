@@ -16,7 +16,7 @@ from unround.audits import AuditFolder
 from unround.audits.find import find_area, find_cell
 from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY
 from unround.errors import InputError
-from unround.explanation.cell import AreaSeen, Explanation, explain_in, look_at
+from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
 from unround.web.claims import Claims
 from unround.web.once import once
@@ -52,7 +52,7 @@ class Explorer:
         self.summary = folder.summary
         self._lock = threading.RLock()
         self._explaining = threading.RLock()
-        self._seen: OrderedDict[int, AreaSeen] = OrderedDict()
+        self._seen: OrderedDict[int, InferredArea] = OrderedDict()
         self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
 
     @once
@@ -154,10 +154,10 @@ class Explorer:
         by_sex = slash and "sex" in self.folder.told["axes"] and sex in self.outline.variants
         return find_cell(self.folder, name if by_sex else key, sex if by_sex else None)
 
-    def look(self, row: int) -> AreaSeen:
+    def look(self, row: int) -> InferredArea:
         """Infer an area, or remember it."""
         with self._lock:
-            seen = self._seen.pop(row, None) or look_at(self.folder, row)
+            seen = self._seen.pop(row, None) or infer_area(self.folder, row)
             self._seen[row] = seen
             while len(self._seen) > self._kept:
                 self._seen.popitem(last=False)
@@ -167,7 +167,7 @@ class Explorer:
         """Explain one cell."""
         # Not under the lock of all: a count of a whole country can take seconds, and areas are looked at meanwhile.
         with self._explaining:
-            found = self._explained.pop((row, cell), None) or explain_in(self.folder, self.look(row), cell)
+            found = self._explained.pop((row, cell), None) or explain_in(self.look(row), cell)
             self._explained[row, cell] = found
             while len(self._explained) > self._kept:
                 self._explained.popitem(last=False)

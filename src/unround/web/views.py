@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from unround.audits.claims import proof_lines
+from unround.audits.certificates import proof_lines
 from unround.audits.summary import CLAIMS
 from unround.errors import InputError
 from unround.explanation.cell import Explanation
-from unround.explanation.family import in_short
+from unround.explanation.family import how_linked
 from unround.presentation.release import contradictions_in_words, notice, verdict
 from unround.presentation.words import again, arithmetic, conclusion, growth
 from unround.web.addresses import area_address, cell_address, key_meant, meant
@@ -79,7 +79,7 @@ def area(asked: Asked) -> Page:
         "everything": outline.size <= MOST_LINES,
         "outline": outline,
         "contradictions": [one.text for one in seen.inferred.contradictions if one.area == 0],
-        "linked": in_short(explorer.folder, seen.inferred, seen.rows),
+        "linked": how_linked(explorer.folder, seen.inferred, seen.rows),
         "above": _above(explorer, row),
     }
     if sort == "risk":
@@ -149,7 +149,7 @@ def certificate(asked: Asked) -> Page:
     """Return the certificate of a proved cell, as it stands in proofs.jsonl."""
     explorer, row, at = asked.explorer, _row(asked), _cell(asked)
     seen, axes = explorer.look(row), tuple(explorer.folder.told["areas"])
-    written = [one for one in seen.written if one.cell == at]
+    written = [one for one in seen.certificates if one.cell == at]
     if not written:
         raise Missing("this count is not proved, so that there is no certificate.")
     told = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))

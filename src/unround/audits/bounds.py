@@ -1,0 +1,178 @@
+"""What is possible in a block of areas: as the agency documents it, if counts are exact, and given nested areas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.contradictions import AREAS, ASSUMPTION, CELL, Active, Contradiction, put, settle
+from unround.audits.model import Model
+from unround.audits.nested import NestedAreas
+from unround.batch.tighten import tighten
+from unround.batch.types import Ints, Tight, Windows
+from unround.batch.windows import WindowTable
+from unround.linked.bounds import FamilyClash, LinkedBounds, linked_bounds
+from unround.mechanisms.base import BoolArray
+from unround.release import ABSENT, NOT_APPLICABLE, Counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockBounds:
+    """What is possible in a block, under one reading of how exact counts were published.
+
+    Parameters
+    ----------
+    windows : Windows
+        The true counts that each published count leaves possible on its own.
+    slack : array
+        By how much each exact count may have been changed.
+    given : array
+        The counts that were published exactly: there is nothing to find out about them.
+    tight : Tight
+        What remains possible after all sums are applied, within areas and, where these are linked, between them.
+    linked : LinkedBounds or None
+        How nested areas narrowed each other's bounds, where they are linked.
+    """
+
+    windows: Windows
+    slack: Ints
+    given: BoolArray
+    tight: Tight
+    linked: LinkedBounds | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documented:
+    """What the agency documents about a block: bounds, which sums hold in which area, and what contradicts."""
+
+    bounds: BlockBounds
+    active: Active
+    contradictions: tuple[Contradiction, ...]
+
+
+def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
+    """Work out what is possible by what the agency documents; sums that contradict each other are set aside.
+
+    Parameters
+    ----------
+    model : Model
+        What all areas share.
+    table : WindowTable
+        The windows of its mechanisms.
+    counts : array
+        Areas × cells, as published.
+    adjustable : array
+        In which areas the agency may have adjusted exact counts.
+    """
+    slack = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
+    windows, misfit = table.of(counts, slack)
+    tight, active, clashes = settle(model, counts, windows, slack, _applicable(model, counts))
+    bounds = BlockBounds(windows, slack, _given(model, counts, slack), tight)
+    return Documented(bounds, active, (*_misfits(model, counts, misfit), *clashes))
+
+
+def _given(model: Model, counts: Counts, slack: Ints) -> BoolArray:
+    return np.asarray(model.exact[None, :] & (counts > ABSENT) & (slack == 0))
+
+
+def _applicable(model: Model, counts: Counts) -> Active:
+    """Switch off the sums of counts that do not exist in an area."""
+    active = np.ones((len(counts), len(model.equations)), dtype=bool)
+    missing = counts == NOT_APPLICABLE
+    for cell in np.flatnonzero(missing.any(axis=0)).tolist():
+        for e in model.touching[cell]:
+            active[:, e] &= ~missing[:, cell]
+    return active
+
+
+def _misfits(model: Model, counts: Counts, misfit: NDArray[np.bool_]) -> list[Contradiction]:
+    return [
+        Contradiction(
+            int(area),
+            CELL,
+            (),
+            (int(cell),),
+            f"{model.columns[cell].key} was published as {counts[area, cell]}, which cannot come from "
+            f"{model.mechanisms[cell].name}. It is treated as not published.",
+        )
+        for area, cell in np.argwhere(misfit)
+    ]
+
+
+def assumed_bounds(
+    model: Model, table: WindowTable, counts: Counts, documented: Documented
+) -> tuple[BlockBounds, list[Contradiction]]:
+    """Work out what is possible if counts that may have been adjusted are exact.
+
+    Areas that have no solution then keep what is documented, and are reported. The result is the documented bounds
+    themselves where the assumption makes no difference.
+    """
+    before = documented.bounds
+    if not before.slack.any():
+        return before, []
+    slack = np.zeros_like(before.slack)
+    windows, _ = table.of(counts, slack)
+    tight = tighten(model.compiled, windows, documented.active, proofs_only=True)
+    refuted = np.flatnonzero(~tight.feasible)
+    if refuted.size:
+        slack[refuted] = before.slack[refuted]
+        windows, _ = table.of(counts, slack)
+        put(tight, before.tight, refuted, refuted)
+    return BlockBounds(windows, slack, _given(model, counts, slack), tight), _refutations(model, counts, refuted, before)
+
+
+def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], documented: BlockBounds) -> list[Contradiction]:
+    """Say for areas that only fit if an exact count was adjusted what that count must have been."""
+    slack, tight, found = documented.slack, documented.tight, []
+    for area in refuted.tolist():
+        cells = np.flatnonzero(slack[area])
+        said = [
+            f"{model.columns[c].key} was published as {counts[area, c]}, but its sums require {tight.low[area, c]} to "
+            f"{tight.high[area, c]}"
+            for c in cells
+            if counts[area, c] > ABSENT and not tight.low[area, c] <= counts[area, c] <= tight.high[area, c]
+        ]
+        why = "; ".join(said) or "taken as exact, the counts that may have been adjusted leave no solution"
+        sums = tuple(sorted({e for c in cells for e in model.touching[c]}))
+        text = f"{why[:1].upper()}{why[1:]}: it was adjusted, and is taken as within {slack[area].max()} here."
+        found.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
+    return found
+
+
+def link_bounds(
+    model: Model, nested: NestedAreas, documented: BlockBounds, assumed: BlockBounds, active: Active
+) -> tuple[BlockBounds, BlockBounds, list[Contradiction]]:
+    """Let nested areas narrow each other's bounds until nothing changes; return both bounds, and families that clash."""
+    first = linked_bounds(
+        model.compiled, documented.windows, documented.tight, nested.parent, nested.cells, active, proofs_only=True
+    )
+    found = [_clash(model, clash) for clash in first.clashes]
+    second = first
+    if assumed is not documented:
+        second = linked_bounds(
+            model.compiled, assumed.windows, assumed.tight, first.parent, nested.cells, active, proofs_only=True
+        )
+        found += [_adjusted(clash) for clash in second.clashes]
+    return (
+        replace(documented, tight=first.tight, linked=first),
+        replace(assumed, tight=second.tight, linked=second),
+        found,
+    )
+
+
+def _clash(model: Model, clash: FamilyClash) -> Contradiction:
+    """Put into words that an area is not the sum of those within it; where no single count shows it, all its sums do."""
+    column = clash.column
+    what = f"{model.columns[column].key} cannot be the sum" if column >= 0 else "Its counts cannot be the sums"
+    text = f"{what} of the same counts of the areas within this one. They are not linked."
+    return Contradiction(clash.parent, AREAS, (), (column,) if column >= 0 else (), text)
+
+
+def _adjusted(clash: FamilyClash) -> Contradiction:
+    text = (
+        "Taken as exact, the counts that may have been adjusted in this area and in those within it leave no solution: some "
+        "were adjusted. They are linked for proofs, not for probabilities."
+    )
+    return Contradiction(clash.parent, ASSUMPTION, (), (clash.column,) if clash.column >= 0 else (), text)

@@ -1,0 +1,251 @@
+"""Certificates: every proved or conditional claim is written out as a small system with its proof, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unround.audits.bounds import BlockBounds
+from unround.audits.claims import BlockClaims, ClaimKind, RestsOn
+from unround.audits.contradictions import UNRESOLVED
+from unround.audits.inferred import InferredBlock
+from unround.audits.model import Model
+from unround.batch.tighten import chain
+from unround.errors import InputError, InternalError
+from unround.infer.certify import certificates
+from unround.linked.prover import BETWEEN, Prover
+from unround.mechanisms import mechanism
+from unround.mechanisms.base import BoolArray
+from unround.proofs import Proof, proofs_of
+from unround.release import ABSENT
+from unround.system import Cell, Sum, System
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The proof of one claim, with all that is needed to check it.
+
+    Parameters
+    ----------
+    area, cell : int
+        Where the claim is, in its block.
+    rests_on : RestsOn
+        What it rests on beyond what the agency documents.
+    sums : tuple of int
+        The sums within areas that it uses.
+    system, proof
+        The cells and sums that matter, and the steps.
+    areas : tuple of str
+        The areas whose sums with each other it needs, where it does.
+    by_area : bool
+        Whether its cells are named by area, because it was found in a family.
+    """
+
+    area: int
+    cell: int
+    rests_on: RestsOn
+    sums: tuple[int, ...]
+    system: System
+    proof: Proof
+    areas: tuple[str, ...] = ()
+    by_area: bool = False
+
+    @property
+    def kind(self) -> ClaimKind:
+        """Proved, or conditional."""
+        return ClaimKind.CONDITIONAL if self.rests_on else ClaimKind.PROVED
+
+
+def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), only: int | None = None) -> BlockClaims:
+    """Write out and check the certificate of everything in a block that is proved, or would be under an assumption.
+
+    Claims that rest on a cell of a contradiction, on a sum that only the data suggest, or on one that cannot hold somewhere
+    else (where something is impossible, something extreme is near) become conditional in the claims that are returned. A
+    claim whose certificate would take too many areas is not proved; it may still be likely.
+
+    Parameters
+    ----------
+    model : Model
+        The sums.
+    inferred : InferredBlock
+        What was inferred about the block.
+    names : sequence of str
+        What to call the areas, where some are nested in others.
+    only : int, optional
+        The only area whose claims are wanted.
+
+    Raises
+    ------
+    InternalError
+        If a claim has no certificate that checks: it must not be shown as proved.
+    """
+    claims = inferred.claims
+    kinds, depth = claims.kinds.copy(), claims.depth.copy()
+    written: list[Certificate] = []
+    for kind, bounds in ((ClaimKind.PROVED, inferred.documented), (ClaimKind.CONDITIONAL, inferred.assumed)):
+        wanted = claims.of_kind(kind)
+        if only is not None:
+            wanted[np.arange(len(wanted)) != only] = False
+        if bounds.linked is not None:
+            in_family = wanted & bounds.linked.moved
+            found = list(_in_family(model, inferred, bounds, kind, in_family, names))
+            kinds[in_family] = _uncertified(inferred)[in_family]
+            for certificate in found:
+                depth[certificate.area, certificate.cell] = certificate.proof.depth
+            written += found
+            wanted &= ~bounds.linked.moved
+        written += _in_area(model, inferred, bounds, kind, wanted)
+    for certificate in written:
+        kinds[certificate.area, certificate.cell] = certificate.kind
+    written.sort(key=lambda certificate: (certificate.area, certificate.cell))  # however many areas are in the block
+    return BlockClaims(kinds, claims.values, depth, claims.without_sums, tuple(written))
+
+
+def _uncertified(inferred: InferredBlock) -> np.ndarray[Any, np.dtype[np.int8]]:
+    """Return what claims become that have no certificate: likely, where probabilities were linked and agree."""
+    likely = inferred.probabilities.posterior.mode == inferred.claims.values
+    likely &= inferred.probabilities.linked is not None
+    return np.where(likely, np.int8(ClaimKind.LIKELY), np.int8(ClaimKind.OPEN))
+
+
+def _in_area(
+    model: Model, inferred: InferredBlock, bounds: BlockBounds, kind: ClaimKind, wanted: BoolArray
+) -> Iterator[Certificate]:
+    """Prove claims by the sums of their own area."""
+    unresolved = {one.area for one in inferred.contradictions if one.kind == UNRESOLVED}
+    for area in np.flatnonzero(wanted.any(axis=1)).tolist():
+        cells = np.flatnonzero(wanted[area]).tolist()
+        chains = [chain(model.compiled, bounds.windows, bounds.tight, area, cell, inferred.active) for cell in cells]
+        within = {int(c): int(bounds.slack[area, c]) for c in np.flatnonzero(bounds.slack[area])}
+        used = sorted({e for one in chains for e in one})
+        silent = _silent(inferred, area)
+        system = model.system(inferred.counts[area], used, within, silent)
+        place = {model.columns[cell].key: cell for cell in cells}
+        proofs = proofs_of(system, certificates(system, [system.index[key] for key in place]))
+        if len(proofs) < len(cells):
+            missing = sorted(set(place) - {proof.cell for proof in proofs})
+            raise InternalError(f"no certificate was found for {', '.join(missing)}")
+        named = {model.sum_named(e): e for e in used}
+        for proof in proofs:
+            sums = tuple(named[one] for one in _sums_of(proof))
+            members = sorted({c for e in sums for c in model.members(e)})
+            disturbed = area in unresolved or bool(inferred.clashing[area, members].any())
+            small = model.system(inferred.counts[area], sums, within, silent)
+            yield Certificate(area, place[proof.cell], _rests_on(model, kind, sums, disturbed), sums, small, proof)
+
+
+def _in_family(
+    model: Model, inferred: InferredBlock, bounds: BlockBounds, kind: ClaimKind, wanted: BoolArray, names: Sequence[str]
+) -> Iterator[Certificate]:
+    """Prove claims that need other areas, as far as few enough areas prove them."""
+    nested = inferred.nested
+    assert nested is not None
+    assert bounds.linked is not None
+    called = [f"{name.replace(BETWEEN, ' ')}" for name in names]
+    row_of = {name: row for row, name in enumerate(called)}
+    sums_of = {model.sum_named(e): e for e in range(len(model.equations))}
+
+    def cell_of(area: int, column: int) -> Cell:
+        published = int(inferred.counts[area, column])
+        silent = bool(inferred.documented.windows.start[area, column] < 0) and published > ABSENT
+        return model.cell(column, published, int(bounds.slack[area, column]), silent)
+
+    def place(name: str) -> tuple[int, str]:
+        area, _, key = name.partition(BETWEEN)
+        return row_of[area], key
+
+    prover = Prover(model.compiled, bounds.linked, nested.cells, inferred.active, cell_of, called)
+    for area in np.flatnonzero(wanted.any(axis=1)).tolist():
+        for column, system, proof in prover.prove(area, np.flatnonzero(wanted[area]).tolist()):
+            own, between, complete = list[int](), list[int](), True
+            for one in system.sums:
+                places = [place(name) for name in (one.total, *one.parts)]
+                if len({row for row, _ in places}) == 1:
+                    own.append(sums_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
+                else:
+                    between += [row for row, _ in places]
+                    complete &= bool(nested.sure[places[0][0]])
+            cells = [place(cell.name) for cell in system.cells]
+            disturbed = any(inferred.clashing[row, model.index[key]] for row, key in cells)
+            rests_on = _rests_on(model, kind, own, disturbed)
+            if not complete:
+                rests_on |= RestsOn.COMPLETE_FAMILY
+            areas = tuple(called[row] for row in dict.fromkeys(between))
+            yield Certificate(area, column, rests_on, tuple(dict.fromkeys(own)), system, proof, areas, True)
+
+
+def _rests_on(model: Model, kind: ClaimKind, sums: Sequence[int], disturbed: bool) -> RestsOn:
+    """Say what a proof by these sums rests on."""
+    found = RestsOn(0)
+    if kind == ClaimKind.CONDITIONAL:
+        found |= RestsOn.EXACT_POPULATION
+    if disturbed:
+        found |= RestsOn.CORRECT_COUNTS
+    if any(model.origins[e] == "data" for e in sums):
+        found |= RestsOn.SUM_IN_DATA
+    if any(model.doubtful[e] for e in sums):
+        found |= RestsOn.DOUBTFUL_SUM
+    return found
+
+
+def _silent(inferred: InferredBlock, area: int) -> frozenset[int]:
+    """Return the cells whose published count cannot come from their mechanism: they are treated as not published."""
+    misfit = (inferred.documented.windows.start[area] < 0) & (inferred.counts[area] > ABSENT)
+    return frozenset(np.flatnonzero(misfit).tolist())
+
+
+def _sums_of(proof: Proof) -> list[Sum]:
+    """Return the sums of a proof as they come up in it."""
+    used = [step["sum"] for step in proof.steps if step["by"] == "sum"]
+    return list(dict.fromkeys(Sum(one["total"], tuple(one["parts"])) for one in used))
+
+
+# -- as plain data ----------------------------------------------------------------------------------------------------
+
+
+def proof_lines(
+    model: Model, written: Iterable[Certificate], areas: pl.DataFrame, axes: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """Return certificates as plain data, one line each, with all that is needed to check them.
+
+    Where a proof needs other areas, its cells are named by area, and each line tells their areas and keys apart.
+    """
+    for one in written:
+        cells = [
+            {"name": c.name, "published": c.published, "mechanism": c.mechanism.name, **_apart(c.name, one)}
+            for c in one.system.cells
+        ]
+        sums = [{"total": s.total, "parts": list(s.parts)} for s in one.system.sums]
+        where = {axis: areas[axis][one.area] for axis in axes}
+        named = {"kind": one.kind.label, "key": model.columns[one.cell].key}
+        yield {**where, **named, **one.proof.to_json(), "cells": cells, "sums": sums}
+
+
+def _apart(name: str, one: Certificate) -> dict[str, str]:
+    if not one.by_area:
+        return {}
+    area, _, key = name.partition(BETWEEN)
+    return {"area": area, "key": key}
+
+
+def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
+    """Return the system and the proof of a line that `proof_lines` wrote, for `check_proof`.
+
+    Raises
+    ------
+    InputError
+        If the line is not a certificate, or a damaged one.
+    """
+    try:
+        cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]
+        sums = [Sum(s["total"], tuple(s["parts"])) for s in line["sums"]]
+        fields = ("cell", "value", "text", "depth", "rests_on", "steps")
+        return System(cells, sums), Proof(**{name: line[name] for name in fields})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"this is no certificate of an audit ({error!r}). Run the audit again.") from None

@@ -1,0 +1,216 @@
+"""Findings: one claim about one cell, or all claims of a block as the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unround.audits.claims import FAMILY_NEEDED, KINDS, ClaimKind, RestsOn
+from unround.audits.inferred import InferredBlock
+from unround.audits.model import Model
+from unround.batch.types import NO_UPPER_BOUND, Ints
+from unround.linked.methods import METHODS
+from unround.release import ABSENT, WHY_ABSENT
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ADD_UP = "areas that add up"
+"""The route of a claim that other areas make likely."""
+
+MOST_ROUTE = 4
+"""Sums that a route names; of longer ones it gives the number."""
+
+GIVEN = "given"
+"""What a count is called that was published exactly; it is open as far as claims go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of one cell.
+
+    Parameters
+    ----------
+    kind : str
+        "proved", "conditional" or "likely" where something is claimed; else "given" or "open".
+    published : int or None
+        What was published; `why_absent` says why nothing was.
+    low, high : int
+        The possible range; `high` is None where nothing bounds it.
+    value, probability : int, float or None
+        The only possible or likeliest count, and how likely it is; None where nothing says.
+    mean : float or None
+        The expected count.
+    depth : int or None
+        How many sums the argument takes, one after the other; None where no number of them explains it without the prior.
+    """
+
+    kind: str
+    published: int | None
+    why_absent: str | None
+    low: int
+    high: int | None
+    value: int | None
+    probability: float | None
+    mean: float | None
+    depth: int | None
+
+
+def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
+    """Return what is known of one cell of a block."""
+    at, claims, posterior = (area, cell), inferred.claims, inferred.probabilities.posterior
+    published, code = int(inferred.counts[at]), ClaimKind(int(claims.kinds[at]))
+    given = code == ClaimKind.OPEN and bool(inferred.assumed.given[at])
+    certain = given or code in (ClaimKind.PROVED, ClaimKind.CONDITIONAL)
+    probability = 1.0 if certain else float(posterior.probability[at])
+    value = published if given else int(claims.values[at])
+    low, high = int(inferred.probabilities.reach.low[at]), int(inferred.probabilities.reach.high[at])
+    if certain:
+        low = high = value
+    known = probability > 0
+    return Finding(
+        GIVEN if given else code.label,
+        published if published > ABSENT else None,
+        WHY_ABSENT.get(published) if published <= ABSENT else None,
+        low,
+        None if high >= NO_UPPER_BOUND else high,
+        value if known else None,
+        probability if known else None,
+        float(value) if certain else float(posterior.mean[at]) if known else None,
+        int(claims.depth[at]) if claims.depth[at] > 0 else None,
+    )
+
+
+# -- all of a block ---------------------------------------------------------------------------------------------------
+
+
+def findings_frame(
+    model: Model, inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...], names: Labels, *, fitted: bool
+) -> pl.DataFrame:
+    """Return the claims of a block, one row each; `fitted` says that probabilities rest on a fitted prior."""
+    import polars as pl
+
+    claims, weighed = inferred.claims, inferred.probabilities
+    rows, cells = np.nonzero(claims.kinds != ClaimKind.OPEN)
+    kinds, value, depth = claims.kinds[rows, cells], claims.values[rows, cells], claims.depth[rows, cells]
+    published = inferred.counts[rows, cells]
+    certain = kinds != ClaimKind.LIKELY
+    low = np.where(certain, value, weighed.reach.low[rows, cells])
+    high = np.where(certain, value, weighed.reach.high[rows, cells])
+    where = {name: areas[name][rows] for name in axes if name in areas.columns}
+    if "region_name" in areas.columns:
+        where["region_name"] = areas["region_name"][rows]
+    methods = pl.Series([method.name for method in METHODS], dtype=pl.String)
+    return pl.DataFrame(
+        {
+            **where,
+            **{name: column.gather(cells) for name, column in names.columns.items()},
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": low,
+            "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
+            "value": value,
+            "probability": np.where(certain, 1.0, weighed.posterior.probability[rows, cells]),
+            "kind": pl.Series(KINDS).gather(kinds),
+            "route": _routes(model, inferred, rows, cells),
+            "depth": pl.Series(depth).set(pl.Series(depth < 0), None),
+            "assumptions": names.doubted(
+                _assumptions(model, inferred, rows, cells, fitted), cells, kinds == ClaimKind.PROVED
+            ),
+            "method": methods.gather(weighed.methods[rows].astype(np.int64)),
+            **({"observations": observations(model, inferred)[rows, cells]} if model.repeated else {}),
+        }
+    )
+
+
+def observations(model: Model, inferred: InferredBlock) -> Ints:
+    """Return how often each count was published: once, or again in other files."""
+    there = inferred.counts > ABSENT
+    number = there.astype(np.int32)
+    for cell, (first, e) in model.repeated.items():
+        number[:, first] += there[:, cell] & inferred.active[:, e]
+    return number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """What findings call a cell: one column per axis, and its label; and the doubts that the check of the release raised."""
+
+    columns: dict[str, Any]
+    doubts: Any
+
+    @classmethod
+    def of(cls, model: Model, axes: tuple[str, ...], doubts: Mapping[int, str]) -> Labels:
+        """Take the names from the model's columns, and the doubts by position among the release's."""
+        import polars as pl
+
+        named: dict[str, Any] = {}
+        for i, axis in enumerate(axes):
+            named[axis] = pl.Series(axis, [column.codes[i] for column in model.columns], dtype=pl.String)
+            if axis == "characteristic_id":
+                label = [column.label for column in model.columns]
+                named["characteristic"] = pl.Series("characteristic", label, dtype=pl.String)
+        wanting = [f" (the check: {doubts[c]})" if c in doubts else "" for c in model.positions.tolist()]
+        return cls(named, pl.Series(wanting, dtype=pl.String))
+
+    def doubted(self, assumptions: pl.Series, cells: Any, proved: Any) -> pl.Series:
+        """Mark assumptions that the check found wanting; proofs rest on none of them."""
+        import polars as pl
+
+        kept = np.asarray((assumptions == "").to_numpy() | proved)
+        marked: pl.Series = assumptions + self.doubts.gather(cells).set(pl.Series(kept), "")
+        return marked
+
+
+def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.Series:
+    """Name the sums that led to each claim: those of the proof, or all that the cell belongs to."""
+    import polars as pl
+
+    claims = inferred.claims
+    unused = frozenset(model.compiled.unused)
+    usual = [[e for e in sums if e not in unused] for sums in model.touching]
+    routes = pl.Series([_listed(model, sums) for sums in usual], dtype=pl.String).gather(cells)
+    proved = {(one.area, one.cell): one for one in claims.certified}
+    # Only proofs, and areas in which some sum is not used, need a look of their own.
+    likely = claims.kinds[rows, cells] == ClaimKind.LIKELY
+    places, texts = np.flatnonzero(~likely | ~np.asarray(inferred.active.all(axis=1))[rows]), []
+    for area, cell in zip(rows[places].tolist(), cells[places].tolist(), strict=True):
+        certificate = proved.get((area, cell))
+        sums = (certificate and certificate.sums) or [e for e in usual[cell] if inferred.active[area, e]]
+        texts.append(_listed(model, sums, certificate.areas if certificate else ()))
+    routes = routes.scatter(places, texts) if texts else routes
+    if inferred.probabilities.linked is None:
+        return routes
+    by_family = likely & (claims.depth[rows, cells] == FAMILY_NEEDED)
+    return (pl.Series(["", ADD_UP + "; "]).gather(by_family.astype(np.int64)) + routes).str.strip_chars_end("; ")
+
+
+def _listed(model: Model, sums: Sequence[int], areas: Sequence[str] = ()) -> str:
+    """Name the areas that an argument needs, if any, and its sums within them."""
+    named = [model.sum_in_short(e) for e in sums[:MOST_ROUTE]]
+    if len(sums) > MOST_ROUTE:
+        named.append(f"and {len(sums) - MOST_ROUTE} more")
+    if areas:
+        more = " + …" if len(areas) > MOST_ROUTE + 1 else ""
+        named.insert(0, f"areas {areas[0]} = {' + '.join(areas[1 : MOST_ROUTE + 1])}{more}")
+    return "; ".join(named)
+
+
+def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, fitted: bool) -> pl.Series:
+    """Say what each claim rests on beyond what the agency documents."""
+    import polars as pl
+
+    likely = inferred.claims.kinds[rows, cells] == ClaimKind.LIKELY
+    assumed = np.asarray(inferred.documented.slack.any(axis=1) & ~inferred.assumed.slack.any(axis=1))
+    population = likely & model.on_adjusted[cells] & assumed[rows]
+    disturbed = likely & np.asarray(inferred.clashing.any(axis=1))[rows]
+    always = RestsOn.INDEPENDENT_ROUNDING | (RestsOn.FITTED_PRIOR if fitted else RestsOn(0))
+    codes = likely * int(always)
+    codes += population * int(RestsOn.EXACT_POPULATION) + disturbed * int(RestsOn.CORRECT_COUNTS)
+    proved = {(one.area, one.cell): int(one.rests_on) for one in inferred.claims.certified}
+    for place in np.flatnonzero(~likely).tolist():
+        codes[place] = proved[int(rows[place]), int(cells[place])]
+    texts = ["; ".join(RestsOn(code).texts) for code in range(1 << len(RestsOn))]
+    return pl.Series(texts, dtype=pl.String).gather(codes)
