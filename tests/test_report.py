@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+import unround
 from tests.conftest import Run
-from unround import audit_release
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
@@ -41,14 +41,14 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
     """The audit of a simulated census of 300 areas, scored against the truth, with its pages."""
     folder = tmp_path_factory.mktemp("census")
     simulate(folder, areas=300, seed=11)
-    return audit_release(
+    return unround.audit(
         read(folder / BULK), folder / "audit", truth=read(folder / "truth.parquet"), command="unround audit x"
     )
 
 
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
-    return audit_release(read(SURVEY), tmp_path_factory.mktemp("survey") / "audit")
+    return unround.audit(read(SURVEY), tmp_path_factory.mktemp("survey") / "audit")
 
 
 def copied(folder: AuditFolder, to: Path, **changes: Any) -> AuditFolder:
@@ -380,7 +380,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
         default="rounding:3",
         product=HOSTILE,
     )
-    return audit_release(release, tmp_path_factory.mktemp("hostile") / "audit", command=HOSTILE)
+    return unround.audit(release, tmp_path_factory.mktemp("hostile") / "audit", command=HOSTILE)
 
 
 def test_names_from_files_are_text(hostile: AuditFolder) -> None:

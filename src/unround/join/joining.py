@@ -95,7 +95,7 @@ def _refuse(releases: Sequence[Release]) -> None:
                 f"{', '.join((*first.areas, *first.axes))}: their cells cannot be matched. Describe both with the same axes "
                 "in a TOML (docs/linked.md tells how), or audit them one by one."
             )
-    paths = [Path(release.source).resolve() for release in releases]
+    paths = [Path(release.source).resolve() for release in releases if Path(release.source).is_file()]  # frames are none
     twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
     if twice is not None:
         raise InputError(f"{twice.name} is given twice: a file says nothing new the second time. Name each file once.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import tomllib
@@ -110,3 +111,27 @@ def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:
     """
     shown = ", ".join(word if len(word) <= 100 else f"{word[:99]}…" for word in words[:most])
     return shown if len(words) <= most else f"{shown} and {len(words) - most:,} more"
+
+
+def plain_text(path: str | os.PathLike[str], hint: str) -> str:
+    """Return the text of a file that was typed or written by hand; `hint` says what else the user may have meant.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not UTF-8.
+    """
+    try:
+        return decoded(Path(path).read_bytes(), os.fspath(path))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {os.fspath(path)}. {hint}") from None
+    except (OSError, ValueError) as problem:  # ValueError: a NUL within the name
+        raise InputError(f"{os.fspath(path)} cannot be read: {getattr(problem, 'strerror', problem)}.") from None
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Return text with plain line ends, whatever the file had."""
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{where} is not UTF-8 text.") from None
