@@ -111,7 +111,8 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
     assert scored.to_json()["mechanism"]
     with pytest.raises(InputError, match="given twice"):
         unround.whatif(release, release)
-    told = unround.whatif(wide(), wide().with_columns(pl.col("men") - 3), repairs=[], prior="flat", **KEYS)
+    again = unround.read(wide().with_columns(pl.col("men") - 3), **KEYS)
+    told = unround.whatif(wide(), again, repairs=[], prior="flat", **KEYS)
     assert told.to_json()["repairs"] == []
     assert len(unround.paper()) > 30
     searched, compound = unround.paper(simulate=True, areas=200, rows="age")

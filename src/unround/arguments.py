@@ -93,7 +93,7 @@ def open_table(
 
 def plan_file_of(plan: PlanFile | AnyPath | None) -> PlanFile | None:
     """Return what a plan file says, if there is one."""
-    from unround.readers.files import plain_text
+    from unround.readers.small_files import plain_text
     from unround.structure import PlanFile, read_plan
 
     if plan is None or isinstance(plan, PlanFile):
@@ -116,7 +116,7 @@ def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
 
 def equations_of(source: AnyPath) -> tuple[str, str]:
     """Return the text of a system, and what to call it in errors."""
-    from unround.readers.files import decoded, plain_text
+    from unround.readers.small_files import decoded, plain_text
 
     if isinstance(source, str) and ("=" in source or not source.strip()):
         return source, "<text>"
@@ -127,7 +127,7 @@ def equations_of(source: AnyPath) -> tuple[str, str]:
 
 def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
     """Return the weights in a JSON file; None for a flat prior."""
-    from unround.readers.files import plain_text
+    from unround.readers.small_files import plain_text
 
     if source == "flat":
         return None

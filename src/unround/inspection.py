@@ -19,9 +19,9 @@ from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
 from unround.join import Match
 from unround.prior import Prior
-from unround.release import ABSENT, WHY_ABSENT, Release
-from unround.spool import Spool, Stage, adjustable, survey
-from unround.structure import Checked, Nesting, PlanFile, Structure, find_nesting, write_plan
+from unround.release import ABSENT, WHY_ABSENT, Release, adjustable
+from unround.spool import Spool, Stage, survey
+from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Inspection:
         """Draft a plan file: the TOML text of what was found, to be edited and given back as `plan`."""
         return write_plan(self.structure, self.release, self.matches)
 
-    def sum_in_words(self, checked: Checked) -> str:
+    def sum_in_words(self, checked: JudgedSum) -> str:
         """Return a sum by the names that people know, long ones shortened."""
         columns = [self.release.columns[c] for c in (checked.total, *checked.parts)]
         total, *parts = [display_name(column) for column in columns]
@@ -99,7 +99,7 @@ class Inspection:
             "notes": [*self.release.notes, *structure.notes],
         }
 
-    def _sum_json(self, one: Checked) -> dict[str, Any]:
+    def _sum_json(self, one: JudgedSum) -> dict[str, Any]:
         columns = self.release.columns
         return {
             "total": columns[one.total].key,

@@ -27,8 +27,8 @@ from unround.audits.parts import COUNTED, new_part, part_folder
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.prior import Prior
-from unround.release import ABSENT, Release
-from unround.spool import COUNTS, Spool, adjustable
+from unround.release import ABSENT, Release, adjustable
+from unround.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from unround._version import __version__
-from unround.cli.folder import diff, explain, report, serve
+from unround.cli.finished_audit import diff, explain, report, serve
+from unround.cli.one_system import expect, solve
 from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
-from unround.cli.release import audit, check, inspect
-from unround.cli.single import expect, solve
+from unround.cli.whole_release import audit, check, inspect
 from unround.errors import InternalError, UnroundError
 
 app = typer.Typer(

@@ -19,8 +19,7 @@ from unround.batch.types import OPEN
 from unround.explanation.family import FamilyEvidence, names_in, others_of
 from unround.infer import infer
 from unround.proofs import proof_in_words
-from unround.release import ABSENT, WHY_ABSENT, Counts
-from unround.spool import adjustable
+from unround.release import ABSENT, WHY_ABSENT, Counts, adjustable
 
 FARTHEST = 6
 """How many sums away from the cell the growth of its probability is followed."""
