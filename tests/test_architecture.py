@@ -42,6 +42,8 @@ ORDER = [
     "replication",
     "presentation",
     "web",
+    "arguments",
+    "api",
     "cli",
     "__main__",
 ]

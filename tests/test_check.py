@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -14,9 +15,9 @@ from scipy.stats import chisquare
 import unround.simulation as sim
 from tests.test_structure import census, release_of
 from unround.checks import check_release
-from unround.checks.dependence import NONE, PARTS, WITH_TOTAL, shared, shares_of
-from unround.checks.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
 from unround.checks.law import Laws, even_shares
+from unround.checks.shared_numbers import NONE, PARTS, WITH_TOTAL, shared, shares_of
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.presentation.check import residual_charts, sentence
@@ -117,7 +118,7 @@ def test_a_wrong_base_is_flagged(declared, true):
     assert check.verdict == CONTRADICTS or counts.verdict == DEPARTS
     if true == 2 * declared:
         assert counts.verdict == DEPARTS
-        assert f"the base seems to be {true}" in counts.note
+        assert f"the base appears to be {true}" in counts.note
     else:
         assert counts.verdict == CONTRADICTS
         assert f"are no multiples of {declared}" in counts.note
@@ -163,7 +164,7 @@ def test_parts_under_a_total_that_may_be_adjusted():
     sick = family(check, "parts under an exact total")
     assert sick.verdict == CONTRADICTS
     assert sick.tail_ratio > 1.5
-    assert "it could have been changed by up to 5, as the agency says it may" in sick.note
+    assert "it may have been adjusted by up to 5, as the agency says" in sick.note
     assert sick.inexact
 
 
@@ -192,7 +193,7 @@ def test_conventional_rounding_sold_as_random_is_flagged():
         some = [one for one in check.families if one.family.startswith(start)]
         assert DEPARTS in {one.verdict for one in some}
         for one in some:
-            said = "Shared random numbers of total and parts do not explain it"
+            said = "Random numbers shared by total and parts do not explain it"
             said = "An audit does not use these sums" if "not used" in one.family else said
             assert one.verdict == FITS or said in one.note or "ages by sex" not in one.family
         assert all(one.tail_ratio in (0, None) for one in some)
@@ -322,13 +323,13 @@ def nested(shift=0):
 
 def test_areas_under_their_parent():
     check = check_release(nested())
-    assert family(check, "areas under their parent area: counts published as they are").verdict == FITS
+    assert family(check, "areas under their parent area: exact counts").verdict == FITS
     rounded = family(check, "areas under their parent area (rounding:5)")
     assert rounded.verdict == FITS
     assert rounded.sums > 1000
-    sick = family(check_release(nested(3)), "areas under their parent area: counts published as they are")
+    sick = family(check_release(nested(3)), "areas under their parent area: exact counts")
     assert (sick.verdict, sick.impossible) == (CONTRADICTS, 1)
-    assert "Population is +3 off the sum of its areas" in sick.clash
+    assert "Population differs from the sum of its areas by +3" in sick.clash
 
 
 def test_round_up_rates_where_the_exact_count_is_published_too():
@@ -370,6 +371,25 @@ def test_the_json_is_as_promised():
         assert {"family", "sums", "observed", "expected", "p_value", "tail_ratio", "verdict", "note"} <= set(one)
         assert one["verdict"] in (FITS, DEPARTS, CONTRADICTS)
         assert all(key.isdigit() for key in (*one["observed"], *one["expected"]))
+
+
+def test_it_says_whether_the_mechanism_was_declared_or_inferred():
+    plan = read_plan('[[structure.mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8"]')
+    declared, inferred = release(published(), Rounding(5)), release(published())
+    for given, rules, basis, word in (
+        (declared, None, {"format"}, "declared"),
+        (inferred, None, {"inferred"}, "inferred"),
+        (replace(declared, file_format="tidy"), None, {"description"}, "declared"),
+        (declared, plan, {"format", "plan file"}, "declared"),
+        (inferred, plan, {"inferred", "plan file"}, "inferred"),
+    ):
+        told = check_release(given, rules).to_json()
+        assert set(told["basis"]) == basis
+        sums = [one for one in told["families"] if "mechanism." in one["note"]]
+        assert sums
+        assert all(f"under the {word} mechanism." in one["note"] for one in sums if one["basis"] == told["basis"])
+        for table in told["mechanism"]["tables"]:
+            assert table["declared"] == (table["basis"] != "inferred")
 
 
 # --- from a file to the terminal, a picture, and the audit -----------------------------------------------

@@ -172,7 +172,7 @@ def test_hierarchies_a_hundred_thousand_deep(tmp_path: Path) -> None:
     indented = "".join("@" * n + f"c{n}\n" for n in range(2_000))
     with bounded():
         assert len(read_hierarchy(put(tmp_path / "h.hrc", indented), codes)) == 2_000
-    with pytest.raises(InputError, match="deep, but nothing above it"):
+    with pytest.raises(InputError, match="but nothing above it is at depth"):
         read_hierarchy(put(tmp_path / "h.hrc", "a\n" + "@" * (1 << 20) + "b"), codes)
     with pytest.raises(InputError, match="does not close"):
         read_hierarchy(put(tmp_path / "h.csv", 'a,"' + "x" * 200_000), codes)

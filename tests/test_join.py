@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.join import Match, join, with_truth
 from unround.mechanisms import Exact, Rounding
 from unround.readers import read
-from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Proposal, Release
+from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Proposal, Release, adjustable
 from unround.simulation import simulate
 from unround.structure import find_structure
 
@@ -244,7 +244,7 @@ def test_areas_go_by_their_codes_in_every_layout() -> None:
         (
             (release("1.csv", AREAS, ["a"], COUNTS[:, :1]), release("2.csv", AREAS, ["z"], COUNTS[:, :1])),
             (Match("3.csv", {"z": "a"}),),
-            r"file = '3\.csv' names none of the files, which are 1\.csv, 2\.csv",
+            r"file = '3\.csv' names none of the files. They are 1\.csv, 2\.csv",
         ),
     ],
 )
@@ -256,7 +256,7 @@ def test_what_cannot_be_joined(files: tuple[Release, ...], matches: tuple[Match,
 def test_other_axes_cannot_be_joined() -> None:
     one = release("1.csv", AREAS, ["a"], COUNTS[:, :1])
     two = replace(release("2.csv", AREAS, ["a"], COUNTS[:, :1]), axes=("characteristic_id",))
-    with pytest.raises(InputError, match=r"2\.csv has its counts by region, characteristic_id, and 1\.csv by region, .*sex"):
+    with pytest.raises(InputError, match=r"2\.csv gives counts by region, characteristic_id, and 1\.csv by region, .*sex"):
         join([one, two])
 
 
@@ -322,7 +322,7 @@ def test_a_few_areas_in_two_files_do_not_double_the_columns() -> None:
     joined = join([one, two])
     assert [column.key for column in joined.columns] == TABLE
     assert whole(joined)[0]["region"].to_list() == [*NAMES[:200], "total", *NAMES[200:399]]
-    assert any("1 area stands in several files, too few to compare" in note for note in joined.notes)
+    assert any("1 area is in several files, too few to compare" in note for note in joined.notes)
     assert whole(joined)[1].shape == (400, 4)
     assert sum("too few to compare" in note for note in joined.notes) == 1, "it is said once, however often it is read"
 
@@ -439,3 +439,21 @@ def test_a_file_that_calls_its_counts_exact_does_not_speak_for_one_that_says_not
     exact = [column.key for column in both.columns if column.mechanism == Exact()]
     assert sorted(exact) == ["a", "all", "b"]
     assert len(both.columns) == 6, "the other file's counts keep a name of their own"
+
+
+def test_no_order_of_files_makes_populations_exact(tmp_path: Path) -> None:
+    """A tidy table does not say where populations were adjusted: it must not overrule the file that does."""
+    bulk = simulate(tmp_path / "bulk", areas=80, seed=2).files[0]
+    tidy = simulate(tmp_path / "tidy", areas=80, seed=2, format="tidy").files[-1]
+    flags = []
+    for files in ((bulk, tidy), (tidy, bulk)):
+        areas = pl.concat([block.areas for block in join([read(file) for file in files]).blocks()])
+        flags.append(dict(zip(areas["region_name"].to_list(), adjustable(areas).tolist(), strict=True)))
+    assert flags[0] == flags[1]
+    assert set(flags[0].values()) == {True, False}
+
+
+def test_an_area_of_which_nothing_is_known_may_be_adjusted() -> None:
+    areas = pl.DataFrame({"region": ["a", "b", "c"]})
+    assert adjustable(areas).tolist() == [True, True, True]
+    assert adjustable(areas.with_columns(adjustable=pl.Series([True, False, None]))).tolist() == [True, False, True]

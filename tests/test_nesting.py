@@ -107,7 +107,7 @@ def test_a_single_count_that_cannot_be_leaves_its_family_alone() -> None:
         "00700",
         "00701",
     }
-    assert found.levels[0].rejected == {"some count cannot be the sum of the areas'": 1}
+    assert found.levels[0].rejected == {"some count cannot be the sum of the children's": 1}
     assert found.levels[0].columns.all()
 
 
@@ -152,7 +152,7 @@ def test_whether_a_single_ward_shows_the_numbers_of_its_district(alike: bool) ->
                 counts[frame["region"].to_list().index(parent)] = counts[at]
     (level,) = look(frame, counts, how).levels
     assert level.alike is alike
-    assert ("the same numbers, so nothing new" if alike else "rounded anew") in level.why
+    assert ("the same numbers, which add no information" if alike else "rounded anew") in level.why
 
 
 def test_areas_that_have_nothing_to_do_with_each_other() -> None:
@@ -216,7 +216,7 @@ def test_an_areas_file_that_knows_none_of_the_areas(tmp_path: Path) -> None:
     made = simulate(tmp_path / "c", 30, 1)
     strange = tmp_path / "areas.csv"
     strange.write_text("child,parent\nx,y\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has none of the areas of the table"):
+    with pytest.raises(InputError, match="has none of the areas in the table"):
         list(with_areas(read(made.files[0]), strange).blocks())
 
 

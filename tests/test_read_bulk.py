@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.readers import bulk, read, stream
-from unround.readers.scanning import NO_ID, SHORT, Found, Where, scan
+from unround.readers.scanning import NO_ID, SHORT, ScannedLine, Where, scan
 from unround.readers.symbols import as_counts
 from unround.release import (
     ABSENT,
@@ -273,7 +273,7 @@ def test_signs_stay_apart(tmp_path: Path) -> None:
     _, counts = whole(release := read(put(tmp_path / "a.csv", *areas)))
     for key in ("13", "13/women"):
         assert counts[:, release.index[key]].tolist() == meant
-    assert "2 cells hold something that is no count" in release.notes[0]
+    assert "2 cells hold something other than a count" in release.notes[0]
     assert "the first is 13 of area 2021S051235990009" in release.notes[0]
 
 
@@ -292,7 +292,7 @@ def test_odd_numbers_in_later_areas(tmp_path: Path) -> None:
     _, counts = whole(release := read(put(tmp_path / "a.csv", *areas, area(7, odd))))
     at = release.index
     assert counts[6, [at["9"], at["9/men"], at["9/women"]]].tolist() == [UNREADABLE, 1235, 1000]
-    assert "1 cells hold something that is no count" in release.notes[0]
+    assert "1 cells hold something other than a count" in release.notes[0]
     whole(release)
     assert len(release.notes) == 1  # a second reading says nothing twice
 
@@ -397,7 +397,7 @@ def test_columns_that_are_missing_or_moved(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     lacking = [name if name != "GEO_NAME" else "PLACE" for name in HEADER]
     path.write_text(written(area(1, profile()), header=lacking), encoding="utf-8")
-    assert "lacks the column GEO_NAME" in refusal(path)
+    assert "does not have the column GEO_NAME" in refusal(path)
     order = [*range(1, len(HEADER)), 0]
     order.insert(0, order.pop(order.index(8)))
     path.write_text(
@@ -444,7 +444,7 @@ def test_the_scanner_reads_as_the_csv_module_does(
     ).writerows(rows)
     content = text.getvalue().encode()
     most = content.count(b"\n")
-    found = Found(
+    found = ScannedLine(
         np.empty(most, np.int32), np.zeros((most, 3), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty((3 * most, 6), np.int64),
     )  # fmt: skip
@@ -474,7 +474,7 @@ def test_lines_are_taken_for_those_of_the_area_before_only_where_they_are(areas:
     lines = [(area, *line, 10 * at + area) for area, own in enumerate(areas) for at, line in enumerate(own)]
     content = "".join(f"1,area{area},{number},{label},{count}\n" for area, number, label, count in lines).encode()
     most = content.count(b"\n")
-    found = Found(
+    found = ScannedLine(
         np.empty(most, np.int32), np.zeros((most, 1), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty((most, 6), np.int64),
     )  # fmt: skip
@@ -490,7 +490,7 @@ def test_lines_are_taken_for_those_of_the_area_before_only_where_they_are(areas:
     ("line", "number"), [(b"1,A,x,3\n", NO_ID), (b"1,A\n", SHORT), (b'1,"A,2,3\n', SHORT), (b"1,A,,\n", NO_ID)]
 )
 def test_lines_that_cannot_be_scanned(line: bytes, number: int) -> None:
-    found = Found(
+    found = ScannedLine(
         np.empty(1, np.int32),
         np.zeros((1, 1), np.int32),
         np.empty(1, np.int64),

@@ -396,12 +396,12 @@ def test_profile_page_tells_areas_of_one_name_apart(tmp_path: Path) -> None:
         (page(below=BELOW), "a header but no lines of data"),
         (page(ROWS[0], '"Age","  0 to 14 years",,605'), "line 6: 4 fields where the header has 6"),
         (page(ROWS[0], '"Age","",,605,"",'), "line 6: no characteristic"),
-        (page(ROWS[0], "", ROWS[4]), "line 7: data go on after the footnotes"),
+        (page(ROWS[0], "", ROWS[4]), "line 7: there are data after the footnotes"),
         (page(ROWS[1]), "no lines of counts"),
         (page(ROWS[0], '"Age","  0 to 14 years,,605,"",', *(["Age,B,,5,,"] * 30_000)), "line .*quote"),
         (page(ROWS[0], header='"Topic","Characteristic","Note","Sum","Sum_Flag",'), "no column called Total"),
         (page(ROWS[0], header='"Topic","Characteristic","Note","Total","Extra",'), "a column 'Extra'"),
-        (page(ROWS[0], titles=(",,,,,",)), "does not say what area column 4"),
+        (page(ROWS[0], titles=(",,,,,",)), "does not say which area column 4"),
         (
             page(
                 '"P","Cats",,5,"",10,""',

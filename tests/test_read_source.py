@@ -173,11 +173,11 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     assert "is not text" in refused(put(tmp_path / "a.csv", b"a,b\n" + b"\x01\x02\x03\x04" * 30))
     assert "UTF-16; save it as CSV in UTF-8" in refused(put(tmp_path / "a.csv", TABLE.encode("utf-16")))
     assert "Parquet file; describe it in a release.toml" in refused(put(tmp_path / "a.csv", b"PAR1...."))
-    assert "called .zip but is not packed that way" in refused(put(tmp_path / "a.zip", b"a,b\n1,2\n"))
+    assert "called .zip but is not compressed that way" in refused(put(tmp_path / "a.zip", b"a,b\n1,2\n"))
     assert "Office document; save the sheet as CSV" in refused(
         zipped(tmp_path / "a.xlsx", **{"[Content_Types]__xml": "<x/>", "sheet__xml": "<x/>"})
     )
-    assert "holds no table (.csv or .tab) but notes.md" in refused(zipped(tmp_path / "b.zip", notes__md="hello"))
+    assert "contains notes.md but no table (.csv or .tab)" in refused(zipped(tmp_path / "b.zip", notes__md="hello"))
     assert "but nothing" in refused(zipped(tmp_path / "c.zip"))
 
 
@@ -202,7 +202,7 @@ def test_damage_in_the_middle_is_told(tmp_path: Path) -> None:
 
 def test_a_marked_file_that_breaks_its_word(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", b"\xef\xbb\xbfa,b\n" + b"1,2\n" * 30_000 + "é,1\n".encode("latin-1"))
-    assert "says that it is UTF-8 but has bytes that are not" in refused(path)
+    assert "is marked as UTF-8 but contains other bytes" in refused(path)
 
 
 def test_endless_lines_and_tight_packing_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

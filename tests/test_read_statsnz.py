@@ -210,12 +210,12 @@ def test_areas(tmp_path: Path) -> None:
         ("7002", "Place, 7002", "sa2", "02", False, None, "02", "B"),
         ("total", "Place, total", "total", None, False, None, None, None),
     ]
-    assert any(note.startswith("1 areas lie in more than one larger area") for note in release.notes)
+    assert any(note.startswith("1 areas lie within more than one larger area") for note in release.notes)
     assert any("areas.csv" in note and note.endswith(": 1.") for note in release.notes)
     assert frame(load(tmp_path, name="other.csv"))["parent"].to_list() == [None, None, None]
     assert load(tmp_path, name="other.csv").product == "Stats NZ census tables"
     around.write_text("SA2_2018_CODE,TA_2018_CODE\n9,1\n", encoding="utf-8")
-    with pytest.raises(InputError, match="has none of the areas of the table"):
+    with pytest.raises(InputError, match="has none of the areas in the table"):
         frame(load(tmp_path, areas=around))
 
 
@@ -223,7 +223,7 @@ def test_areas(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("variable_group", "group", "Stats NZ's tables have code, name, variable, variable_group, count"),
-        ("7002", "7001", "counts twice, the first of them usually_resident_population_count"),
+        ("7002", "7001", "counts more than once, the first of them usually_resident_population_count"),
         ("7002,", ",", "39 lines without an area or a variable"),
     ],
 )

@@ -261,7 +261,7 @@ def test_a_total_that_is_not_named_is_pointed_at(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("h.hrc", "T\n@@young\n", "line 2, column 1: 'young' is 2 deep, but nothing above it is 1 deep"),
+        ("h.hrc", "T\n@@young\n", "line 2, column 1: 'young' is at depth 2, but nothing above it is at depth 1"),
         ("h.hrc", "T\n@\n", "line 2, column 1: no code follows the @"),
         ("h.hrc", "T\n@yuong\n@old\n", "never occur in the data: 'yuong'. Did you mean 'young'?"),
         ("h.hrc", "\n", "holds no codes"),
@@ -288,7 +288,7 @@ def test_areas_within_areas(tmp_path: Path) -> None:
     assert areas(release)["parent"].to_list() == [None, "c", "c"]
     inline = 'value = "n"\nareas = ["region"]\n[axes.region]\nsums = [{ total = "c", parts = ["a", "b"] }]\n[axes.age]\n'
     assert areas(load(tmp_path, inline, data))["parent"].to_list() == [None, "c", "c"]
-    assert "codes of 'region' that never occur in the data: 'd'" in error(tmp_path, inline.replace('"b"', '"d"'), data)
+    assert "codes of 'region' that do not occur in the data: 'd'" in error(tmp_path, inline.replace('"b"', '"d"'), data)
     several = 'value = "n"\nareas = ["region", "where"]\naxes.region.parent = "in"\naxes.where = {}\naxes.age = {}\n'
     release = load(tmp_path, several, data)
     assert any("Sums over 'region' are not used" in note for note in release.notes)
@@ -310,13 +310,14 @@ def test_names_that_change_are_told(tmp_path: Path) -> None:
         ("value =", "valeu =", "line 1, column 1: there is no key 'valeu' in this file. Did you mean 'value'?"),
         ("[axes.age]", '[axes.age]\nhierachy = "x"', "line 5, column 1: there is no key 'hierachy' in [axes.age]. Did"),
         ('value = "n"\n', "", 'say which column holds the counts: value = "…"'),
-        ('"n"', '"m"', "value names the column 'm', but"),
+        ('"n"', '"m"', "value names the column 'm', which"),
         ('"n"', '"m"', "Its columns are town, age, group, n."),
         ("[axes.age]", '[axes.age]\nname = "agename"', "axes.age.name names the column 'agename'"),
         ("[axes.town]", "[axes.towns]", "Did you mean 'town'?"),
         ('"rounding:5"', '"runding:5"', "line 2, column 1: there is no mechanism 'runding'. Did you mean rounding?"),
-        ('"rounding:5"', "5", "default has to be text in quotes, not 5"),
-        ('"old"', '"odl"', "codes of 'age' that never occur in the data: 'odl'. Did you mean 'old'? The column 'age' holds"),
+        ('"rounding:5"', "5", "default must be text in quotes, not 5"),
+        ('"old"', '"odl"', "codes of 'age' that do not occur in the data: 'odl'. Did you mean 'old'? The column 'age' "
+            "holds"),
         ('"old"', '"all"', "all = young + all names a code twice"),
         ('"old"', "true", "parts has to hold codes"),
         ('parts = ["young", "old"]', "part = []", "there is no key 'part' in the sums of age. Did you mean 'parts'?"),
@@ -325,20 +326,21 @@ def test_names_that_change_are_told(tmp_path: Path) -> None:
         ("[axes.group]", '[axes.group]\ntotal = "both"', "axes.group has a `total` but no `hierarchy`"),
         ("[axes.group]", '[axes.group]\nhierarchy = "gone.hrc"', "gone.hrc; check its name"),
         ("[axes.group]", "[axes.group]\n[[exact]]\n", "[[exact]] needs codes"),
-        ("[axes.group]", '[axes.group]\n[[exact]]\nages = "all"', "speaks of 'ages', which is no axis. Did you mean 'age'?"),
+        ("[axes.group]", '[axes.group]\n[[exact]]\nages = "all"', "names 'ages', which is not an axis. Did you mean 'age'?"),
         ("[axes.group]", '[axes.group]\n[[exact]]\nage = "al"', "never occur in the data: 'al'"),
         ("[axes.group]", "[axes.group]\n[[mechanisms]]\nwhere = { age = 'all' }", "[[mechanisms]] needs a mechanism"),
         ("[axes.group]", '[axes.group]\n[[mechanisms]]\nmechanism = "exact"\nage = "all"', "no key 'age' in [[mechanisms]]"),
         ("[axes.group]", '[axes.group]\n[[mechanisms]]\nmechanism = "exact"\ncharacteristics = [1]', "no axis called char"),
-        ("[axes.group]", '[axes.group]\n[[sums]]\ntotal = "a"\nparts = ["b"]', "say over which axis a sum goes"),
-        ("[axes.group]", '[axes.group]\n[[sums]]\naxis = "aeg"\ntotal = "a"\nparts = ["b"]', "over 'aeg', which is no axis"),
+        ("[axes.group]", '[axes.group]\n[[sums]]\ntotal = "a"\nparts = ["b"]', "say which axis a sum is over"),
+        ("[axes.group]", '[axes.group]\n[[sums]]\naxis = "aeg"\ntotal = "a"\nparts = ["b"]', "over 'aeg', which is not "
+            "an axis"),
         ("[axes.group]", "[axes.group]\n[sums]\ntotal = 1", "write [[sums]]"),
         ("[axes.town]", "[axes.columns]", "no axis can be called 'columns'"),
-        ("value =", 'missing = "hidden"\nvalue =', "missing = 'hidden' means nothing here. Known are 'suppressed'"),
-        ("value =", 'symbols = "x"\nvalue =', "symbols has to be a table"),
+        ("value =", 'missing = "hidden"\nvalue =', "missing = 'hidden' has no meaning here. Use one of 'suppressed'"),
+        ("value =", 'symbols = "x"\nvalue =', "symbols must be a table"),
         ("value =", 'symbols = { x = "gone" }\nvalue =', "x = 'gone' means nothing here"),
         ("value =", 'format = "statcan"\nvalue =', "only \"tidy\" tables are"),
-        ("value =", 'areas = ["twon"]\nvalue =', "areas names 'twon', which is no axis. Did you mean 'town'?"),
+        ("value =", 'areas = ["twon"]\nvalue =', "areas names 'twon', which is not an axis. Did you mean 'town'?"),
         ("value =", 'areas = ["town", "age", "group"]\nvalue =', "all axes are areas"),
         ("[axes.town]", "[axes.town", "line 3, column 11: this is not TOML: "),
     ],
@@ -350,7 +352,7 @@ def test_what_the_toml_cannot_mean(tmp_path: Path, old: str, new: str, said: str
 
 def test_an_area_cannot_be_in_a_rule(tmp_path: Path) -> None:
     said = error(tmp_path, 'areas = ["town"]\n' + TOML + '[[exact]]\ntown = "Aa"\n')
-    assert "'town' is among `areas`, but a sum or mechanism speaks of its codes" in said
+    assert "'town' is among `areas`, but a sum or mechanism names its codes" in said
 
 
 def test_another_modules_table_is_let_be(tmp_path: Path) -> None:
@@ -367,11 +369,11 @@ def test_axes_as_a_list(tmp_path: Path) -> None:
     [
         (
             CSV + "Aa,old,f,5\n",
-            "has 1 cells that were there already, the first of them (town Aa, age old, group f) in row 13",
+            "has 1 cells more than once, the first of them (town Aa, age old, group f) again in row 13",
         ),
-        (CSV + "Aa,,f,5\n", "1 rows have nothing in 'age', the first of them row 13 below the header"),
+        (CSV + "Aa,,f,5\n", "1 rows are empty in 'age', the first of them row 13 below the header"),
         ("town,age,group,n\n", "has a header but no rows"),
-        ('town,age,group,n\nAa,all\n"', "is no table that can be read"),
+        ('town,age,group,n\nAa,all\n"', "cannot be read as a table"),
     ],
 )
 def test_what_the_data_cannot_be(tmp_path: Path, data: str, said: str) -> None:
@@ -552,8 +554,8 @@ def test_a_wide_frame_without_names() -> None:
         ({"area": "city"}, "no column 'city'. Its columns are town, all, young, old"),
         ({"sums": {"all": ["young", "odl"]}}, "no column 'odl'"),
         ({"sums": ["all"]}, "sums have to be"),
-        ({"exact": "all"}, "exact has to be a list of columns"),
-        ({"exact": ["town"], "area": "town"}, "'town' is not among those that hold counts"),
+        ({"exact": "all"}, "exact must be a list of columns"),
+        ({"exact": ["town"], "area": "town"}, "'town' is not one of the columns that hold counts"),
         ({"columns": [], "area": "town"}, "no columns of numbers"),
         ({"mechanism": "rounded:5"}, "there is no mechanism 'rounded'"),
         ({"value": "n", "axes": ["town"]}, "value names the column 'n'"),

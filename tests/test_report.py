@@ -15,8 +15,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+import unround
 from tests.conftest import Run
-from unround import audit_release
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
@@ -375,7 +375,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
         default="rounding:3",
         product=HOSTILE,
     )
-    return audit_release(release, tmp_path_factory.mktemp("hostile") / "audit", command=HOSTILE)
+    return unround.audit(release, tmp_path_factory.mktemp("hostile") / "audit", command=HOSTILE)
 
 
 def test_names_from_files_are_text(hostile: AuditFolder) -> None:

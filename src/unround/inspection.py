@@ -15,10 +15,11 @@ from unround.audits.block import Auditor
 from unround.audits.model import Model, display_name
 from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
+from unround.join import Match
 from unround.prior import Prior
-from unround.release import ABSENT, WHY_ABSENT, Release
-from unround.spool import Spool, Stage, adjustable, survey
-from unround.structure import Checked, Nesting, PlanFile, Structure, find_nesting
+from unround.release import ABSENT, WHY_ABSENT, Release, adjustable
+from unround.spool import Spool, Stage, survey
+from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Inspection:
         Sums that cannot hold in an area, with the smallest clash.
     nesting : Nesting
         Which areas make up which.
+    matches : tuple of Match
+        The user's decisions on columns of several files that are the same count, to be kept in a plan.
     """
 
     release: Release
@@ -48,8 +51,13 @@ class Inspection:
     cells: Mapping[str, int]
     contradictions: list[dict[str, Any]] = field(repr=False)
     nesting: Nesting = field(repr=False)
+    matches: tuple[Match, ...] = field(default=(), repr=False)
 
-    def sum_in_words(self, checked: Checked) -> str:
+    def plan(self) -> str:
+        """Draft a plan file: the TOML text of what was found, to be edited and given back as `plan`."""
+        return write_plan(self.structure, self.release, self.matches)
+
+    def sum_in_words(self, checked: JudgedSum) -> str:
         """Return a sum by the names that people know, long ones shortened."""
         columns = [self.release.columns[c] for c in (checked.total, *checked.parts)]
         total, *parts = [display_name(column) for column in columns]
@@ -89,7 +97,7 @@ class Inspection:
             "notes": [*self.release.notes, *structure.notes],
         }
 
-    def _sum_json(self, one: Checked) -> dict[str, Any]:
+    def _sum_json(self, one: JudgedSum) -> dict[str, Any]:
         columns = self.release.columns
         return {
             "total": columns[one.total].key,
@@ -128,6 +136,7 @@ def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage
             _tally(spool),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
             find_nesting(spool.areas, spool.pick, structure, release.areas),
+            plan_file.matches if plan_file else (),
         )
 
 

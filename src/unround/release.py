@@ -102,11 +102,23 @@ class Block:
     """Some areas, whole: a frame with a row an area, and their counts.
 
     The frame's first columns are the axes of `Release.areas`; for a census `region`, `region_name`, `level` (as the file
-    calls it, or ""), `parent` (or null) and `adjustable` (whether exact counts may have been changed a little) follow.
+    calls it, or ""), `parent` (or null) and `adjustable` (whether exact counts may have been changed a little; null where
+    the format does not say) follow.
     """
 
     areas: pl.DataFrame
     counts: Counts
+
+
+def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
+    """Return in which areas counts that are called exact may have been adjusted, by up to `Column.adjusted`.
+
+    The agency says of a column that it may be adjusted, and of some areas that they never are. So an area of which nothing
+    is known may have been adjusted: to take its counts as exact could prove what is not so.
+    """
+    if "adjustable" not in areas.columns:
+        return np.ones(areas.height, dtype=np.bool_)
+    return np.asarray(areas["adjustable"].fill_null(True).to_numpy(), dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -82,7 +82,7 @@ class Spool:
         twice = self._areas.filter(self._areas.select(axes).is_duplicated())
         if twice.height:
             named = ", ".join(str(twice[axis][0]) for axis in axes)
-            raise InputError(f"{named} stands in the file more than once: every area must have its counts in one place.")
+            raise InputError(f"{named} occurs more than once in the file; each area must have all its counts in one place.")
 
     @property
     def areas(self) -> pl.DataFrame:
@@ -106,13 +106,6 @@ class Spool:
         for start in range(0, self.rows, size):
             stop = min(start + size, self.rows)
             yield Block(self.areas[start:stop], self.counts(start, stop))
-
-
-def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return in which areas exact counts may have been adjusted; where nobody says, they may."""
-    if "adjustable" not in areas.columns:
-        return np.ones(areas.height, dtype=bool)
-    return areas["adjustable"].fill_null(True).to_numpy()
 
 
 def survey(

@@ -17,7 +17,7 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Unpublished, Within
 from unround.release import ABSENT, SUPPRESSED, Column, Counts
-from unround.structure import Checked, Structure
+from unround.structure import JudgedSum, Structure
 from unround.system import Cell, Sum, System
 
 Twins = tuple[tuple[int, int], ...]
@@ -291,7 +291,7 @@ class Model:
         }
 
 
-def _rests_on(checked: Checked, guessed: frozenset[int]) -> bool:
+def _rests_on(checked: JudgedSum, guessed: frozenset[int]) -> bool:
     """Whether a sum was changed by taking one column for another on the word of the numbers alone."""
     return not guessed.isdisjoint((checked.total, *checked.parts))
 

@@ -34,7 +34,7 @@ from unround.batch.tighten import tighten
 from unround.batch.types import Tight, Windows
 from unround.batch.windows import WindowTable
 from unround.checks import Check
-from unround.checks.family import CHANCE, DEPARTS
+from unround.checks.families import CHANCE, DEPARTS
 from unround.checks.run import NOT_INDEPENDENT
 from unround.checks.sums import step_of
 from unround.errors import InputError

@@ -30,8 +30,8 @@ from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.output import write_json
 from unround.prior import Prior
-from unround.release import ABSENT, Release
-from unround.spool import COUNTS, Spool, adjustable
+from unround.release import ABSENT, Release, adjustable
+from unround.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,6 +13,7 @@ from unround.checks.sums import LEAST_STEPS, step_of
 from unround.mechanisms import Exact
 from unround.release import ABSENT, Counts, Release
 from unround.structure import Structure
+from unround.structure.evidence import INFERRED
 
 LEAST_COUNTS = 20
 """Counts of one remainder from which a rate is given."""
@@ -20,7 +21,7 @@ LEAST_COUNTS = 20
 Ints = NDArray[np.int64]
 
 
-class Published:
+class PublishedTally:
     """Counts, column by column, what published values leave when divided; and compares roundings with exact counts.
 
     Parameters
@@ -123,7 +124,7 @@ class Estimates:
         return {"tables": self.tables, "repeats": self.repeats, "round_up": self.rates, "together": self.together}
 
 
-def estimated(structure: Structure, published: Published) -> Estimates:
+def estimated(structure: Structure, published: PublishedTally) -> Estimates:
     """Put together what the counts say about the mechanism."""
     keys = published.keys
     tables = [
@@ -131,7 +132,8 @@ def estimated(structure: Structure, published: Published) -> Estimates:
             "table": one.block,
             "columns": len(one.columns),
             "mechanism": one.mechanism.name if one.mechanism else None,
-            "declared": one.why.startswith("declared"),
+            "declared": one.basis != INFERRED,
+            "basis": one.basis,
             "why": one.why,
         }
         for one in structure.how

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.checks.law import even_shares, reach_of
-from unround.checks.sums import Tested, step_of
+from unround.checks.sums import TestedSum, step_of
 from unround.mechanisms import Exact, Mechanism
 from unround.prior.histograms import BELOW, CAP, Tallies
 from unround.release import Counts
-from unround.structure.windows import ScatterWindows
+from unround.structure.scatter import ScatterWindows
 
 FARTHEST = 400
 """Residuals further from zero than this are counted as this."""
@@ -43,12 +43,12 @@ MOST_EXAMPLES = 3
 """Impossible sums that are kept of each."""
 
 
-class Gather:
+class ResidualCounter:
     """Adds up residuals block by block.
 
     Parameters
     ----------
-    sums : sequence of Tested
+    sums : sequence of TestedSum
         What is tested.
     mechanisms : sequence
         One a column of the release.
@@ -60,7 +60,7 @@ class Gather:
 
     def __init__(
         self,
-        sums: Sequence[Tested],
+        sums: Sequence[TestedSum],
         mechanisms: Sequence[Mechanism | None],
         adjusted: Sequence[int],
         families: Mapping[str, Sequence[int]],
@@ -183,7 +183,7 @@ class Gather:
         return float(max(1.0, between / within)) if within > 0 else 1.0
 
 
-def _even(one: Tested, mechanisms: Sequence[Mechanism | None]) -> Floats:
+def _even(one: TestedSum, mechanisms: Sequence[Mechanism | None]) -> Floats:
     """Return the shares of the residuals of a sum of large counts."""
     return even_shares(mechanisms[one.total] or Exact(), tuple(mechanisms[part] or Exact() for part in one.parts))
 
@@ -193,7 +193,7 @@ def _spread(shares: Floats) -> float:
     return float((shares @ far**2) ** 0.5)
 
 
-def largest(one: Tested, mechanisms: Sequence[Mechanism | None]) -> int:
+def largest(one: TestedSum, mechanisms: Sequence[Mechanism | None]) -> int:
     """Return the largest |r| that a sum of large counts can have."""
     kinds = [mechanisms[c] or Exact() for c in one.members]
     reach = sum([min(reach_of(how), step_of(how) - 1) if step_of(how) > 1 else reach_of(how) for how in kinds])

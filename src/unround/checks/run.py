@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from unround.checks.clash import clash_in_words
-from unround.checks.estimate import Estimates, Published, estimated
-from unround.checks.family import (
+from unround.checks.estimate import Estimates, PublishedTally, estimated
+from unround.checks.families import (
     CONTRADICTS,
     DEPARTS,
     FITS,
@@ -20,25 +19,32 @@ from unround.checks.family import (
     UNTESTED,
     Family,
     FamilyHistogram,
-    Sized,
+    SizedHistogram,
     worst,
 )
-from unround.checks.gather import FARTHEST, SIZES, Gather, largest
+from unround.checks.gather import FARTHEST, SIZES, ResidualCounter, largest
 from unround.checks.law import Laws
 from unround.checks.meaning import consequence
-from unround.checks.nested import Nested, nested_families
-from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, Tested, families_of, sums_to_test
+from unround.checks.parents import ParentSums, nested_families
+from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, TestedSum, families_of, sums_to_test
 from unround.checks.values import COUNTS, value_families
-from unround.mechanisms import Exact, Mechanism
-from unround.release import Release
+from unround.infer.certify import contradiction
+from unround.infer.clash import smallest_clash
+from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.proofs import contradiction_in_words
+from unround.release import Column, Release
 from unround.spool import Spool, Stage, survey
 from unround.structure import PlanFile, Structure
+from unround.system import Cell, Sum, System
 
 SLIPS, SLIP_SHARE = 2, 0.002
 """So many impossible sums, or this share of all, may be slips of the pen; more make an exact count doubtful."""
 
 NOT_INDEPENDENT = "rounding departs from independence"
 """What is said of columns whose residuals do not fit independent rounding."""
+
+CLASH_EFFORT = 20_000
+"""How long to search for a smaller set of cells that clash, in cells and sums examined."""
 
 AT_ONCE = 4096
 """Areas that are read from the spool at a time."""
@@ -57,9 +63,11 @@ class Check:
     families : tuple of Family
         Every family that could be tested.
     untested : tuple of Family
-        Those with too few sums of large enough counts: nothing is said about them.
+        Those with too few sums of large enough counts to be judged.
     estimates : Estimates
-        What the mechanism seems to be.
+        What the mechanism appears to be.
+    basis : tuple of str
+        Who declared the mechanisms of the rounded counts: "format", "description", "plan file"; or "inferred".
     """
 
     source: str
@@ -68,6 +76,7 @@ class Check:
     families: tuple[Family, ...]
     untested: tuple[Family, ...]
     estimates: Estimates
+    basis: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -93,6 +102,7 @@ class Check:
         return {
             "families": [one.to_json() for one in self.families],
             "verdict": self.verdict,
+            "basis": list(self.basis),
             "untested": [{"family": one.family, "sums": one.sums, "note": one.note} for one in self.untested],
             "mechanism": self.estimates.to_json(),
             "areas": self.areas,
@@ -134,9 +144,9 @@ def check_spool(
     sums = sums_to_test(release, structure, plan_file)
     members = families_of(sums)
     adjusted = [column.adjusted for column in release.columns]
-    gathered = Gather(sums, structure.mechanisms, adjusted, members)
-    nested = Nested.of(release, spool, structure)
-    published = Published(release, structure)
+    gathered = ResidualCounter(sums, structure.mechanisms, adjusted, members)
+    nested = ParentSums.of(release, spool, structure)
+    published = PublishedTally(release, structure)
     for start in range(0, spool.rows, AT_ONCE):
         progress("Checking", start, spool.rows)
         counts = spool.counts(start, min(start + AT_ONCE, spool.rows))
@@ -149,6 +159,7 @@ def check_spool(
         *_sum_families(release, spool, structure, gathered, members),
         *nested_families(nested, release, spool),
     ]
+    found = [replace(one, basis=one.basis or structure.basis_of(one.columns)) for one in found]
     return Check(
         release.source,
         release.product,
@@ -156,11 +167,12 @@ def check_spool(
         tuple(one for one in found if one.verdict != UNTESTED),
         tuple(one for one in found if one.verdict == UNTESTED),
         estimated(structure, published),
+        structure.basis_of(c for c, how in enumerate(structure.mechanisms) if how is not None),
     )
 
 
 def _sum_families(
-    release: Release, spool: Spool, structure: Structure, gathered: Gather, members: dict[str, list[int]]
+    release: Release, spool: Spool, structure: Structure, gathered: ResidualCounter, members: dict[str, list[int]]
 ) -> list[Family]:
     """Compare every family of sums with what its mechanisms imply."""
     expected = _expected(gathered, structure.mechanisms)
@@ -190,12 +202,12 @@ def _compared(
     return FamilyHistogram(folded[list(those)].sum(0), should, tail, tail_expected, alike)
 
 
-def _sized(k: int, least: int, one: FamilyHistogram) -> Sized:
+def _sized(k: int, least: int, one: FamilyHistogram) -> SizedHistogram:
     shares = {int(far): float(one.observed[far] / one.sums) for far in np.flatnonzero(one.observed)}
-    return Sized(SIZES[k] * least, one.sums, shares, one.tail_ratio)
+    return SizedHistogram(SIZES[k] * least, one.sums, shares, one.tail_ratio)
 
 
-def _expected(gathered: Gather, mechanisms: Sequence[Mechanism | None]) -> list[np.ndarray]:
+def _expected(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None]) -> list[np.ndarray]:
     """Return for every sum the expected shares of |r| from 0 on."""
     laws = Laws(gathered.row_mechanisms, gathered.tallies)
     found = []
@@ -218,7 +230,7 @@ def _judged(
     release: Release,
     spool: Spool,
     structure: Structure,
-    gathered: Gather,
+    gathered: ResidualCounter,
     those: Sequence[int],
 ) -> Family:
     sums = [gathered.sums[s] for s in those]
@@ -229,7 +241,8 @@ def _judged(
     complete = int(gathered.complete[list(those)].sum())
     exact = sums[0].kind in (UNDER_EXACT, EXACT_TWICE)
     clash = _clash(release, spool, structure, gathered, those) if impossible else ""
-    words = consequence(comparison, sums, structure.mechanisms, impossible, complete, otherwise)
+    basis = structure.basis_of({c for one in sums for c in one.members})
+    words = consequence(comparison, sums, structure.mechanisms, basis, impossible, complete, otherwise)
     if exact and impossible:
         declared = frozenset(c for c, how in enumerate(structure.mechanisms) if isinstance(how, Exact))
         words = f"{_not_exact(release, declared, gathered, those)} {words}"
@@ -250,11 +263,12 @@ def _judged(
         note=words,
         clash=clash,
         columns=frozenset(c for one in sums if one.used for c in one.members),
+        basis=basis,
         inexact=exact and (otherwise == DEPARTS or impossible > max(SLIPS, SLIP_SHARE * complete)),
     )
 
 
-def _not_exact(release: Release, exact: frozenset[int], gathered: Gather, those: Sequence[int]) -> str:
+def _not_exact(release: Release, exact: frozenset[int], gathered: ResidualCounter, those: Sequence[int]) -> str:
     """Say how many exact counts cannot be exact, and how many of these may have been adjusted by the agency."""
     totals = sorted({c for s in those for c in gathered.sums[s].members if c in exact})
     names = ", ".join(release.columns[c].label or release.columns[c].key for c in totals[:3])
@@ -262,16 +276,28 @@ def _not_exact(release: Release, exact: frozenset[int], gathered: Gather, those:
     most = max(release.columns[c].adjusted for c in totals)
     said = f"{names} cannot be exact in {number:,} sums"
     if most and beyond < number:
-        said += f"; in {number - beyond:,} of them it could have been changed by up to {most}, as the agency says it may"
+        said += f"; in {number - beyond:,} of them it may have been adjusted by up to {most}, as the agency says"
     return f"{said}."
 
 
-def _clash(release: Release, spool: Spool, structure: Structure, gathered: Gather, those: Sequence[int]) -> str:
+def _clash(release: Release, spool: Spool, structure: Structure, gathered: ResidualCounter, those: Sequence[int]) -> str:
     """Return an example of what cannot be, that with the fewest cells."""
-    of: list[tuple[int, Tested]] = sorted(((s, gathered.sums[s]) for s in those), key=lambda pair: len(pair[1].parts))
+    of: list[tuple[int, TestedSum]] = sorted(((s, gathered.sums[s]) for s in those), key=lambda pair: len(pair[1].parts))
     s, one = next((s, one) for s, one in of if gathered.examples.get(s))
     example = gathered.examples[s][0]
     columns = [release.columns[c] for c in one.members]
     mechanisms = [structure.mechanisms[c] or Exact() for c in one.members]
     area = ", ".join(str(spool.areas[axis][example.area]) for axis in release.areas)
-    return f"{area}: {clash_in_words(columns, mechanisms, example.published)}"
+    return f"{area}: {_clash_in_words(columns, mechanisms, example.published)}"
+
+
+def _clash_in_words(columns: Sequence[Column], mechanisms: Sequence[Mechanism], published: Sequence[int]) -> str:
+    """Say why a sum cannot hold, with no more cells than it takes; the total is first, then the parts."""
+    names = [column.key for column in columns]
+    cells = [Cell(name, value, how) for name, value, how in zip(names, published, mechanisms, strict=True)]
+    system = System(cells, [Sum(names[0], tuple(names[1:]))])
+    clash = smallest_clash(system, CLASH_EFFORT)
+    kept = set(clash.cells)
+    small = System([cell if cell.name in kept else Cell(cell.name, None, Unpublished()) for cell in cells], clash.sums)
+    steps = contradiction(small)
+    return contradiction_in_words(small, steps) if steps else f"{'; '.join(map(str, clash.sums))} cannot hold."

@@ -9,7 +9,7 @@ from itertools import combinations, product
 from unround.mechanisms import Exact, Mechanism
 from unround.readers.ages import age_range
 from unround.release import Column, Release
-from unround.structure import Checked, PlanFile, Structure
+from unround.structure import JudgedSum, PlanFile, Structure
 
 LEAST_STEPS = 8
 """The least total, in steps between published counts: 40 where counts were rounded to base 5. Below, the windows of most
@@ -30,11 +30,11 @@ INEXACT = 0.25
 
 ALL_TABLES = "all tables"
 LEFT_OUT = ", not used by an audit"
-NO_TABLE = "outside tables"
+NO_TABLE = "ungrouped columns"
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TestedSum:
     """A sum whose residuals are compared with what its mechanisms imply.
 
     Parameters
@@ -70,14 +70,14 @@ def step_of(mechanism: Mechanism) -> int:
     return int(getattr(mechanism, "base", 1))
 
 
-def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | None = None) -> list[Tested]:
+def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | None = None) -> list[TestedSum]:
     """Return the sums to test: all that hold, and those that only the rounding made doubtful.
 
     A sum that the layout suggests and the counts refute says nothing about the rounding: it is no sum. Those that the user
     added are tested whatever the counts say, and so are men and women.
     """
     wanted = _wanted(release, plan_file)
-    found: dict[tuple[int, frozenset[int]], Tested] = {}
+    found: dict[tuple[int, frozenset[int]], TestedSum] = {}
     for one, used in _candidates(structure, wanted):
         mechanisms = [structure.mechanisms[c] for c in (one.total, *one.parts)]
         if any(how is None for how in mechanisms):
@@ -89,7 +89,7 @@ def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | N
         rounding = next((how for how in [*known[1:], known[0]] if not isinstance(how, Exact)), Exact()).name
         block = release.columns[one.total].block
         key = one.total, frozenset(one.parts)
-        found.setdefault(key, Tested(one.total, one.parts, kind, block, rounding, least, used))
+        found.setdefault(key, TestedSum(one.total, one.parts, kind, block, rounding, least, used))
     return list(found.values())
 
 
@@ -105,7 +105,7 @@ def _wanted(release: Release, plan_file: PlanFile | None) -> set[tuple[int, froz
     }
 
 
-def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -> Iterator[tuple[Checked, bool]]:
+def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -> Iterator[tuple[JudgedSum, bool]]:
     for one in structure.sums:
         yield one, True
     for one in structure.rejected:
@@ -117,10 +117,10 @@ def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -
     for repeat in structure.repeats:
         if not repeat.alike:
             for first, second in combinations(repeat.columns, 2):
-                yield Checked(second, (first,), "repeat", structure.areas, 0, 0.0, 0.0, 0.0, True, ""), True
+                yield JudgedSum(second, (first,), "repeat", structure.areas, 0, 0.0, 0.0, 0.0, True, ""), True
 
 
-def _perhaps_inexact(one: Checked, structure: Structure) -> bool:
+def _perhaps_inexact(one: JudgedSum, structure: Structure) -> bool:
     """Say whether a sum may have been refuted only because a count that is declared exact is not.
 
     What the layout took for the same people and is not, such as those in private households, is off to one side.
@@ -131,7 +131,7 @@ def _perhaps_inexact(one: Checked, structure: Structure) -> bool:
     return one.impossible <= INEXACT * one.areas and abs(one.mean) <= one.spread / 4
 
 
-def _kind(release: Release, one: Checked, mechanisms: Sequence[Mechanism]) -> str:
+def _kind(release: Release, one: JudgedSum, mechanisms: Sequence[Mechanism]) -> str:
     columns = [release.columns[c] for c in (one.total, *one.parts)]
     if len(one.parts) == 1:
         return EXACT_TWICE if any(isinstance(how, Exact) for how in mechanisms) else REPEATS
@@ -148,7 +148,7 @@ def _along(axes: Sequence[str], columns: Sequence[Column]) -> str | None:
     return changing[0] if len(changing) == 1 else None
 
 
-def families_of(sums: Sequence[Tested]) -> dict[str, list[int]]:
+def families_of(sums: Sequence[TestedSum]) -> dict[str, list[int]]:
     """Return the families: those of each table, and those of all tables together where there are several.
 
     Tables are kept apart because agencies start their random numbers table by table. So are mechanisms: counts of a sample

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unround.checks.estimate import Published
-from unround.checks.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family
+from unround.checks.estimate import PublishedTally
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family
 from unround.checks.sums import ALL_TABLES, LEAST_STEPS, NO_TABLE
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
@@ -15,7 +15,7 @@ UNEVEN = 0.15
 """Half of all counts are multiples of twice the base; the share may differ by this much, as sizes of counts are not even."""
 
 
-def value_families(release: Release, structure: Structure, published: Published) -> list[Family]:
+def value_families(release: Release, structure: Structure, published: PublishedTally) -> list[Family]:
     """Return a family a mechanism, and one for every table in which something is wrong."""
     groups: dict[tuple[Mechanism, str], list[int]] = {}
     for column, how in enumerate(structure.mechanisms):
@@ -25,17 +25,23 @@ def value_families(release: Release, structure: Structure, published: Published)
     for how in dict.fromkeys(how for how, _ in groups):
         tables = {block: those for (other, block), those in groups.items() if other == how}
         every = [column for those in tables.values() for column in those]
-        found.append(_family(f"{COUNTS} ({how.name}): {ALL_TABLES}", how, every, release, published))
+        found.append(
+            _family(f"{COUNTS} ({how.name}): {ALL_TABLES}", how, every, release, published, structure.basis_of(every))
+        )
         if len(tables) > 1:
             alone = [
-                _family(f"{COUNTS} ({how.name}): {block or NO_TABLE}", how, those, release, published)
+                _family(
+                    f"{COUNTS} ({how.name}): {block or NO_TABLE}", how, those, release, published, structure.basis_of(those)
+                )
                 for block, those in tables.items()
             ]
             found += [one for one in alone if one.verdict in (CONTRADICTS, DEPARTS)]
     return found
 
 
-def _family(name: str, how: Mechanism, columns: list[int], release: Release, published: Published) -> Family:
+def _family(
+    name: str, how: Mechanism, columns: list[int], release: Release, published: PublishedTally, basis: tuple[str, ...]
+) -> Family:
     step = int(published.steps[columns[0]])
     above, odd, large, twice = (
         int(of[columns].sum()) for of in (published.above, published.odd, published.large, published.twice)
@@ -45,10 +51,12 @@ def _family(name: str, how: Mechanism, columns: list[int], release: Release, pub
     otherwise = UNTESTED if large < LEAST_SUMS else DEPARTS if coarse else FITS
     said = []
     if odd:
-        said.append(f"{odd:,} of {above:,} counts above 0 are no multiples of {step}.")
+        said.append(f"{odd:,} of {above:,} counts above 0 are not multiples of {step}.")
     if coarse:
-        seems = f": the base seems to be {2 * step}" if share > 0.99 else ""
-        said.append(f"{share:.1%} of the counts from {LEAST_STEPS * step} on are multiples of {2 * step}, not half{seems}.")
+        seems = f": the base appears to be {2 * step}" if share > 0.99 else ""
+        said.append(
+            f"{share:.1%} of the counts of {LEAST_STEPS * step} or more are multiples of {2 * step}, not half{seems}."
+        )
     elif otherwise == UNTESTED:
         said.append(f"Only {large:,} counts are {LEAST_STEPS * step} or more.")
     elif not odd:
@@ -67,10 +75,11 @@ def _family(name: str, how: Mechanism, columns: list[int], release: Release, pub
         note=" ".join(said),
         clash=_clash(how, columns, release, published) if odd else "",
         columns=frozenset(columns) if coarse else frozenset(),
+        basis=basis,
     )
 
 
-def _clash(how: Mechanism, columns: list[int], release: Release, published: Published) -> str:
+def _clash(how: Mechanism, columns: list[int], release: Release, published: PublishedTally) -> str:
     """Return one count that cannot be: it clashes with its mechanism alone."""
     column = next(c for c in columns if published.example[c, 0] >= 0)
     area, value = published.example[column].tolist()
@@ -79,4 +88,4 @@ def _clash(how: Mechanism, columns: list[int], release: Release, published: Publ
         how.window(value)
     except InputError as problem:
         return f"{where}: {str(problem).split('.')[0]}."
-    return f"{where}: {value} is no multiple of {int(published.steps[column])}."
+    return f"{where}: {value} is not a multiple of {int(published.steps[column])}."

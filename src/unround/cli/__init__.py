@@ -1,4 +1,4 @@
-"""The command line. It holds no logic of its own: every command reads, calls a public function, and shows the result."""
+"""The command line: every command calls the function of `unround.api` that has its name, and shows what that returns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from typing import Annotated
 import typer
 
 from unround._version import __version__
-from unround.cli.census import paper, simulate
-from unround.cli.compare import calibrate, compare
-from unround.cli.diff import diff, whatif
-from unround.cli.protect import protect
-from unround.cli.release import audit, check, explain, inspect
-from unround.cli.report import report
-from unround.cli.single import expect, solve
-from unround.cli.web import serve
+from unround.cli.finished_audit import diff, explain, report, serve
+from unround.cli.one_system import expect, solve
+from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
+from unround.cli.whole_release import audit, check, inspect
 from unround.errors import InternalError, UnroundError
 
 app = typer.Typer(
@@ -74,29 +70,32 @@ for command in COMMANDS:
 def main() -> None:
     """Start from the shell."""
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that goes away ends us quietly, as it does any filter
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end quietly, like any filter, when the reader goes away
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that half-written files are cleaned up
     run()
 
 
 def run() -> None:
     """Run the command line; errors become one message and an exit code."""
-    if sys.stdout is None:  # closed by who called us: what is written to files is wanted all the same
+    if sys.stdout is None:  # closed by the caller, who still wants the files
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a sign shows a question mark
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
     try:
         try:
             app()
         finally:
-            sys.stdout.flush()  # here, where it can still be told that this fails
+            sys.stdout.flush()  # here, where a failure can still be reported
     except InternalError as problem:
-        _fail(f"internal error: {problem}\nThis is a fault of unround. Please report it with the input that led here.", 3)
+        _fail(
+            f"internal error: {problem}\nThis is a fault in unround. Please report it with the input that caused it.",
+            3,
+        )
     except UnroundError as problem:
         _fail(f"error: {problem}", 2)
     except OSError as problem:
-        # What is left to be written would fail once more at the very end, and the exit code tell something else.
+        # What is still in the buffer would fail again at the very end, and change the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"error: the output cannot be written: {problem.strerror}.", 2)
     except KeyboardInterrupt:

@@ -26,8 +26,8 @@ from unround.comparison.run import as_counts
 from unround.errors import InputError
 from unround.mechanisms.base import BoolArray
 from unround.prior import Prior, PriorFit
-from unround.release import ABSENT, Counts, Release
-from unround.spool import adjustable, survey
+from unround.release import ABSENT, Counts, Release, adjustable
+from unround.spool import survey
 
 BINS = 20
 """Bins of stated probability, all of the same width."""

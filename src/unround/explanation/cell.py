@@ -20,8 +20,7 @@ from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.proofs import proof_in_words
-from unround.release import ABSENT, Counts
-from unround.spool import adjustable
+from unround.release import ABSENT, Counts, adjustable
 
 FARTHEST = 6
 """How many sums away from the cell the growth of its probability is followed."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unround.errors import InputError
-from unround.join.matching import Match, Slot, match_areas, match_columns
-from unround.join.merging import Dropped, FileGroup, Places, Stored, merged
+from unround.join.matching import Match, MatchedColumn, match_areas, match_columns
+from unround.join.merging import Dropped, FileGroup, Places, StoredReleases, merged
 from unround.release import Block, Column, Progress, Proposal, Release
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
         return releases[0]
     _refuse(releases)
     slots = match_columns(releases, matches)
-    stored = Stored(releases, progress)
+    stored = StoredReleases(releases, progress)
     names, places = match_areas(_frames(stored, releases), releases)
     rows = _rows(places, len(names))
     _refuse_strangers(slots, rows, releases)
@@ -64,9 +64,10 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
             step(size * done // max(1, areas.height))
         if dropped.areas and not told:
             notes.append(
-                f"{dropped.areas:,} {'area stands' if dropped.areas == 1 else 'areas stand'} in several files, too few to "
-                f"compare them by: the numbers of the first are used; {dropped.different:,} of the {dropped.counts:,} "
-                "others differ from these."
+                f"{dropped.areas:,} {'area is' if dropped.areas == 1 else 'areas are'} in several files, too few to "
+                f"compare the "
+                f"files by: the numbers of the first file are used; {dropped.different:,} of the {dropped.counts:,} "
+                "other numbers differ from them."
             )
 
     size = sum(release.size for release in releases)
@@ -91,21 +92,21 @@ def _refuse(releases: Sequence[Release]) -> None:
     for release in releases[1:]:
         if len(release.axes) != len(first.axes) or len(release.areas) != len(first.areas):
             raise InputError(
-                f"{_name(release)} has its counts by {', '.join((*release.areas, *release.axes))}, and {_name(first)} by "
+                f"{_name(release)} gives counts by {', '.join((*release.areas, *release.axes))}, and {_name(first)} by "
                 f"{', '.join((*first.areas, *first.axes))}: their cells cannot be matched. Describe both with the same axes "
-                "in a TOML (docs/linked.md tells how), or audit them one by one."
+                "in a TOML (see docs/linked.md), or audit them one by one."
             )
-    paths = [Path(release.source).resolve() for release in releases]
+    paths = [Path(release.source).resolve() for release in releases if Path(release.source).is_file()]  # frames are none
     twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
     if twice is not None:
-        raise InputError(f"{twice.name} is given twice: a file says nothing new the second time. Name each file once.")
+        raise InputError(f"{twice.name} is given twice. Name each file once.")
 
 
 def _name(release: Release) -> str:
     return Path(release.source).name
 
 
-def _frames(stored: Stored, releases: Sequence[Release]) -> list[pl.DataFrame]:
+def _frames(stored: StoredReleases, releases: Sequence[Release]) -> list[pl.DataFrame]:
     """Return the areas of every file, having seen that none stands in its own file twice, and that there are some."""
     for frame, release in zip(stored.frames, releases, strict=True):
         if not frame.height:
@@ -114,7 +115,7 @@ def _frames(stored: Stored, releases: Sequence[Release]) -> list[pl.DataFrame]:
         if twice.height:
             named = ", ".join(str(twice[axis][0]) for axis in release.areas)
             raise InputError(
-                f"{named} stands in {_name(release)} more than once: every area must have its counts in one place."
+                f"{named} occurs more than once in {_name(release)}; each area must have all its counts in one place."
             )
     return stored.frames
 
@@ -129,7 +130,7 @@ def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
     return found
 
 
-def _refuse_strangers(slots: Sequence[Slot], rows: Sequence[Places], releases: Sequence[Release]) -> None:
+def _refuse_strangers(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release]) -> None:
     """Complain of a file that shares neither a column nor an area with any other."""
     for number, release in reversed(list(enumerate(releases))):  # the first is what the others are joined to
         shares_columns = any(number in slot.columns and len(slot.columns) > 1 for slot in slots)
@@ -139,8 +140,8 @@ def _refuse_strangers(slots: Sequence[Slot], rows: Sequence[Places], releases: S
             mine = release.columns[0].key if release.columns else "none"
             raise InputError(
                 f"{_name(release)} has neither an area nor a column in common with {others} (its first column is {mine!r}): "
-                "nothing links their counts. Say which columns are the same with [[match]] in a plan (docs/linked.md tells "
-                "how), or audit the file on its own."
+                "nothing links their counts. Say which columns are the same with [[match]] in a plan file (see "
+                "docs/linked.md), or audit the file on its own."
             )
 
 
@@ -171,7 +172,7 @@ Made = dict[int, list[int]]
 """For every count (by its place among the slots) its columns in the joined release: the first number, the second, …."""
 
 
-def _layout(slots: Sequence[Slot], rows: Sequence[Places]) -> tuple[list[FileGroup], list[Column], Made]:
+def _layout(slots: Sequence[MatchedColumn], rows: Sequence[Places]) -> tuple[list[FileGroup], list[Column], Made]:
     """Lay out the columns: counts in the order of the files, and after them the counts that are shown again."""
     depths: dict[tuple[int, ...], int] = {}
     together: dict[tuple[int, ...], list[int]] = {}
@@ -216,7 +217,7 @@ def _again(column: Column, number: int, taken: set[str]) -> Column:
     return replace(column, key=f"{column.key}{tail}", codes=(f"{column.codes[0]}{tail}", *column.codes[1:]), block=block)
 
 
-def _proposals(releases: Sequence[Release], slots: Sequence[Slot], made: Made) -> Iterator[Proposal]:
+def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made: Made) -> Iterator[Proposal]:
     """Propose what the files propose, in the columns of the first numbers and of the later ones; and that these are one."""
     where = {(file, at): place for place, slot in enumerate(slots) for file, at in slot.columns.items()}
     seen = set[tuple[int, tuple[int, ...]]]()
@@ -241,7 +242,7 @@ def _left_out(releases: Sequence[Release]) -> dict[str, tuple[str, ...]]:
     return {why: tuple(labels) for why, labels in found.items()}
 
 
-def _notes(slots: Sequence[Slot], rows: Sequence[Places], releases: Sequence[Release], made: Made) -> list[str]:
+def _notes(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release], made: Made) -> list[str]:
     """Say how the files fit together, and what each of them notes."""
     notes = []
     for number, release in enumerate(releases):
@@ -253,13 +254,14 @@ def _notes(slots: Sequence[Slot], rows: Sequence[Places], releases: Sequence[Rel
             by = {what: how.count(what) for what in ("key", "label", "the plan") if what in how}
             told = ", ".join(f"{many:,} by {what}" for what, many in by.items()) or "none"
             notes.append(
-                f"{_name(release)}: {shared:,} of its {int((rows[number] >= 0).sum()):,} areas stand in files before it; "
-                f"of its {len(release.columns):,} columns these have {len(how):,} ({told})."
+                f"{_name(release)}: {shared:,} of its {int((rows[number] >= 0).sum()):,} areas are also in earlier files, "
+                f"and so are {len(how):,} of its {len(release.columns):,} columns ({told})."
             )
     again = sum(len(columns) - 1 for columns in made.values())
     if again:
         notes.append(
-            f"{again:,} columns with @2 (or @3 …) in their keys show counts that were published before, in the same areas: "
-            "the second number (or third …) of each."
+            f"{again:,} columns with @2 (or @3 …) in their keys repeat counts that earlier files publish for the same "
+            f"areas: "
+            "the second (or third …) published number of each."
         )
     return notes

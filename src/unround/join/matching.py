@@ -49,7 +49,7 @@ class Match:
 
 
 @dataclass(eq=False)
-class Slot:
+class MatchedColumn:
     """One count that areas can have, and where it stands: `columns` gives its column in every file that has it."""
 
     column: Column
@@ -57,7 +57,7 @@ class Slot:
     how: dict[int, str]
 
 
-def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) -> list[Slot]:
+def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) -> list[MatchedColumn]:
     """Return every count once, with the columns that show it.
 
     Columns are one count if the user says so; or if they have the same key and the same label; or else, in another
@@ -76,8 +76,8 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
         Where the user names a file or column that is not there.
     """
     said = _said(releases, matches)
-    slots: list[Slot] = []
-    by_key: dict[str, Slot] = {}
+    slots: list[MatchedColumn] = []
+    by_key: dict[str, MatchedColumn] = {}
     for number, release in enumerate(releases):
         labels = _by_label(slots, release)
         for at, column in enumerate(release.columns):
@@ -90,7 +90,7 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
                     tail = f"@file{number + 1}"  # the same key for something else
                     key += tail
                     column = replace(column, key=key, codes=(f"{column.codes[0]}{tail}", *column.codes[1:]))
-                slot = by_key[key] = Slot(column, {}, {})
+                slot = by_key[key] = MatchedColumn(column, {}, {})
                 slots.append(slot)
                 how = "own"
             slot.columns[number], slot.how[number] = at, how
@@ -106,7 +106,7 @@ def _said(releases: Sequence[Release], matches: Sequence[Match]) -> list[dict[st
         if len(named) != 1:
             files = ", ".join(Path(release.source).name for release in releases)
             which = "names none" if not named else "names several"
-            raise InputError(f"[[match]] with file = {one.file!r} {which} of the files, which are {files}.")
+            raise InputError(f"[[match]] with file = {one.file!r} {which} of the files. They are {files}.")
         own = releases[named[0]]
         earlier = {column.key for release in releases[: named[0]] for column in release.columns}
         pairs = dict(one.columns)
@@ -139,8 +139,11 @@ def _unknown(name: str, release: Release, known: list[str]) -> InputError:
 
 
 def _find(
-    column: Column, said: Mapping[str, str], by_key: Mapping[str, Slot], labels: Mapping[tuple[str, ...], Slot]
-) -> tuple[Slot | None, str]:
+    column: Column,
+    said: Mapping[str, str],
+    by_key: Mapping[str, MatchedColumn],
+    labels: Mapping[tuple[str, ...], MatchedColumn],
+) -> tuple[MatchedColumn | None, str]:
     """Return the count that a column shows, if files before this one have it, and what says so."""
     if column.key in said:
         return by_key.get(said[column.key]), "the plan"
@@ -150,11 +153,11 @@ def _find(
     return labels.get((_plain(column.label), *column.codes[1:])), "label"
 
 
-def _by_label(slots: Sequence[Slot], release: Release) -> dict[tuple[str, ...], Slot]:
+def _by_label(slots: Sequence[MatchedColumn], release: Release) -> dict[tuple[str, ...], MatchedColumn]:
     """Return the counts so far by label and sex, where both these and the columns of a file have it only once."""
     keys = {column.key for column in release.columns}
     own = Counter((_plain(column.label), *column.codes[1:]) for column in release.columns)
-    found: dict[tuple[str, ...], list[Slot]] = {}
+    found: dict[tuple[str, ...], list[MatchedColumn]] = {}
     for slot in slots:
         found.setdefault((_plain(slot.column.label), *slot.column.codes[1:]), []).append(slot)
     return {
@@ -242,7 +245,8 @@ def _refuse_mixed(
         if before and name and before != name and releases[where].file_format == releases[number].file_format:
             raise InputError(
                 f"the code {code} stands for a {before!r} in {Path(releases[where].source).name} and for a {name!r} in "
-                f"{Path(releases[number].source).name}: these cannot be told apart. Audit the two files one by one, or give "
+                f"{Path(releases[number].source).name}: these cannot be distinguished. Audit the two files one by one, "
+                f"or give "
                 "the areas codes of their own."
             )
 

@@ -36,7 +36,7 @@ _RANK = {SUPPRESSED: 3, UNRELIABLE: 2, NOT_APPLICABLE: 1, NOT_AVAILABLE: -1}
 """Of several reasons why a count is absent, the one that says most: that it exists, and is hidden."""
 
 
-class Stored:
+class StoredReleases:
     """The counts of every file, in a folder that goes when nobody needs it any more.
 
     Parameters
@@ -110,13 +110,18 @@ class Dropped:
 
 
 def merged(
-    stored: Stored, areas: pl.DataFrame, rows: Sequence[Places], groups: Sequence[FileGroup], columns: int, dropped: Dropped
+    stored: StoredReleases,
+    areas: pl.DataFrame,
+    rows: Sequence[Places],
+    groups: Sequence[FileGroup],
+    columns: int,
+    dropped: Dropped,
 ) -> Iterator[Block]:
     """Go through the areas of all files.
 
     Parameters
     ----------
-    stored : Stored
+    stored : StoredReleases
         The counts.
     areas : DataFrame
         All areas.

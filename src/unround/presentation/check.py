@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from unround.checks.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED
 from unround.checks.sums import ALL_TABLES, LEAST_STEPS
 from unround.errors import InputError
 

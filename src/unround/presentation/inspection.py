@@ -13,7 +13,7 @@ from unround.audits.model import display_name
 from unround.inspection import Inspection
 from unround.presentation.terminal import items
 from unround.release import AREA
-from unround.structure import Nesting, SumEvidence
+from unround.structure import MechanismEvidence, Nesting
 from unround.structure.nesting import SIZES
 
 EXAMPLES = 8
@@ -87,7 +87,7 @@ def _mechanisms(seen: Inspection, console: Console, most: int) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for heading in ("columns", "mechanism", "why"):
         table.add_column(heading, justify="right" if heading == "columns" else "left")
-    groups: dict[str, list[SumEvidence]] = {}
+    groups: dict[str, list[MechanismEvidence]] = {}
     for one in seen.structure.how:
         groups.setdefault(one.mechanism.name if one.mechanism else "not known: not audited", []).append(one)
     for name, found in sorted(groups.items(), key=lambda item: -sum(len(one.columns) for one in item[1])):

@@ -97,7 +97,7 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     if file_format not in ("auto", *FORMATS):
         raise InputError(f"There is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
     if file_format not in ("auto", "tidy") and toml is not None:
-        raise InputError(f"A TOML describes a tidy table, not the format {file_format}; leave one of the two away.")
+        raise InputError(f"A TOML describes a tidy table, not the format {file_format}; leave one of the two out.")
     if file_format == "auto":
         if toml is not None or path.suffix.lower() == ".toml":
             file_format = "tidy"
@@ -138,7 +138,8 @@ def _detect(source: Source) -> str:
             return file_format
     known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
     raise InputError(
-        f"{source.path} fits no format that unround knows; {_seen(source)}\nThe formats are:\n{known}\n{_skeleton(source)}"
+        f"{source.path} matches none of the formats that unround knows; {_seen(source)}\nThe formats "
+        f"are:\n{known}\n{_skeleton(source)}"
     )
 
 
@@ -150,8 +151,9 @@ def _skeleton(source: Source) -> str:
         return "docs/audit.md shows how to describe a table of your own."
     axes = "\n".join(f"    [axes.{name if name.isidentifier() else json.dumps(name)}]" for name in columns[:-1])
     return (
-        f"If every row is one count, describe it in {source.path.with_suffix('.toml').name} beside it, for example so "
-        f"(docs/audit.md tells more):\n"
+        f"If every row is one count, describe it in {source.path.with_suffix('.toml').name} next to it, for example "
+        f"like this "
+        f"(see docs/audit.md):\n"
         f"    data = {json.dumps(source.path.name)}\n"
         f"    value = {json.dumps(columns[-1])}              # the column of counts\n"
         f'    default = "rounding:5"       # how they were published\n'
@@ -167,4 +169,4 @@ def _seen(source: Source) -> str:
     lines = [line for line in source.head().splitlines() if line.strip()]
     first = lines[0] if lines else ""
     shown = first if len(first) <= 120 else first[:119] + "…"
-    return f"its first line, parted by {called(source.delimiter)}s, is\n    {shown}"
+    return f"its first line, separated by {called(source.delimiter)}s, is\n    {shown}"

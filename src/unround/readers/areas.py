@@ -59,9 +59,7 @@ class AreasFile:
                 truncate_ragged_lines=True,
             )
         except pl.exceptions.PolarsError as error:
-            raise InputError(
-                f"{path} is no table that can be read ({str(error).splitlines()[0]}); save it as CSV."
-            ) from None
+            raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}); save it as CSV.") from None
         table = table.rename({name: name.strip() for name in table.columns})
         names = {name.lower(): name for name in table.columns}
         if {"child", "parent"} <= names.keys():
@@ -70,8 +68,8 @@ class AreasFile:
         columns = _levels(table)
         if len(columns) < 2:
             raise InputError(
-                f"{path} does not tell which area lies in which: it needs columns child and parent, or a column of codes "
-                f"for every level, such as SA2_CODE and TA_CODE; it has {', '.join(table.columns[:8])}."
+                f"{path} does not say which area lies within which: it needs columns child and parent, or a column of codes "
+                f"for each level, such as SA2_CODE and TA_CODE; it has {', '.join(table.columns[:8])}."
             )
         return cls(Path(path), _wide(table, columns))
 
@@ -89,14 +87,16 @@ def _pairs(table: pl.DataFrame, path: Path) -> dict[str, Around]:
         before = found.setdefault(child, {"parent": parent})
         if before["parent"] != parent:
             raise InputError(
-                f"{path} says that {child} lies in {before['parent']} and in {parent}: an area is part of one other. "
+                f"{path} says that {child} lies within {before['parent']} and within {parent}: an area has one parent. "
                 "Delete one of the two lines."
             )
     if not found:
-        raise InputError(f"{path} has a header but no pairs of child and parent; add a line for every area, or give none.")
+        raise InputError(
+            f"{path} has a header but no pairs of child and parent; add one line per area, or leave the file out."
+        )
     if circle := _circle({child: around["parent"] for child, around in found.items()}):
         raise InputError(
-            f"{path} goes round in a circle: {' lies in '.join(circle)}. Delete the line that is wrong, or turn it round."
+            f"{path} contains a circle: {' lies within '.join(circle)}. Delete or reverse the line that is wrong."
         )
     return {parent: {} for parent in table["parent"].drop_nulls().str.strip_chars().unique()} | found
 
@@ -172,14 +172,17 @@ def with_areas(release: Release, path: str | Path) -> Release:
             missing, seen, split = missing + unknown, seen + block.areas.height, split + several
             yield Block(frame, block.counts)
         if missing == seen:
-            raise InputError(f"{known.path} has none of the areas of the table; give the file that lists them, or none.")
+            raise InputError(
+                f"{known.path} has none of the areas in the table; give the file that lists them, or leave it out."
+            )
         notes.extend(one for one in release.notes if one not in notes)
         told = []
         if missing:
-            told.append(f"Areas that are not in {known.path.name}, so that it does not tell where they lie: {missing:,}.")
+            told.append(f"{missing:,} areas are not in {known.path.name}, which therefore does not say where they lie.")
         if split:
             told.append(
-                f"{split:,} areas lie in more than one larger area of some level, by {known.path.name}, and are given none."
+                f"{split:,} areas lie within more than one larger area of the same level in {known.path.name}; they "
+                f"are given no parent."
             )
         notes.extend(one for one in told if one not in notes)
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.readers.exact import published_exactly
-from unround.readers.files import LONGEST_NAME
 from unround.readers.kinds import COUNT, kinds_of
-from unround.readers.lines import FIRST, Line, blocks_of, universes
+from unround.readers.lines import FIRST, ProfileLine, blocks_of, universes
 from unround.readers.proposals import by_sex, indented
+from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
-from unround.readers.stream import Taken, blocks
+from unround.readers.stream import TakenRows, blocks
 from unround.readers.symbols import as_counts
 from unround.release import ABSENT, AREA, NOT_APPLICABLE, UNREADABLE, Column, Release
 
@@ -98,14 +98,12 @@ def _header(source: Source) -> Header:
     missing = [name for name in _NEEDED if name not in at]
     if missing:
         raise InputError(
-            f"{source.path} lacks the column {missing[0]} of a bulk file; its first line is\n    {first[:200]}\n"
-            "Give the file as downloaded, with columns parted by commas or tabs."
+            f"{source.path} does not have the column {missing[0]} of a bulk file; its first line is\n    {first[:200]}\n"
+            "Give the file as downloaded, with its columns separated by commas or tabs."
         )
     men, women = (name in at for name in _COUNTS[1:])
     if men != women:  # a column taken for its neighbour would be men for women
-        raise InputError(
-            f"{source.path} lacks the column {_COUNTS[1 + men]} beside {_COUNTS[2 - men]}; give the file as downloaded."
-        )
+        raise InputError(f"{source.path} has {_COUNTS[2 - men]} but not {_COUNTS[1 + men]}; give the file as downloaded.")
     before = [name for name in (_REGION, _LEVEL, _NAME, _CODE) if at.get(name, -1) > at[_ID]]
     if before:
         raise InputError(f"{source.path} has {before[0]} after {_ID}; give the file with its columns as downloaded.")
@@ -131,7 +129,7 @@ def _frame(chunk: bytes, header: Header, wanted: Mapping[str, int], source: Sour
         )
     except pl.exceptions.PolarsError as error:
         raise InputError(
-            f"{source.path} has lines that do not fit its first one ({str(error).splitlines()[0]}); download it again."
+            f"{source.path} has lines that do not match its first one ({str(error).splitlines()[0]}); download it again."
         ) from None
     return frame.select(pl.col(str(at)).alias(name) for name, at in wanted.items()).drop_nulls("region")
 
@@ -168,7 +166,7 @@ def _sample(source: Source, header: Header) -> tuple[pl.DataFrame, bool]:
     return sample, True
 
 
-def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[Line], bool]:
+def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[ProfileLine], bool]:
     """Return the characteristics in the order of the file, and whether every area has the same ones."""
     distinct = sample.unique("id", keep="first", maintain_order=True)
     first = sample.filter(pl.col("region") == sample["region"][0])
@@ -178,7 +176,7 @@ def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[Line], bool]:
     return (found if len(first) == len(distinct) else sorted(found, key=lambda line: line.id)), alike
 
 
-def _line(number: str | None, label: str | None, source: Source) -> Line:
+def _line(number: str | None, label: str | None, source: Source) -> ProfileLine:
     if number is None or not number.isascii() or not number.isdigit() or len(number) > 9 or int(number) > LAST_ID:
         shown = number if number is None or len(number) < 40 else f"{number[:39]}…"
         raise InputError(
@@ -186,16 +184,16 @@ def _line(number: str | None, label: str | None, source: Source) -> Line:
         )
     if label is not None and len(label) > LONGEST_NAME:
         raise InputError(
-            f"{source.path}: the name of characteristic {number} has {len(label):,} signs. Look there for a quote that "
-            "does not close, or download the file again."
+            f"{source.path}: the name of characteristic {number} has {len(label):,} characters. Look there for a quote that "
+            "is not closed, or download the file again."
         )
-    return Line.of(int(number), label or "")
+    return ProfileLine.of(int(number), label or "")
 
 
-def _all_lines(source: Source, header: Header) -> list[Line]:
+def _all_lines(source: Source, header: Header) -> list[ProfileLine]:
     """Go through the whole file for its characteristics: areas differ in what they have."""
     wanted = {"region": header.at[_REGION], "id": header.at[_ID], "label": header.at[_LABEL]}
-    found: dict[int, Line] = {}
+    found: dict[int, ProfileLine] = {}
     for chunk in _body(source):
         for number, label in _frame(chunk, header, wanted, source).unique("id").select("id", "label").iter_rows():
             line = _line(number, label, source)
@@ -207,8 +205,8 @@ def _all_lines(source: Source, header: Header) -> list[Line]:
 
 
 def _take(
-    header: Header, sample: pl.DataFrame, lines: list[Line], year: str
-) -> tuple[tuple[Column, ...], Taken, dict[str, tuple[str, ...]]]:
+    header: Header, sample: pl.DataFrame, lines: list[ProfileLine], year: str
+) -> tuple[tuple[Column, ...], TakenRows, dict[str, tuple[str, ...]]]:
     """Decide which cells are columns of counts."""
     fractions, nothing = _looked_at(header, sample, lines)
     kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
@@ -230,10 +228,10 @@ def _take(
             columns.append(Column(key, codes, line.label, table, line.depth, mechanism, adjusted))
             places.append((at, sex))
     if not columns:
-        raise InputError("None of the characteristics in this file is a count; choose a profile with counts in it.")
+        raise InputError("None of the characteristics in this file is a count; choose a profile that has counts.")
     counted = np.array([kind == COUNT for kind in kinds]) & ~fractions
     population = next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None)
-    taken = Taken(
+    taken = TakenRows(
         delimiter=header.delimiter,
         region=header.at[_REGION],
         id=header.at[_ID],
@@ -253,7 +251,9 @@ def _take(
     return tuple(columns), taken, {kind: tuple(labels) for kind, labels in left_out.items()}
 
 
-def _looked_at(header: Header, sample: pl.DataFrame, lines: list[Line]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _looked_at(
+    header: Header, sample: pl.DataFrame, lines: list[ProfileLine]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which lines show decimals, and which lines × sexes are not applicable in any of the first areas."""
     place = {line.id: at for at, line in enumerate(lines)}
     at = sample["id"].cast(pl.Int64).replace_strict(place, return_dtype=pl.Int64).to_numpy()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.readers.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
-from unround.readers.files import shortened
 from unround.readers.hierarchy import fit, parents, read_hierarchy
+from unround.readers.small_files import shortened
 from unround.readers.symbols import as_counts
 from unround.release import AREA, NOT_AVAILABLE, UNREADABLE, Block, Column, Counts, Progress, Proposal, Release
 
@@ -136,10 +136,11 @@ def _require(table: pl.DataFrame, description: Description, source: str) -> None
                 wanted.setdefault(name, f"axes.{axis.name}.{key}")
     for name, key in wanted.items():
         if f"{name}_duplicated_0" in table.columns:  # what polars calls the second of a name
-            raise InputError(f"{source} has two columns called {name!r}, of which {key} needs one; rename the other.")
+            raise InputError(f"{source} has two columns called {name!r}, and {key} names it; rename one of them.")
         if name not in table.columns:
             raise InputError(
-                f"{description.where}: {key} names the column {name!r}, but {source} has none.{near(name, table.columns)} "
+                f"{description.where}: {key} names the column {name!r}, which {source} does not "
+                f"have.{near(name, table.columns)} "
                 f"Its columns are {shortened(table.columns)}."
             )
 
@@ -158,8 +159,9 @@ def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
     empty = (series.is_null() | (series == "")).fill_null(True)
     if empty.any():
         raise InputError(
-            f"{source}: {empty.sum():,} rows have nothing in {rule.column!r}, the first of them row "
-            f"{(empty.arg_max() or 0) + 1:,} below the header. Every cell needs all its codes: fill them in, or delete it."
+            f"{source}: {empty.sum():,} rows are empty in {rule.column!r}, the first of them row "
+            f"{(empty.arg_max() or 0) + 1:,} below the header. Every cell needs all its codes: fill them in, or delete "
+            f"the row."
         )
     codes = series.unique(maintain_order=True)
     at = series.cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
@@ -193,7 +195,7 @@ def _check_codes(axes: Sequence[_Axis], description: Description) -> None:
             listed = ", ".join(map(repr, gone[:5])) + (f" and {len(gone) - 5} more" if len(gone) > 5 else "")
             known = ", ".join(axis.codes[:8]) + (", …" if len(axis.codes) > 8 else "")
             raise InputError(
-                f"{description.where} has codes of {axis.rule.name!r} that never occur in the data: {listed}."
+                f"{description.where} has codes of {axis.rule.name!r} that do not occur in the data: {listed}."
                 f"{near(gone[0], axis.codes)} The column {axis.rule.column!r} holds {known}."
             )
 
@@ -203,7 +205,7 @@ def require_room(rows: int, columns: int, cells: int, source: str) -> None:
     if rows * columns > max(ROOM, EMPTY * cells):
         raise InputError(
             f"{source} would be a table of {rows:,} rows and {columns:,} columns for {cells:,} cells: its rows have "
-            "hardly any column in common. Look at which axes are rows and which are columns."
+            "hardly any column in common. Check which axes are rows and which are columns."
         )
 
 
@@ -252,7 +254,7 @@ def _values(table: pl.DataFrame, description: Description, notes: list[str]) -> 
         shown = ", ".join(map(repr, texts[:5]))
         notes.append(
             f"{int(other.sum()):,} cells hold neither a count nor a known symbol: {shown}. "
-            'What symbols mean can be said in the TOML: symbols = { "…" = "suppressed" }.'
+            'Say what symbols mean in the description: symbols = { "…" = "suppressed" }.'
         )
     return counts, fractions
 
@@ -273,8 +275,8 @@ def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, description: Desc
         one = int(again[0])
         codes = ", ".join(f"{axis.name} {_text(table[axis.column][[one]])[0]}" for axis in description.axes)
         raise InputError(
-            f"{source} has {len(again):,} cells that were there already, the first of them ({codes}) in row {one + 1:,} "
-            "below the header. Delete the repeats; or, if another column tells them apart, make it an axis."
+            f"{source} has {len(again):,} cells more than once, the first of them ({codes}) again in row {one + 1:,} "
+            "below the header. Delete the repeats; or, if another column distinguishes them, make it an axis."
         )
 
 
@@ -284,7 +286,7 @@ def _refuse_same_key(columns: Sequence[Column], source: str) -> None:
         other = seen.setdefault(column.key, column)
         if other is not column:
             raise InputError(
-                f"{source}: the codes {other.codes} and {column.codes} both read {column.key!r}. Take the / out of them."
+                f"{source}: the codes {other.codes} and {column.codes} both give {column.key!r}. Remove the / from them."
             )
 
 
@@ -344,16 +346,16 @@ def _proposals(
                     broken.append("/".join(others) or ALL)
             sum_ = f"{item.total} = {' + '.join(item.parts)}"
             if broken:
-                notes.append(f"The sum {sum_} lacks parts at {', '.join(broken[:5])}, and is not used there.")
+                notes.append(f"The sum {sum_} is skipped at {', '.join(broken[:5])}: some of its parts are not in the file.")
             elif len(found) == before:
-                notes.append(f"The sum {sum_} stands nowhere: its codes never occur together.")
+                notes.append(f"The sum {sum_} is skipped: its codes never occur together.")
     index = {column.key: at for at, column in enumerate(columns)}
     for item in description.sums:
         if item.axis == BY_KEY:
             for key in (item.total, *item.parts):
                 if key not in index:
                     raise InputError(
-                        f"{description.where}: a sum names a column {key!r}, which is not there.{near(key, index)}"
+                        f"{description.where}: a sum names the column {key!r}, which does not exist.{near(key, index)}"
                     )
             found.append(Proposal(index[item.total], tuple(index[part] for part in item.parts), "file"))
     return tuple(dict.fromkeys(found))
@@ -388,7 +390,7 @@ def _frame(
         elif axis.sums:
             above = parents({item.total: item.parts for item in axis.sums})
             parent = pl.Series([above.get(code) for code in axes[called]], dtype=pl.String)
-    adjustable = pl.Series([False] * many, dtype=pl.Boolean)
+    adjustable = pl.Series([None] * many, dtype=pl.Boolean)  # a description does not say
     return pl.DataFrame({**axes, **names, "level": level, "parent": parent, "adjustable": adjustable})
 
 
@@ -398,4 +400,4 @@ def _note_changes(series: pl.Series, axis: _Axis, column: str, notes: list[str])
     changes = (text != text.gather(first_of(axis.at, len(axis.codes))[axis.at])).to_numpy()
     if changes.any():
         code = axis.codes[int(axis.at[int(changes.argmax())])]
-        notes.append(f"{column!r} is not the same in all rows of {axis.rule.name} {code}, among others; the first is used.")
+        notes.append(f"{column!r} differs between rows of {axis.rule.name} {code}, among others; the first value is used.")

@@ -20,7 +20,16 @@ from unround.readers.exact import adjustable, published_exactly
 from unround.readers.kinds import COUNT, kind_of
 from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
 from unround.readers.source import Source
-from unround.readers.wide import FRACTIONS, LeftOut, Wide, counts_of, read_blocks, read_wide, refuse_repeated, unreadable
+from unround.readers.wide import (
+    FRACTIONS,
+    LeftOut,
+    WideTable,
+    counts_of,
+    read_blocks,
+    read_wide,
+    refuse_repeated,
+    unreadable,
+)
 from unround.release import AREA, Column, Proposal, Release
 
 LAYOUT = "censusmapper"
@@ -91,9 +100,7 @@ def load(source: Source) -> Release:
     table = read_wide(source)
     base, others = _base(table)
     if AREA not in base:
-        raise InputError(
-            f"{source.path} has no column GeoUID, hence no codes of areas; ask CensusMapper for it, or add one."
-        )
+        raise InputError(f"{source.path} has no column GeoUID and so no area codes; ask CensusMapper for it, or add one.")
     notes = list(source.notes)
     vectors = _paired(_vectors(source, table), notes)
     left_out = LeftOut()
@@ -107,9 +114,7 @@ def load(source: Source) -> Release:
     runs = _age_runs(vectors)
     columns += _columns(vectors, runs)
     if not columns:
-        raise InputError(
-            f"{source.path} has no columns of counts besides its codes; ask CensusMapper for vectors of counts."
-        )
+        raise InputError(f"{source.path} has no columns of counts, only codes; ask CensusMapper for vectors of counts.")
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
@@ -132,7 +137,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
-def _base(table: Wide) -> tuple[dict[str, int], dict[str, int]]:
+def _base(table: WideTable) -> tuple[dict[str, int], dict[str, int]]:
     """Return the places of the columns that are no vectors: those that have a meaning here, and the others."""
     base: dict[str, int] = {}
     others: dict[str, int] = {}
@@ -147,7 +152,7 @@ def _base(table: Wide) -> tuple[dict[str, int], dict[str, int]]:
     return base, others
 
 
-def _vectors(source: Source, table: Wide) -> list[_Vector]:
+def _vectors(source: Source, table: WideTable) -> list[_Vector]:
     found, seen = [], set[str]()
     for place, header in enumerate(table.header):
         if parsed := _VECTOR.fullmatch(header):
@@ -189,12 +194,13 @@ def _paired(vectors: Sequence[_Vector], notes: list[str]) -> list[_Vector]:
         else:
             paired[here] = replace(vector, sex=TOTAL)
     if guessed:
-        notes.append(f"{guessed} labels stand three times in a row and are read as total, men and women, in this order.")
+        notes.append(f"{guessed} labels occur three times in a row; they are read as total, men and women, in this order.")
     bare = sum(vector.label == vector.code for vector in vectors)
     if bare:
         notes.append(
-            f"{bare} columns are named by vector code only: sexes are not known, and medians or amounts cannot be told from "
-            "counts unless they have decimals. Download with labels to know more."
+            f"{bare} columns are named by vector code only: their sex is not known, and medians or amounts cannot be "
+            f"distinguished from "
+            "counts unless they have decimals. Download the table with labels to resolve this."
         )
     return [paired[vector.dataset, vector.number] for vector in vectors]
 
@@ -206,7 +212,7 @@ def _id(vector: _Vector) -> str:
 # The cells
 
 
-def _only_counts(table: Wide, vectors: Sequence[_Vector], left_out: LeftOut) -> tuple[list[_Vector], np.ndarray]:
+def _only_counts(table: WideTable, vectors: Sequence[_Vector], left_out: LeftOut) -> tuple[list[_Vector], np.ndarray]:
     """Keep the vectors that hold counts. What has decimals in one sex is no count in the others either."""
     counting = []
     for vector in vectors:
@@ -224,7 +230,9 @@ def _only_counts(table: Wide, vectors: Sequence[_Vector], left_out: LeftOut) -> 
     return [counting[at] for at in kept], counts[:, kept]
 
 
-def _areas(table: Wide, base: Mapping[str, int], others: Mapping[str, int], exact: Mapping[str, np.ndarray]) -> pl.DataFrame:
+def _areas(
+    table: WideTable, base: Mapping[str, int], others: Mapping[str, int], exact: Mapping[str, np.ndarray]
+) -> pl.DataFrame:
     def text(name: str) -> pl.Series:
         if name not in base:
             return pl.Series(name, [None] * len(table.cells), dtype=pl.String)

@@ -92,8 +92,9 @@ class Description:
             clash = sorted(set(self.areas) & named)
             if clash:
                 raise InputError(
-                    f"{self.where}: {clash[0]!r} is among `areas`, but a sum or mechanism speaks of its codes. Those speak "
-                    f"of columns: take {clash[0]!r} out of `areas`, or out of the rule."
+                    f"{self.where}: {clash[0]!r} is among `areas`, but a sum or mechanism names its codes. Sums and "
+                    f"mechanisms "
+                    f"are about columns: remove {clash[0]!r} from `areas`, or from the rule."
                 )
             rows = set(self.areas)
         else:

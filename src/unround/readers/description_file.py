@@ -26,7 +26,7 @@ from typing import Any
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.readers.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, CellRule, Description, SumRule, near
-from unround.readers.files import parsed_toml, small_text
+from unround.readers.small_files import parsed_toml, small_text
 from unround.release import LARGEST, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
 
 MISSING: Mapping[str, int] = {
@@ -70,7 +70,7 @@ def make_description(
     >>> [[axis.name for axis in side] for side in layout.split()]
     [['town'], ['age']]
     """
-    return _Reader(text, where, folder or Path()).description(table)
+    return _DescriptionReader(text, where, folder or Path()).description(table)
 
 
 def _shown(value: object) -> str:
@@ -82,7 +82,7 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= 80 else f"{shown[:79]}…"
 
 
-class _Reader:
+class _DescriptionReader:
     """Turns tables of TOML into rules; every complaint says where."""
 
     def __init__(self, text: str, where: str, folder: Path) -> None:
@@ -100,43 +100,45 @@ class _Reader:
 
     def no_axis(self, name: str, names: Iterable[str], who: str, key: str) -> InputError:
         """Make the error for an axis that is not there."""
-        return self.error(f"{who} {name!r}, which is no axis.{near(name, names)} Axes are {', '.join(names)}.", key)
+        return self.error(f"{who} {name!r}, which is not an axis.{near(name, names)} Axes are {', '.join(names)}.", key)
 
     def known(self, table: Mapping[str, Any], keys: Iterable[str], place: str) -> None:
         """Refuse keys that mean nothing here."""
         keys = tuple(keys)
         for key in table:
             if key not in keys:
-                raise self.error(f"there is no key {key!r} in {place}.{near(key, keys)} Known are {', '.join(keys)}.", key)
+                raise self.error(
+                    f"there is no key {key!r} in {place}.{near(key, keys)} The keys are {', '.join(keys)}.", key
+                )
 
     def word(self, table: Mapping[str, Any], key: str) -> str | None:
         """Return a piece of text, or None where it is not given."""
         value = table.get(key)
         if value is not None and not isinstance(value, str):
-            raise self.error(f"{key} has to be text in quotes, not {_shown(value)}.", key)
+            raise self.error(f"{key} must be text in quotes, not {_shown(value)}.", key)
         return value
 
     def code(self, value: object, key: str) -> str:
         """Return a code, which may be written as a whole number."""
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise self.error(f"{key} has to hold codes, as text in quotes or whole numbers; not {_shown(value)}.", key)
+            raise self.error(f"{key} must hold codes, as text in quotes or whole numbers; not {_shown(value)}.", key)
         try:
             return str(value).strip()
         except ValueError:  # 0x… can write what has too many digits in decimals
-            raise self.error(f"{key} holds a number of thousands of digits, which is no code.", key) from None
+            raise self.error(f"{key} holds a number with thousands of digits, which is not a code.", key) from None
 
     def codes(self, value: object, key: str) -> tuple[str, ...]:
         """Return a list of codes; a single one needs no brackets."""
         found = tuple(self.code(item, key) for item in (value if isinstance(value, list | tuple) else [value]))
         if not found:
-            raise self.error(f"{key} is empty: list the codes that it is about.", key)
+            raise self.error(f"{key} is empty: list the codes it applies to.", key)
         return found
 
     def tables(self, table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         """Return the tables of [[key]]."""
         value = table.get(key, [])
         if not isinstance(value, list | tuple) or not all(isinstance(item, Mapping) for item in value):
-            raise self.error(f"{key} has to be a list of tables: write [[{key}]].", key)
+            raise self.error(f"{key} must be a list of tables: write [[{key}]].", key)
         return list(value)
 
     def mechanism(self, table: Mapping[str, Any], key: str) -> Mechanism | None:
@@ -190,14 +192,16 @@ class _Reader:
 
     def meaning(self, value: object, key: str) -> int:
         if not isinstance(value, str) or value not in MISSING:
-            raise self.error(f"{key} = {_shown(value)} means nothing here. Known are {', '.join(map(repr, MISSING))}.", key)
+            raise self.error(
+                f"{key} = {_shown(value)} has no meaning here. Use one of {', '.join(map(repr, MISSING))}.", key
+            )
         return MISSING[value]
 
     def symbols(self, table: Mapping[str, Any]) -> Mapping[str, int]:
         """Return what stands in place of counts: a reason, or a count (some agencies write 0 as a dash)."""
         given = table.get("symbols", {})
         if not isinstance(given, Mapping):
-            raise self.error('symbols has to be a table: symbols = { x = "suppressed" }.', "symbols")
+            raise self.error('symbols must be a table: symbols = { x = "suppressed" }.', "symbols")
         return {
             symbol.strip(): means
             if isinstance(means, int) and not isinstance(means, bool) and 0 <= means <= LARGEST
@@ -210,14 +214,16 @@ class _Reader:
         if isinstance(given, list | tuple):
             given = {self.code(name, "axes"): {} for name in given}
         if not isinstance(given, Mapping) or not given:
-            raise self.error("name the axes of the table, one [axes.NAME] for every column of codes.", "axes")
+            raise self.error("name the axes of the table: one [axes.NAME] for each column of codes.", "axes")
         return tuple(self.axis(name, {"column": item} if isinstance(item, str) else item) for name, item in given.items())
 
     def axis(self, name: str, table: object) -> AxisRule:
         if not isinstance(table, Mapping):
-            raise self.error(f'axes.{name} has to be a table, or the name of a column: {name} = "…".', name)
+            raise self.error(f'axes.{name} must be a table, or the name of a column: {name} = "…".', name)
         if name == BY_KEY:
-            raise self.error(f'no axis can be called {BY_KEY!r}: call it otherwise, and say column = "{BY_KEY}".', name)
+            raise self.error(
+                f'an axis cannot be called {BY_KEY!r}: choose another name, and write column = "{BY_KEY}".', name
+            )
         self.known(table, _AXIS, f"[axes.{name}]")
         for item in self.tables(table, "sums"):
             self.known(item, ("total", "parts", "why"), f"the sums of {name}")
@@ -226,7 +232,7 @@ class _Reader:
             raise self.error(f"there is no file {self.folder / hierarchy}; check its name.", "hierarchy")
         total = self.code(table["total"], "total") if table.get("total") is not None else None
         if total is not None and hierarchy is None:
-            raise self.error(f"axes.{name} has a `total` but no `hierarchy` under it. Add one, or write sums.", "total")
+            raise self.error(f"axes.{name} has a `total` but no `hierarchy`. Add one, or write sums.", "total")
         return AxisRule(
             name=name,
             column=self.word(table, "column") or name,
@@ -244,7 +250,9 @@ class _Reader:
                 raise self.error(f'a sum of {axis} has no {key}. Write total = "…" and parts = ["…", "…"].', "sums")
         total, parts = self.code(table["total"], "total"), self.codes(table["parts"], "parts")
         if total in parts or len(set(parts)) < len(parts):
-            raise self.error(f"{total} = {' + '.join(parts)} names a code twice: every code stands once in a sum.", total)
+            raise self.error(
+                f"{total} = {' + '.join(parts)} names a code twice: each code may occur only once in a sum.", total
+            )
         return SumRule(axis, total, parts)
 
     def axis_of_sums(self, table: Mapping[str, Any], axes: tuple[AxisRule, ...], areas: tuple[str, ...] | None) -> str:
@@ -259,7 +267,7 @@ class _Reader:
         likely = [name for name in names if name in CHARACTERISTIC]
         likely = likely or [name for name in names if name not in (*AREAS, *(areas or ()), SEX)]
         if len(likely) != 1:
-            raise self.error(f'say over which axis a sum goes: axis = "…", one of {", ".join(names)}.', "sums")
+            raise self.error(f'say which axis a sum is over: axis = "…", one of {", ".join(names)}.', "sums")
         return likely[0]
 
     def cells(self, table: Mapping[str, Any], kind: str, names: list[str]) -> CellRule:
@@ -274,13 +282,13 @@ class _Reader:
                 raise self.error('[[mechanisms]] needs a mechanism, such as mechanism = "rounding:5".')
             where = table.get("where", {})
             if not isinstance(where, Mapping):
-                raise self.error('where has to be a table of axes and codes: where = { age = ["…"] }.', "where")
+                raise self.error('where must be a table of axes and codes: where = { age = ["…"] }.', "where")
             where = {**where, **({"characteristics": table["characteristics"]} if "characteristics" in table else {})}
         else:
             where.pop("why", None)
             if not where:
                 raise self.error(
-                    '[[exact]] needs codes, such as age = ["total"]. Where all is exact, write default = "exact".'
+                    '[[exact]] needs codes, such as age = ["total"]. If everything is exact, write default = "exact".'
                 )
         if "characteristics" in where and not short:
             raise self.error("there is no axis called characteristic; name the axis instead.", "characteristics")
@@ -288,6 +296,6 @@ class _Reader:
         for axis, codes in where.items():
             name = short[0] if axis == "characteristics" else axis
             if name not in names:
-                raise self.no_axis(axis, names, f"[[{kind}]] speaks of", axis)
+                raise self.no_axis(axis, names, f"[[{kind}]] names", axis)
             wanted[name] = self.codes(codes, axis)
         return CellRule(how or Exact(), wanted)

@@ -16,7 +16,7 @@ import polars as pl
 from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
-from unround.readers.wide import LeftOut, Wide, read_blocks, read_wide, refuse_repeated, unreadable
+from unround.readers.wide import LeftOut, WideTable, read_blocks, read_wide, refuse_repeated, unreadable
 from unround.release import ABSENT, AREA, NOT_APPLICABLE, SUPPRESSED, Column, Release
 
 LAYOUT = "first-names"
@@ -63,7 +63,8 @@ def load(source: Source) -> Release:
     if hidden:
         floor = int(counts[counts > ABSENT].min(initial=np.iinfo(np.int32).max))
         notes.append(
-            f"{hidden:,} counts by sex are marked `...` and read as suppressed, for the totals show that such people exist. "
+            f"{hidden:,} counts by sex are marked `...`; they are read as suppressed, because the totals show that "
+            f"such people exist. "
             f"The smallest count shown is {floor:,}."
         )
     areas, axes = _names(source, table, places, used)
@@ -87,13 +88,13 @@ def _key(sex: str) -> str:
     return PEOPLE if sex == TOTAL else f"{PEOPLE}/{sex}"
 
 
-def _counts(table: Wide, places: dict[str, int], sex: str) -> np.ndarray:
+def _counts(table: WideTable, places: dict[str, int], sex: str) -> np.ndarray:
     symbol = places.get(f"{_COUNTS[sex]}_SYMBOL")
     counts, _ = as_counts(table.column(places[f"{_COUNTS[sex]}_COUNT"]), None if symbol is None else table.column(symbol))
     return np.where((counts == NOT_APPLICABLE) & (sex != TOTAL), SUPPRESSED, counts).astype(np.int32)
 
 
-def _names(source: Source, table: Wide, places: dict[str, int], used: set[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _names(source: Source, table: WideTable, places: dict[str, int], used: set[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return a row for every line, and the axes that tell them apart."""
     several = "DGUID" in places and table.column(places["DGUID"]).n_unique() > 1
     axes = (AREA, NAME) if several else (NAME,)
@@ -105,7 +106,7 @@ def _names(source: Source, table: Wide, places: dict[str, int], used: set[str]) 
         NAME: table.column(places["FIRST_NAME"]),
         "level": pl.Series([""] * lines),
         "parent": pl.Series([None] * lines, dtype=pl.String),
-        "adjustable": pl.Series([False] * lines),
+        "adjustable": pl.Series([None] * lines, dtype=pl.Boolean),
         **told,
     }
     first = [*axes, *(["region_name"] if "region_name" in about else []), "level", "parent", "adjustable"]
@@ -114,7 +115,7 @@ def _names(source: Source, table: Wide, places: dict[str, int], used: set[str]) 
     return frame, axes
 
 
-def _product(table: Wide, places: dict[str, int]) -> str | None:
+def _product(table: WideTable, places: dict[str, int]) -> str | None:
     if "CENSUS_YEAR" not in places:
         return None
     years = sorted(set(table.column(places["CENSUS_YEAR"]).drop_nulls().str.strip_chars().to_list()))

@@ -99,7 +99,7 @@ def _table(frame: object) -> pl.DataFrame:
     columns: Mapping[Any, list[Any]] = other.to_dict(orient="list")
     if any(not isinstance(name, str | int) for name in columns):
         raise InputError(
-            "the frame has columns with names of several levels; join them into one: frame.columns.map('_'.join)."
+            "the frame has columns whose names have several levels; join them into one: frame.columns.map('_'.join)."
         )
     return pl.DataFrame({str(name): _series(values) for name, values in columns.items()})
 
@@ -138,11 +138,11 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
         if key not in _WIDE:
             known = ", ".join(_WIDE)
             raise InputError(
-                f"from_frame does not know {key!r}. A wide frame takes {known}; a long one needs value and axes."
+                f"there is no argument {key!r} for a frame. A wide frame takes {known}; a long one needs value and axes."
             )
     texts = {key: given[key] for key in ("area", "name", "level", "parent") if given.get(key) is not None}
     if wrong := next((key for key, name in texts.items() if not isinstance(name, str)), None):
-        raise InputError(f"{wrong} has to be the name of one column, not {texts[wrong]!r}.")
+        raise InputError(f"{wrong} must be the name of one column, not {texts[wrong]!r}.")
     counts = (
         _names(given["columns"], "columns") if given.get("columns") is not None else _numbers(table, set(texts.values()))
     )
@@ -160,7 +160,7 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
             raise InputError(f"the frame has no column {name!r}. Its columns are {', '.join(table.columns)}.")
     for name in asked[len(texts) + len(counts) :]:
         if name not in counts:
-            raise InputError(f"the column {name!r} is not among those that hold counts: {', '.join(counts)}.")
+            raise InputError(f"the column {name!r} is not one of the columns that hold counts: {', '.join(counts)}.")
     if not counts:
         raise InputError("the frame has no columns of numbers; name those that hold counts: columns=[…].")
     area = texts.get("area")
@@ -168,7 +168,8 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
     if table.height and rows[_ROW].is_duplicated().any():
         twice = rows.filter(rows[_ROW].is_duplicated())[_ROW][0]
         raise InputError(
-            f"the area {twice!r} has several rows in {area!r}; give each its own name, or put the table in long form."
+            f"the area {twice!r} has several rows in {area!r}; give each row a name of its own, or reshape the table "
+            f"to long form."
         )
     kept = {key: rows[column].alias(f"{_ROW} {key}") for key, column in texts.items() if key != "area"}
     wide = pl.DataFrame([rows[_ROW], *kept.values(), *(rows[name].cast(_kind(rows, counts)) for name in counts)])
@@ -197,13 +198,13 @@ _ROW = "row of the frame"
 
 def _names(value: object, key: str) -> list[str]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise InputError(f"{key} has to be a list of columns, not {value!r}.")
+        raise InputError(f"{key} must be a list of columns, not {value!r}.")
     return [str(name) for name in value]
 
 
 def _codes(item: object) -> list[str]:
     if not isinstance(item, Mapping) or set(item) - {"why"} != {"total", "parts"}:
-        raise InputError('sums have to be {"total": ["part", "part"]}, or a list of {"total": …, "parts": […]}.')
+        raise InputError('sums must be {"total": ["part", "part"]}, or a list of {"total": …, "parts": […]}.')
     return [str(item["total"]), *(str(part) for part in item["parts"])]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unround.errors import InputError
 from unround.readers.description import near
-from unround.readers.files import small_text
+from unround.readers.small_files import small_text
 
 Children = dict[str, list[str]]
 """The codes under each code, in the order of the file. Codes on top stand under ""."""
@@ -40,7 +40,9 @@ def read_hierarchy(path: Path, codes: Collection[str], total: str | None = None)
     text = small_text(path, "a hierarchy", LARGEST, fallback="cp1252")
     pairs = _indented(text, path) if path.suffix.lower() == ".hrc" else _pairs(text, path, codes)
     if not pairs:
-        raise InputError(f"{path} holds no codes. Write one parent,child pair a line, or one code a line with @ for depth.")
+        raise InputError(
+            f"{path} holds no codes. Write one parent,child pair per line, or one code per line with @ for depth."
+        )
     return _tree(pairs, path, total)
 
 
@@ -55,7 +57,9 @@ def _indented(text: str, path: Path) -> list[tuple[str, str, int]]:
         depth = len(bare) - len(bare.lstrip("@"))
         if depth > len(above) or not code:
             wrong = (
-                f"{code!r} is {depth} deep, but nothing above it is {depth - 1} deep." if code else "no code follows the @."
+                f"{code!r} is at depth {depth}, but nothing above it is at depth {depth - 1}."
+                if code
+                else "no code follows the @."
             )
             raise InputError(wrong, source=text, line=number, column=1, where=str(path))
         del above[depth:]
@@ -73,7 +77,7 @@ def _pairs(text: str, path: Path, codes: Collection[str]) -> list[tuple[str, str
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: {error}. Look for a quote before that line that does not close."
+            f"{path}, line {reader.line_num}: {error}. Look for a quote before that line that is not closed."
         ) from None
     for number, row in rows:
         if len(row) != 2 or not row[1]:
@@ -92,11 +96,12 @@ def _tree(pairs: list[tuple[str, str, int]], path: Path, total: str | None) -> C
     for above, code, number in pairs:
         if code in parent and parent[code] != above:
             raise InputError(
-                f"{path}, line {number}: {code!r} stands under both {parent[code]!r} and {above!r}. In a hierarchy a code "
-                "has one parent; write further sums as sums = [{ total = …, parts = […] }]."
+                f"{path}, line {number}: {code!r} is listed under both {parent[code]!r} and {above!r}. In a hierarchy "
+                f"a code "
+                "has one parent; write other sums as sums = [{ total = …, parts = […] }]."
             )
         if code in parent:
-            raise InputError(f"{path}, line {number}: {code!r} stands under {above!r} twice. Take one of the lines out.")
+            raise InputError(f"{path}, line {number}: {code!r} is listed under {above!r} twice. Delete one of the lines.")
         parent[code] = above
     top = [above for above, _, _ in pairs if above and above not in parent]
     for code in dict.fromkeys(top):
@@ -108,7 +113,7 @@ def _tree(pairs: list[tuple[str, str, int]], path: Path, total: str | None) -> C
         way, at = dict.fromkeys([code]), parent[code]
         while at and at not in reaches_top:
             if at in way:
-                raise InputError(f"{path}: {at!r} stands above itself. Take out one of the lines that say so.")
+                raise InputError(f"{path}: {at!r} is above itself. Delete one of the lines that say so.")
             way[at] = None
             at = parent[at]
         reaches_top.update(way)  # each code is gone through once, however deep the tree
@@ -135,16 +140,16 @@ def fit(children: Children, codes: Collection[str], where: str) -> tuple[dict[st
     if gone:
         shown = ", ".join(map(repr, gone[:5])) + (f" and {len(gone) - 5} more" if len(gone) > 5 else "")
         raise InputError(
-            f"{where} has codes that never occur in the data: {shown}.{near(gone[0], have)} Correct them, or take them out."
+            f"{where} has codes that do not occur in the data: {shown}.{near(gone[0], have)} Correct or delete them."
         )
     notes = []
     skipped = sorted(listed - have)
     if skipped:
-        notes.append(f"{where}: not in the data, hence passed over: {', '.join(skipped)}.")
+        notes.append(f"{where}: not in the data and therefore skipped: {', '.join(skipped)}.")
     outside = sorted(have - listed)
     if outside and "" in children and len(children[""]) > 1:
         shown = ", ".join(map(repr, outside[:5]))
-        notes.append(f'{where} does not mention {shown}. If one of them is the total of all, say so: total = "…".')
+        notes.append(f'{where} does not mention {shown}. If one of them is the overall total, say so: total = "…".')
 
     def below(code: str) -> list[str]:
         found, waiting = list[str](), list(reversed(children.get(code, [])))

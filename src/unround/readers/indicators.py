@@ -15,7 +15,16 @@ from unround.errors import InputError
 from unround.readers.exact import adjustable, published_exactly
 from unround.readers.proposals import TOTAL
 from unround.readers.source import Source
-from unround.readers.wide import FRACTIONS, LeftOut, Wide, counts_of, read_blocks, read_wide, refuse_repeated, unreadable
+from unround.readers.wide import (
+    FRACTIONS,
+    LeftOut,
+    WideTable,
+    counts_of,
+    read_blocks,
+    read_wide,
+    refuse_repeated,
+    unreadable,
+)
 from unround.release import AREA, Column, Proposal, Release
 
 LAYOUT = "indicators"
@@ -79,9 +88,7 @@ def load(source: Source) -> Release:
     if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header):
         raise InputError(f"{source.path} has two columns for one indicator, written in different ways; keep one of them.")
     if not places:
-        raise InputError(
-            f"{source.path} has no column of its own that is called indicator_ and a number; look at its header."
-        )
+        raise InputError(f"{source.path} has no column called indicator_ followed by a number; check its header.")
     if max(places) > LAST:
         raise InputError(
             f"{source.path} has indicator_{max(places)}, but the 2021 profile ends with {LAST}: these are other IDs. "
@@ -98,7 +105,7 @@ def load(source: Source) -> Release:
         left_out.add("decimals", table.header[places[wanted[at]]])
     numbers = [wanted[at] for at in kept]
     if not numbers:
-        raise InputError(f"{source.path} has no indicators that are counts; there is nothing to work out.")
+        raise InputError(f"{source.path} has no indicators that are counts; there is nothing to infer.")
     counts = counts[:, kept].copy()
     areas = _areas(source, table, counts[:, numbers.index(1)].tolist() if 1 in numbers else None)
     return Release(
@@ -114,7 +121,7 @@ def load(source: Source) -> Release:
         left_out=left_out.by_reason,
         notes=[
             *source.notes,
-            "The file has no labels; indicators are taken to be CHARACTERISTIC_IDs of the 2021 profile.",
+            "The file has no labels; its indicators are assumed to be CHARACTERISTIC_IDs of the 2021 profile.",
             *unreadable(counts),
         ],
     )
@@ -165,7 +172,7 @@ def _present(total: int, at: Mapping[int, int]) -> list[int] | None:
     return parts
 
 
-def _areas(source: Source, table: Wide, population: list[int] | None) -> pl.DataFrame:
+def _areas(source: Source, table: WideTable, population: list[int] | None) -> pl.DataFrame:
     names = {name.lower(): at for at, name in enumerate(table.header) if not _INDICATOR.fullmatch(name)}
     codes = [name for name in _NAMES if name in names]
     # A name can stand for the code (postal areas have no other), but where there is a code it is the better one.

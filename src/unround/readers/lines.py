@@ -23,7 +23,7 @@ _OCCUPIED = "private dwellings occupied by usual residents"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProfileLine:
     """One characteristic: its number, its label without blanks around it, and how far that is indented, in levels."""
 
     id: int
@@ -31,19 +31,19 @@ class Line:
     depth: int
 
     @classmethod
-    def of(cls, number: int, text: str) -> Line:
+    def of(cls, number: int, text: str) -> ProfileLine:
         """Read a label that is indented by two blanks a level.
 
         Examples
         --------
-        >>> Line.of(10, "    0 to 4 years")
-        Line(id=10, label='0 to 4 years', depth=2)
+        >>> ProfileLine.of(10, "    0 to 4 years")
+        ProfileLine(id=10, label='0 to 4 years', depth=2)
         """
         label = text.strip()
         return cls(number, label, (len(text) - len(text.lstrip())) // 2)
 
 
-def blocks_of(lines: Sequence[Line]) -> list[str]:
+def blocks_of(lines: Sequence[ProfileLine]) -> list[str]:
     """Return, for every line, the table that it stands in: the label of the nearest "Total …" with lines below it.
 
     A line that is not indented and heads nothing stands in no table, except those at the very beginning.
@@ -51,7 +51,7 @@ def blocks_of(lines: Sequence[Line]) -> list[str]:
     Examples
     --------
     >>> texts = ["Population, 2021", "Total - Age groups", "  0 to 14 years", "Number of persons in private households"]
-    >>> blocks_of([Line.of(at, text) for at, text in enumerate(texts)])
+    >>> blocks_of([ProfileLine.of(at, text) for at, text in enumerate(texts)])
     ['Population and dwellings', 'Total - Age groups', 'Total - Age groups', '']
     """
     blocks, now, begun = [], FIRST, False

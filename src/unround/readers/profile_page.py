@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.readers.exact import adjustable, published_exactly
-from unround.readers.files import LONGEST_NAME
 from unround.readers.kinds import COUNT, kinds_of
-from unround.readers.lines import Line, blocks_of, universes
+from unround.readers.lines import ProfileLine, blocks_of, universes
 from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex, indented
+from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import LeftOut, ragged, read_blocks, rows_of, unreadable
@@ -32,14 +32,13 @@ LAYOUT = "profile-page"
 _TITLE = re.compile(r'\s*"?Census Profile\b', re.IGNORECASE)
 _SEXES = {"total": TOTAL, "men+": MEN, "men": MEN, "male": MEN, "women+": WOMEN, "women": WOMEN, "female": WOMEN}
 _CHARACTERISTIC = ("characteristic", "characteristics")
-_NOTES = ("note", "notes")
 _BELOW = ("symbols", "symbol", "notes", "note", "footnotes", "data quality")
 _AREA = re.compile(r"(.*?)\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
 _SOURCE = re.compile(r'"?Source: *(Statistics Canada[^"\n]*)', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
+class _PageValues:
     """A column of numbers: its area, whether it holds counts or rates, its sex, its place and that of its flags."""
 
     area: str
@@ -53,8 +52,8 @@ class _Values:
 class _Page:
     """A page as text: its columns of numbers, its lines and their fields, and all that is written below them."""
 
-    values: tuple[_Values, ...]
-    lines: tuple[Line, ...]
+    values: tuple[_PageValues, ...]
+    lines: tuple[ProfileLine, ...]
     rows: tuple[list[str], ...]
     below: str
 
@@ -130,8 +129,8 @@ def _page(source: Source) -> _Page:
             raise InputError(f"{source.path}, line {end}: no characteristic is named; download the page again.")
         if len(row[1]) > LONGEST_NAME:
             raise InputError(
-                f"{source.path}, line {end}: the characteristic has a name of {len(row[1]):,} signs. Look for a quote "
-                "before that line that does not close."
+                f"{source.path}, line {end}: the characteristic has a name of {len(row[1]):,} characters. Look for a quote "
+                "before that line that is not closed."
             )
         rows.append(row)
     if not rows:
@@ -144,10 +143,8 @@ def _page(source: Source) -> _Page:
         except csv.Error:  # free text of any length
             continue
         if len(row) == len(header) and row[0].strip() and row[1].strip() and _is_number(row[values[0].place]):
-            raise InputError(
-                f"{source.path}, line {number}: data go on after the footnotes have begun. Remove what stands between."
-            )
-    lines = tuple(Line.of(number, row[1]) for number, row in enumerate(rows, start=1))
+            raise InputError(f"{source.path}, line {number}: there are data after the footnotes. Remove what is in between.")
+    lines = tuple(ProfileLine.of(number, row[1]) for number, row in enumerate(rows, start=1))
     return _Page(values, lines, tuple(rows), "\n".join(below))
 
 
@@ -155,7 +152,7 @@ def _is_number(field: str) -> bool:
     return re.fullmatch(r"\s*-?\d[\d,]*(?:\.\d+)?\s*", field) is not None
 
 
-def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[_Values, ...]:
+def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[_PageValues, ...]:
     """Find the columns of numbers: titles hold for all columns up to the next title."""
     width = len(header)
     areas = next((list(_carried(line, width)) for line in titles[1:] if any("[" in field for field in line)), None)
@@ -164,7 +161,7 @@ def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[st
         named = [line for line in titles[1:] if any(field.strip() for field in line)]
         areas = list(_carried(named[0], width)) if named else [""] * width
     measures = next((list(_carried(line, width)) for line in titles if _measures(line)), [""] * width)
-    found: list[_Values] = []
+    found: list[_PageValues] = []
     for place, name in enumerate(header):
         sex = _SEXES.get(name.strip().lower())
         if sex is None:
@@ -174,9 +171,9 @@ def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[st
         measure = "rate" if measures[place].lower().startswith(("rate", "percent", "%")) else COUNT
         if not areas[place]:
             raise InputError(
-                f"{source.path} does not say what area column {place + 1} ({name}) is about; download it again."
+                f"{source.path} does not say which area column {place + 1} ({name}) belongs to; download it again."
             )
-        found.append(_Values(areas[place], measure, sex, place, flag))
+        found.append(_PageValues(areas[place], measure, sex, place, flag))
     if not any(values.measure == COUNT for values in found):
         raise InputError(f"{source.path} has no column called Total, Men+ or Women+; download the page with its counts.")
     known = {place for values in found for place in (values.place, values.flag)} | {0, 1}
@@ -234,7 +231,7 @@ def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[lis
     return columns, np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
 
 
-def _counts(page: _Page, wanted: Sequence[Sequence[_Values | None]]) -> tuple[Counts, NDArray[np.bool_]]:
+def _counts(page: _Page, wanted: Sequence[Sequence[_PageValues | None]]) -> tuple[Counts, NDArray[np.bool_]]:
     """Return the counts as areas × lines × sexes, and which lines show decimals in an area."""
     counts = np.full((len(wanted), len(page.lines), len(wanted[0])), NOT_APPLICABLE, dtype=np.int32)
     decimals = np.zeros(counts.shape[:2], dtype=bool)

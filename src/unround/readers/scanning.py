@@ -56,7 +56,7 @@ class Where(NamedTuple):
     """The last of all these."""
 
 
-class Found(NamedTuple):
+class ScannedLine(NamedTuple):
     """Arrays to fill, with room for every line."""
 
     ids: NDArray[np.int32]
@@ -175,7 +175,7 @@ def _cell(text: Bytes, begin: int, end: int, sign: int, sign_end: int) -> tuple[
 
 
 @njit(nogil=True, cache=True)
-def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: Found) -> tuple[int, int, int]:
+def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: ScannedLine) -> tuple[int, int, int]:
     """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
 
     Parameters
@@ -186,7 +186,7 @@ def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: Found) ->
         The fields to read.
     counted : array of bool
         By ID: whether to read the cells of such lines at all. Those of IDs beyond it are read.
-    found : Found
+    found : ScannedLine
         Filled.
 
     Returns

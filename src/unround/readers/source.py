@@ -21,7 +21,7 @@ from typing import IO
 import numpy as np
 
 from unround.errors import InputError
-from unround.readers.files import require_file, shortened
+from unround.readers.small_files import require_file, shortened
 
 Progress = Callable[[int], None]
 
@@ -108,7 +108,7 @@ class Source:
         if magic == _PARQUET:
             raise InputError(f"{self.path} is a Parquet file; describe it in a release.toml and give that (format tidy).")
         if self._packing == "none" and self.path.suffix.lower() in (".zip", ".gz"):
-            raise InputError(f"{self.path} is called {self.path.suffix} but is not packed that way; download it again.")
+            raise InputError(f"{self.path} is called {self.path.suffix} but is not compressed that way; download it again.")
         if self._packing == "zip":
             self._choose()
         self._begin = self._first_bytes()
@@ -133,9 +133,9 @@ class Source:
             ]
             if not tables:
                 inside = _listed([member.filename for member in files]) or "nothing"
-                raise InputError(f"{self.path} holds no table (.csv or .tab) but {inside}; download the CSV version.")
+                raise InputError(f"{self.path} contains {inside} but no table (.csv or .tab); download the CSV version.")
             if len(tables) > MOST_PARTS:
-                raise InputError(f"{self.path} holds {len(tables):,} tables; unzip it, and give the one that you mean.")
+                raise InputError(f"{self.path} holds {len(tables):,} tables; unzip it and give the one you mean.")
             names = [member.filename for member in tables]
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
@@ -149,7 +149,7 @@ class Source:
         others = [member.filename for member in tables if member.filename not in alike]
         if len(files) > 1:
             read = _listed(self.members)
-            aside = f"; left aside, being another table: {_listed(others)}" if others else ""
+            aside = f"; other tables, not read: {_listed(others)}" if others else ""
             self.notes.append(f"In {self.path.name} the table is {read}{aside}.")
 
     def _first_bytes(self) -> bytes:
@@ -158,7 +158,7 @@ class Source:
             begin = file.read(HEAD)
             whole = len(begin) < HEAD
         if not begin.strip():
-            raise InputError(f"{self.path} is empty once unpacked; download it again.")
+            raise InputError(f"{self.path} is empty once decompressed; download it again.")
         if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise InputError(f"{self.path} is encoded as UTF-16; save it as CSV in UTF-8.")
         bytes_ = np.frombuffer(begin, dtype=np.uint8)
@@ -208,8 +208,9 @@ class Source:
             held += len(chunk)
             if held > WHOLE:
                 raise InputError(
-                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a layout that is read at once. Split it, "
-                    "or make a tidy Parquet file of it."
+                    f"{self.path} has over {WHOLE >> 30} GB of text, too much for a format that is read all at once. "
+                    f"Split it, "
+                    "or convert it to a tidy Parquet file."
                 )
             pieces.append(chunk)
         return b"".join(pieces)
@@ -267,7 +268,7 @@ class Source:
                 piece = carried + piece
                 cut = _cut(piece)
                 if not cut and len(piece) > LONGEST_LINE:
-                    raise InputError(f"{self.path} has a line of over {LONGEST_LINE:,} bytes; it is no table of counts.")
+                    raise InputError(f"{self.path} has a line of over {LONGEST_LINE:,} bytes; it is not a table of counts.")
                 carried = piece[cut:]
                 if cut:
                     yield self._decoded(piece[:cut]) if decode else piece[:cut]
@@ -302,7 +303,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
     try:
         yield
     except NotImplementedError as error:
-        raise InputError(f"{path} is packed in a way that cannot be read here ({error}); unpack it first.") from None
+        raise InputError(f"{path} is compressed in a way that cannot be read here ({error}); decompress it first.") from None
     except _BROKEN as error:
         raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except OSError as error:
@@ -336,7 +337,7 @@ def _utf8(text: bytes, marked: bool, path: Path) -> bytes:
     if text.isascii() or _is_utf8(text, cut=False):
         return text
     if marked:
-        raise InputError(f"{path} says that it is UTF-8 but has bytes that are not; save it as UTF-8 again.")
+        raise InputError(f"{path} is marked as UTF-8 but contains other bytes; save it as UTF-8 again.")
     decoded = text.decode("latin-1")
     high = np.frombuffer(text, dtype=np.uint8)
     if np.any((high >= 0x80) & (high < 0xA0)):

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.readers.cells import Index, first_of, in_blocks, repeats, require_room
-from unround.readers.files import LONGEST_NAME, shortened
 from unround.readers.kinds import COUNT, kind_of
 from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.small_files import LONGEST_NAME, shortened
 from unround.readers.source import Source
 from unround.readers.statsnz_names import NamedGroup, understand
 from unround.readers.symbols import as_counts
@@ -121,7 +121,7 @@ def _table(source: Source) -> pl.DataFrame:
     longest = table.select(pl.max_horizontal(pl.col("variable", "variable_group").str.len_chars().max())).item()
     if (longest or 0) > LONGEST_NAME:
         raise InputError(
-            f"{source.path} has a variable whose name has {longest:,} signs; look for a quote that does not close."
+            f"{source.path} has a variable whose name has {longest:,} characters; look for a quote that is not closed."
         )
     bare = table.filter(pl.col("code").is_null() | pl.col("variable").is_null())
     if bare.height:
@@ -142,7 +142,8 @@ def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, source: Source) -
     if len(again):
         line = table.row(int(again[0]), named=True)
         raise InputError(
-            f"{source.path} has {len(again):,} counts twice, the first of them {line['variable']}, {line['variable_group']} "
+            f"{source.path} has {len(again):,} counts more than once, the first of them {line['variable']}, "
+            f"{line['variable_group']} "
             f"of area {line['code']}. Delete the repeats."
         )
 
@@ -200,17 +201,15 @@ def _notes(groups: Sequence[NamedGroup], left_out: Mapping[str, list[int]], coun
     notes = []
     odd = int((counts == UNREADABLE).sum())
     if odd:
-        notes.append(f"{odd:,} cells hold something that is no count.")
+        notes.append(f"{odd:,} cells hold something other than a count.")
     strange = [_name(group) for group in groups if not group.universe and group.group]
     if strange:
         notes.append(
-            f"{len(strange)} groups are named in a way not known here, and are in no sum: {', '.join(strange[:5])}."
+            f"{len(strange)} groups have names that are not recognised; they are in no sum: {', '.join(strange[:5])}."
         )
     gone = left_out.get(_NEVER)
     if gone:
-        notes.append(
-            f"Groups that hold no count for any area, and are taken for not asked, rather than hidden: {len(gone)}."
-        )
+        notes.append(f"{len(gone)} groups have no count for any area; they are taken as not asked rather than hidden.")
     return notes
 
 
@@ -281,6 +280,6 @@ def _frame(table: pl.DataFrame, codes: pl.Series, row: Index, name: str) -> pl.D
             "region_name": table["name"].gather(first).fill_null(codes),
             "level": pl.Series([TOTAL if code == TOTAL else level for code in codes], dtype=pl.String),
             "parent": pl.Series([None] * len(codes), dtype=pl.String),
-            "adjustable": pl.Series([False] * len(codes), dtype=pl.Boolean),
+            "adjustable": pl.Series([None] * len(codes), dtype=pl.Boolean),
         }
     )

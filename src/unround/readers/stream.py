@@ -34,7 +34,7 @@ _LINE_END = ord("\n")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class TakenRows:
     """What is taken from every area.
 
     Parameters
@@ -117,7 +117,7 @@ class _Seen:
             )
 
 
-def blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -> Iterator[Block]:
+def blocks(source: Source, taken: TakenRows, notes: list[str], progress: Progress) -> Iterator[Block]:
     """Go through the file, and yield blocks of whole areas in its order."""
     # Progress is told from here only, though the file is read elsewhere: whoever listens need not think of threads.
     places: deque[int] = deque()
@@ -132,7 +132,7 @@ def blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -
     tell()
 
 
-def _blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) -> Iterator[Block]:
+def _blocks(source: Source, taken: TakenRows, notes: list[str], progress: Progress) -> Iterator[Block]:
     seen = _Seen()
     last = ""
     for rows in _gathered(source, taken, progress):
@@ -142,7 +142,7 @@ def _blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) 
                 raise InputError(f"{source.path} has lines without a DGUID, which names the area; download it again.")
             if region in seen.regions:
                 raise InputError(
-                    f"{source.path} has area {region} in two places; the lines of an area must stand together, and once."
+                    f"{source.path} has area {region} in two places; the lines of an area must be together, and occur once."
                 )
             seen.regions.add(region)
             last = region
@@ -150,7 +150,7 @@ def _blocks(source: Source, taken: Taken, notes: list[str], progress: Progress) 
     notes += [note for note in seen.notes(last) if note not in notes]
 
 
-def _gathered(source: Source, taken: Taken, progress: Progress) -> Iterator[_Rows]:
+def _gathered(source: Source, taken: TakenRows, progress: Progress) -> Iterator[_Rows]:
     """Put the lines of chunks together, and yield them when there are enough; areas are never cut apart."""
     ids, counts, begins = list[NDArray[np.int32]](), list[Counts](), list[NDArray[np.int64]]()
     areas, held = list[dict[str, str]](), 0
@@ -171,7 +171,7 @@ def _gathered(source: Source, taken: Taken, progress: Progress) -> Iterator[_Row
         yield _Rows(np.concatenate(ids), np.concatenate(counts), np.concatenate(begins), areas)
 
 
-def _scanned(source: Source, taken: Taken, progress: Progress) -> Iterator[_Rows]:
+def _scanned(source: Source, taken: TakenRows, progress: Progress) -> Iterator[_Rows]:
     """Scan chunks side by side, and yield what they hold in the order of the file."""
     waiting: deque[Future[_Rows | None]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -187,9 +187,9 @@ def _scanned(source: Source, taken: Taken, progress: Progress) -> Iterator[_Rows
                 yield rows
 
 
-def _rows(chunk: bytes, start: int, taken: Taken, source: Source) -> _Rows | None:
+def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows | None:
     """Read the lines of a chunk."""
-    from unround.readers.scanning import Found, Where, scan
+    from unround.readers.scanning import ScannedLine, Where, scan
 
     text = np.frombuffer(chunk, dtype=np.uint8)[start:]
     most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.cells)
@@ -197,7 +197,7 @@ def _rows(chunk: bytes, start: int, taken: Taken, source: Source) -> _Rows | Non
     last = int(max(taken.id, cells.max(), symbols.max()))
     counted = np.ones(int(taken.ids.max()) + 1, dtype=bool)
     counted[taken.ids] = taken.counted
-    found = Found(
+    found = ScannedLine(
         np.empty(most, dtype=np.int32),
         np.full((most, sexes), NOT_AVAILABLE, dtype=np.int32),
         np.empty(most, dtype=np.int64),
@@ -224,7 +224,8 @@ def _no_line(body: memoryview, number: int, source: Source) -> InputError:
     lines = [line for line in bytes(body).split(b"\n") if line.strip(b"\r")]
     shown = source.as_text(lines[number].strip())[:SHOWN]
     return InputError(
-        f"{source.path} has a line without its counts or its characteristic's number; the file may have been cut short or "
+        f"{source.path} has a line without counts or without the number of its characteristic; the file may have been "
+        f"cut short or "
         f"changed, so download it again. The line begins\n    {shown}"
     )
 
@@ -233,8 +234,8 @@ def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
     """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
     if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
         raise InputError(
-            f"{source.path} has a quotation that runs over the end of its line: a quote does not close, so that nobody can "
-            "tell where lines end. Download the file again."
+            f"{source.path} has a quotation that runs over the end of its line: a quote is not closed, so it is unclear "
+            "where lines end. Download the file again."
         )
 
 
@@ -246,7 +247,7 @@ def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, sour
     counts[odd[:, 0], odd[:, 1]] = as_counts(text, signs)[0]
 
 
-def _first_line(body: memoryview, start: int, taken: Taken, source: Source) -> dict[str, str]:
+def _first_line(body: memoryview, start: int, taken: TakenRows, source: Source) -> dict[str, str]:
     """Read what the first line of an area says of it."""
     length = 1 << 10
     while b"\n" not in (line := bytes(body[start : start + length])) and start + length < len(body):
@@ -257,11 +258,11 @@ def _first_line(body: memoryview, start: int, taken: Taken, source: Source) -> d
     except csv.Error:  # a field of over 131,072 signs, or a carriage return within one
         fields = []
     if len(fields) <= max(taken.described.values()):
-        raise InputError(f"{source.path} has a line that breaks within a name; download it again:\n    {text[:SHOWN]}")
+        raise InputError(f"{source.path} has a line break within a name; download it again:\n    {text[:SHOWN]}")
     return {name: fields[at].strip() for name, at in taken.described.items()}
 
 
-def _block(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Block:
+def _block(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Block:
     """Turn lines into a table: a row an area, a column a count."""
     areas, sexes = len(rows.areas), len(taken.cells)
     known = len(taken.ids)
@@ -276,7 +277,7 @@ def _block(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Block:
     return Block(describe(described, population), counts)
 
 
-def _sorted_in(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Counts:
+def _sorted_in(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Counts:
     """Put lines in their places where areas differ in what they have."""
     place = np.full(int(taken.ids.max()) + 1, -1, dtype=np.int64)
     place[taken.ids] = np.arange(len(taken.ids))
@@ -287,7 +288,7 @@ def _sorted_in(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Counts
         line = int(np.argmin(at))
         raise InputError(
             f"{source.path}: area {rows.areas[area[line]]['region']} has characteristic {rows.ids[line]}, which none of the "
-            "first areas has. Put an area that has every characteristic first."
+            "first areas has. Put an area that has all characteristics first."
         )
     cell = area * len(taken.ids) + at
     times = np.bincount(cell, minlength=len(rows.areas) * len(taken.ids))
@@ -308,7 +309,7 @@ def _sorted_in(rows: _Rows, taken: Taken, source: Source, seen: _Seen) -> Counts
     return table
 
 
-def _watch(table: Counts, counts: Counts, rows: _Rows, taken: Taken, seen: _Seen) -> None:
+def _watch(table: Counts, counts: Counts, rows: _Rows, taken: TakenRows, seen: _Seen) -> None:
     """Keep in mind what does not fit."""
     bad = counts == UNREADABLE
     if bad.any():

@@ -14,8 +14,8 @@ from unround.errors import InputError
 from unround.readers.cells import assemble
 from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description
 from unround.readers.description_file import read_description
-from unround.readers.files import parsed_toml, require_file, shortened, small_text
 from unround.readers.proposals import by_sex
+from unround.readers.small_files import parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source
 from unround.readers.wide import read_table
 from unround.release import AREA, Release
@@ -95,7 +95,7 @@ def load(path: Path, toml: Path | None = None) -> Release:
         path = description.data
     else:
         if toml is None and (toml := companion(path)) is not None:
-            notes.append(f"What the columns mean is taken from {toml.name}, beside the table.")
+            notes.append(f"The columns are described by {toml.name}, next to the table.")
         description = read_description(toml) if toml is not None else None
     table, size, told = _table(path)
     if description is None:
@@ -150,7 +150,7 @@ def _parquet(path: Path) -> pl.DataFrame:
     try:
         rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
         if rows > max(MANY_ROWS, ROWS_A_BYTE * size):
-            raise InputError(f"{path} has {rows:,} rows in {size:,} bytes; no table of counts repeats itself so much.")
+            raise InputError(f"{path} has {rows:,} rows in {size:,} bytes; no table of counts is as repetitive as that.")
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
@@ -191,8 +191,8 @@ def _advice(path: Path, columns: Sequence[str]) -> str:
         lines.append('sums = [{ total = "…", parts = ["…", "…"] }]')
     shown = "\n".join(f"    {line}" for line in lines)
     return (
-        f"{path} is a table whose columns ({shortened(list(columns))}) are not known here. Describe them in "
-        f"{Path(path.name.removesuffix('.gz')).stem}.toml beside it, such as\n{shown}"
+        f"{path} is a table whose columns ({shortened(list(columns))}) are not recognised. Describe them in "
+        f"{Path(path.name.removesuffix('.gz')).stem}.toml next to it, for example\n{shown}"
     )
 
 

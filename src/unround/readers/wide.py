@@ -1,4 +1,4 @@
-"""Wide tables: a header, then a line an area. What the layouts of this kind share."""
+"""Wide tables: a header, then one line per area. What the formats of this kind share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.readers.files import LONGEST_NAME
+from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source, called
 from unround.readers.symbols import as_counts
 from unround.release import ABSENT, UNREADABLE, Block, Counts, Progress
@@ -27,7 +27,7 @@ FRACTIONS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Wide:
+class WideTable:
     """A wide table as text: the header as it stands in the file, without blanks around it, and the cells.
 
     The columns of `cells` are called "0", "1", … by their place, for names in a header may be anything.
@@ -41,7 +41,7 @@ class Wide:
         return self.cells[str(at)]
 
 
-def read_wide(source: Source) -> Wide:
+def read_wide(source: Source) -> WideTable:
     """Read a table whole.
 
     Raises
@@ -55,13 +55,13 @@ def read_wide(source: Source) -> Wide:
     header = tuple(" ".join(name.split()) for name in next(rows_of(source, text), (1, list[str]()))[1])
     if len(header) > MOST_COLUMNS:
         raise InputError(
-            f"{source.path} has {len(header):,} columns; {MOST_COLUMNS:,} at most can be read. Areas go into lines, not "
+            f"{source.path} has {len(header):,} columns; at most {MOST_COLUMNS:,} can be read. Put areas into rows, not "
             "into columns."
         )
     if longest := next((name for name in header if len(name) > LONGEST_NAME), ""):
         raise InputError(
-            f"{source.path} has a column whose name begins {longest[:60]!r} and has {len(longest):,} signs. Look for a "
-            "quote in the header that does not close."
+            f"{source.path} has a column whose name begins {longest[:60]!r} and has {len(longest):,} characters. Look for a "
+            "quote in the header that is not closed."
         )
     twice = [name for name, times in Counter(header).items() if name and times > 1]
     if twice:
@@ -70,9 +70,9 @@ def read_wide(source: Source) -> Wide:
         cells = pl.read_csv(text, infer_schema=False, separator=source.delimiter)
     except pl.exceptions.PolarsError as error:
         _refuse_ragged(source, text, len(header))
-        raise InputError(f"{source.path} is no proper CSV ({str(error).splitlines()[0]}); export it again.") from None
+        raise InputError(f"{source.path} is not proper CSV ({str(error).splitlines()[0]}); export it again.") from None
     if cells.width != len(header):
-        raise InputError(f"{source.path}: the header cannot be read, for a quote in it does not close; export it again.")
+        raise InputError(f"{source.path}: the header cannot be read, because a quote in it is not closed; export it again.")
     cells.columns = [str(at) for at in range(cells.width)]
     # A short line lacks its last column, which then reads as empty: only if there are such lines need they be counted out.
     if cells.width and cells[str(cells.width - 1)].null_count():
@@ -80,7 +80,7 @@ def read_wide(source: Source) -> Wide:
         cells = cells.filter(~pl.all_horizontal(pl.all().is_null()))
     if cells.is_empty():
         raise InputError(f"{source.path} has a header but no lines of data below it; download it again.")
-    return Wide(header, cells)
+    return WideTable(header, cells)
 
 
 def read_table(source: Source, advice: str) -> pl.DataFrame:
@@ -95,16 +95,16 @@ def read_table(source: Source, advice: str) -> pl.DataFrame:
     try:
         first = text.partition(b"\n")[0]
         if first.count(source.delimiter.encode()) >= MOST_COLUMNS:
-            raise InputError(f"{source.path} has over {MOST_COLUMNS:,} columns; give it with one count a line.")
+            raise InputError(f"{source.path} has over {MOST_COLUMNS:,} columns; reshape it to one count per line.")
         table = pl.read_csv(io.BytesIO(text), separator=source.delimiter, infer_schema=False)
         names = [column.strip() for column in table.columns]
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice or any(len(name) > LONGEST_NAME for name in names):
             wrong = f"two columns called {twice[0][:100]!r}" if twice else "a column whose name never ends"
-            raise InputError(f"{source.path} has {wrong}; rename it, or look for a quote that does not close.")
+            raise InputError(f"{source.path} has {wrong}; rename it, or look for a quote that is not closed.")
     except pl.exceptions.PolarsError as error:
         said = (str(error).splitlines() or [""])[0][:200]
-        raise InputError(f"{source.path} is no table that can be read ({said}); {advice}.") from None
+        raise InputError(f"{source.path} cannot be read as a table ({said}); {advice}.") from None
     table.columns = names
     # An empty line reads as one of empty cells.
     return table.filter(~pl.all_horizontal(pl.all().is_null()))
@@ -125,14 +125,14 @@ def rows_of(source: Source, text: bytes) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, row
     except csv.Error as error:
         raise InputError(
-            f"{source.path}, line {reader.line_num}: {error}. Look for a quote before that line that does not close."
+            f"{source.path}, line {reader.line_num}: {error}. Look for a quote before that line that is not closed."
         ) from None
 
 
 def ragged(source: Source, line: int, found: int, width: int) -> InputError:
     """Return the error for a line that is longer or shorter than the header."""
     return InputError(
-        f"{source.path}, line {line}: {found} fields where the header has {width}. Look for a missing or surplus "
+        f"{source.path}, line {line}: {found} fields where the header has {width}. Look for a missing or extra "
         f"{called(source.delimiter)} in that line, or for a file that was cut short, and download or export it again."
     )
 
@@ -148,12 +148,12 @@ def refuse_repeated(source: Source, areas: pl.DataFrame, axes: Sequence[str], wh
     if again.any():
         first = ", ".join(str(code) for code in areas.select(axes).filter(again).row(0))
         raise InputError(
-            f"{source.path} has the {what} {first} more than once; {int(again.sum()):,} lines share theirs with another. "
-            f"Every {what} may stand there once: remove the copies, or split the file."
+            f"{source.path} has the {what} {first} more than once; {int(again.sum()):,} lines are affected. "
+            f"Each {what} may occur only once: remove the copies, or split the file."
         )
 
 
-def counts_of(table: Wide, places: Sequence[int]) -> tuple[Counts, NDArray[np.float64]]:
+def counts_of(table: WideTable, places: Sequence[int]) -> tuple[Counts, NDArray[np.float64]]:
     """Turn columns into counts; also return, for every column, the share of its numbers that have a fraction.
 
     A point alone proves nothing here: pandas writes whole numbers as `15.0` in columns with gaps.
@@ -188,7 +188,7 @@ def read_blocks(areas: pl.DataFrame, counts: Counts, size: int) -> Callable[[Pro
 def unreadable(counts: Counts) -> list[str]:
     """Return the note that some cells hold no counts, or none."""
     cells = int(np.count_nonzero(counts == UNREADABLE))
-    note = f"{cells:,} cells hold text, or numbers with decimals, in columns of counts; they are taken for unknown."
+    note = f"{cells:,} cells in columns of counts hold text or numbers with decimals; they are treated as unknown."
     return [note] if cells else []
 
 

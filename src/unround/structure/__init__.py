@@ -1,30 +1,39 @@
 """The structure of a release: which counts add up to which, which are the same, and how each was published.
 
-- `survey`: START HERE. `find_structure`, and `Survey` for those who go through the blocks themselves
-- `mechanism`: how counts were published, told from what divides them
-- `verify`: whether a sum holds, by its residuals
-- `propose`, `repeats`: sums and repeated counts that nobody proposed, looked for in the counts
-- `geography`: whether areas add up to the areas that they lie in; `nesting` (with `routes`, `families`): which make up which
-- `plan_file`, `apply`: what was found as a TOML file that a person can edit, and the person's word applied
-- `types`: what comes out
+- `survey`: START HERE. `find_structure`, and `Survey`, which takes in one block of areas after another
+- `mechanism`: how counts were published, inferred from what divides them
+- `scatter`: how far published counts are from true ones; `residuals`: total minus parts, over all areas
+- `verify`: whether a sum holds, by its residuals; `analogy`: sums too small to judge, judged like their neighbours
+- `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
+- `area_sums`: whether areas add up to their parents; `nesting` (with `routes`, `family_fit`): which areas make up which
+- `plan_file`, `apply`: the findings as a TOML file to edit, and the edited decisions applied
+- `evidence`: what comes out
 """
 
-from unround.structure.nesting import Level, Nesting, find_nesting
+from unround.structure.evidence import (
+    GeographyVerdict,
+    JudgedSum,
+    MechanismEvidence,
+    PlanFile,
+    PlannedSum,
+    Repeat,
+    Structure,
+)
+from unround.structure.nesting import Nesting, NestingLevel, find_nesting
 from unround.structure.plan_file import read_plan, write_plan
 from unround.structure.survey import LOOK, Survey, find_structure
-from unround.structure.types import Checked, GeographyVerdict, PlanFile, PlannedSum, Repeat, Structure, SumEvidence
 
 __all__ = [
     "LOOK",
-    "Checked",
     "GeographyVerdict",
-    "Level",
+    "JudgedSum",
+    "MechanismEvidence",
     "Nesting",
+    "NestingLevel",
     "PlanFile",
     "PlannedSum",
     "Repeat",
     "Structure",
-    "SumEvidence",
     "Survey",
     "find_nesting",
     "find_structure",

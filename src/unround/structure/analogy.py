@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unround.release import Column
+from unround.structure.evidence import JudgedSum
 from unround.structure.repeats import FILES
-from unround.structure.tally import Result
-from unround.structure.types import Checked
+from unround.structure.residuals import SumTally
 
 _WITNESSES = 3
 """A split along an axis needs so many judged examples before it is believed of others."""
@@ -25,12 +25,12 @@ _SURPLUS = 0.02
 _LAYOUT = ("indentation", "names", "data")
 
 
-def by_analogy(checked: Sequence[Checked], columns: Sequence[Column]) -> list[Checked]:
+def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[JudgedSum]:
     """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up.
 
     Parameters
     ----------
-    checked : sequence of Checked
+    checked : sequence of JudgedSum
         All verdicts.
     columns : sequence of Column
         The release's.
@@ -44,14 +44,14 @@ def by_analogy(checked: Sequence[Checked], columns: Sequence[Column]) -> list[Ch
             seen, fine = witnesses[key], holding[key]
             enough = fine == seen > 0 if key[0] == 0 else fine >= max(_WITNESSES, _HOLDING * seen)
             if enough:
-                words = f"kept because the same holds in {fine:,} of {seen:,} cases that can be judged"
+                words = f"kept because the same holds in {fine:,} of {seen:,} cases that can be tested"
                 found.append(replace(one, kept=True, why=f"{one.why}; {words}"))
                 continue
         found.append(one)
     return found
 
 
-def overlapping(checked: Sequence[Checked], results: Sequence[Result], names: Sequence[str]) -> list[Checked]:
+def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names: Sequence[str]) -> list[JudgedSum]:
     """Reject the sums below a total whose parts come to more than it: where people gave several answers, groups overlap.
 
     In such a table small groups may add up by good luck in nearly every area, and still not be partitions.
@@ -86,11 +86,11 @@ def overlapping(checked: Sequence[Checked], results: Sequence[Result], names: Se
     ]
 
 
-def _overlap(one: Checked, above: str) -> str:
-    return f"lies below {above}, whose parts come to more than it, so that people are counted in several; here: {one.why}"
+def _overlap(one: JudgedSum, above: str) -> str:
+    return f"is below {above}, whose parts add to more than it, so people are counted in several parts; here: {one.why}"
 
 
-def _pattern(one: Checked, columns: Sequence[Column]) -> tuple[int, str, tuple[str, ...]] | None:
+def _pattern(one: JudgedSum, columns: Sequence[Column]) -> tuple[int, str, tuple[str, ...]] | None:
     """Return the axis along which a sum adds up, and its codes there; None where several codes change at once."""
     cells = [columns[at].codes for at in (one.total, *one.parts)]
     changing = [axis for axis in range(len(cells[0])) if len({codes[axis] for codes in cells}) > 1]

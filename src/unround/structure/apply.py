@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.release import Proposal, Release
-from unround.structure.tally import Result
-from unround.structure.types import Checked, Name, PlanFile
+from unround.structure.evidence import JudgedSum, Name, PlanFile
+from unround.structure.residuals import SumTally
 from unround.structure.verify import areas_
 
 MOST = 0.5
@@ -87,7 +87,7 @@ class AppliedPlan:
                 break
         return InputError(message, source=text or None, line=line, column=column, where=self._overrides.where)
 
-    def judge(self, judged: Sequence[tuple[Result, Checked]]) -> list[Checked]:
+    def judge(self, judged: Sequence[tuple[SumTally, JudgedSum]]) -> list[JudgedSum]:
         """Return the verdicts with the user's in place of those of the counts.
 
         Raises
@@ -97,7 +97,7 @@ class AppliedPlan:
         """
         return [self._one(result, checked) for result, checked in judged]
 
-    def _one(self, result: Result, checked: Checked) -> Checked:
+    def _one(self, result: SumTally, checked: JudgedSum) -> JudgedSum:
         use, line = self._use.get((checked.total, frozenset(checked.parts)), (None, 0))
         if use is None:
             if checked.origin != "file" or checked.kept or checked.exactly:
@@ -111,11 +111,13 @@ class AppliedPlan:
             return checked
         says = self._overrides.where if line else "the file"
         words = (
-            f"{says} says so; the counts say: {checked.why}" if use else f"left out by {says}; the counts say: {checked.why}"
+            f"{says} says so; the counts suggest: {checked.why}"
+            if use
+            else f"left out by {says}; the counts suggest: {checked.why}"
         )
         return replace(checked, kept=use, why=words)
 
-    def _complaint(self, result: Result, checked: Checked, leave: str) -> str | None:
+    def _complaint(self, result: SumTally, checked: JudgedSum, leave: str) -> str | None:
         """Return why a sum cannot be used, whoever wants it, and how to `leave` it out; None if it can."""
         names = self._names
         shown = f"{names[checked.total]} = {' + '.join(names[part] for part in checked.parts)}"
@@ -123,14 +125,14 @@ class AppliedPlan:
             return f"the sum {shown} cannot be used: {checked.why}. Declare their mechanism, or {leave}."
         if result.areas and result.impossible > MOST * result.areas:
             return (
-                f"{shown} cannot be a sum: no true counts fit in {result.impossible:,} of {areas_(result.areas)} "
+                f"{shown} cannot be a sum: no true counts fit {result.impossible:,} of {areas_(result.areas)} "
                 f"(the residual averages {result.all_mean:.2f}). Correct its parts (is one missing?), or {leave}."
             )
         return None
 
-    def _complain(self, result: Result, checked: Checked, line: int) -> None:
+    def _complain(self, result: SumTally, checked: JudgedSum, line: int) -> None:
         # A line is that of a plan, in which sums can be switched off; a description of a table has no such switch.
-        leave = "leave the sum out (use = false)" if line else "take it out of the file"
+        leave = "leave the sum out (use = false)" if line else "remove it from the file"
         complaint = self._complaint(result, checked, leave)
         if complaint:
             raise self._error(complaint, line, self._names[checked.total])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Counts
-from unround.structure.windows import ScatterWindows, scatter
+from unround.structure.scatter import ScatterWindows, scatter
 
 Places = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -237,9 +237,9 @@ class _Comparison:
         holds = close & ~strange & columns.any()
         reasons = {
             "nothing published to compare": int((~anything).sum()),
-            "counts published as they are do not add up: some area is missing": int((anything & off).sum()),
+            "exact counts do not add up: some area is missing": int((anything & off).sum()),
             "rounded counts are too far from the sum: some area is missing": int((anything & apart).sum()),
-            "some count cannot be the sum of the areas'": int(strange.sum()),
+            "some count cannot be the sum of the children's": int(strange.sum()),
         }
         both, same = (self._unpacked([one[at] for one in self._single]) & holds[:, None] & columns for at in (0, 1))
         tried = compared & close[:, None] & columns

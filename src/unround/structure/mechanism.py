@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.release import ABSENT, Column, Counts
-from unround.structure.types import SumEvidence
+from unround.structure.evidence import MechanismEvidence
 
 _BASES = (10, 5, 3)
 """Bases that agencies use; a multiple of the first is looked for first."""
@@ -108,7 +108,7 @@ def _base(found: Divisibility, at: int) -> int:
                 return _UNTOLD
     if not above:
         return _UNTOLD
-    # Something is no multiple of any base. If unrounded, multiples come as often as they do by chance.
+    # Something is not a multiple of any base. If unrounded, multiples come as often as they do by chance.
     large = int(found.large[at])
     for place, divisor in enumerate(_DIVISORS):
         share = found.large_multiples[place, at] / large if large else 0.0
@@ -128,7 +128,9 @@ def _without_fives(found: Divisibility, at: int) -> bool | None:
     return False if fives >= 0.2 * tens else None
 
 
-def detect(found: Divisibility, columns: Sequence[Column]) -> tuple[list[Mechanism | None], list[SumEvidence]]:
+def detect(
+    found: Divisibility, columns: Sequence[Column], declared_by: Sequence[str]
+) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
     """Find out how every column was published.
 
     Parameters
@@ -137,6 +139,8 @@ def detect(found: Divisibility, columns: Sequence[Column]) -> tuple[list[Mechani
         What divides the counts.
     columns : sequence of Column
         Those with a declared mechanism keep it.
+    declared_by : sequence of str
+        Who declared it, per column; see `MechanismEvidence`.
 
     Returns
     -------
@@ -151,13 +155,13 @@ def detect(found: Divisibility, columns: Sequence[Column]) -> tuple[list[Mechani
     evidence = []
     common = _common(found, bases, blocks.values(), columns)
     for block, members in blocks.items():
-        said: dict[Mechanism, list[int]] = {}
+        said: dict[tuple[Mechanism, str], list[int]] = {}
         for at in members:
             declared = columns[at].mechanism
             if declared is not None:
-                said.setdefault(declared, []).append(at)
-        for declared, those in said.items():
-            evidence.append(SumEvidence(block, tuple(those), declared, f"declared: {declared.sentence}"))
+                said.setdefault((declared, declared_by[at]), []).append(at)
+        for (declared, by), those in said.items():
+            evidence.append(MechanismEvidence(block, tuple(those), declared, f"declared: {declared.sentence}", by))
         open_ = [at for at in members if columns[at].mechanism is None]
         if open_:
             evidence += _detect_block(found, block, open_, bases, common, mechanisms)
@@ -175,7 +179,7 @@ def _common(found: Divisibility, bases: Sequence[int], blocks: Iterable[Sequence
 
 def _detect_block(
     found: Divisibility, block: str, members: list[int], bases: list[int], common: int, mechanisms: list[Mechanism | None]
-) -> list[SumEvidence]:
+) -> list[MechanismEvidence]:
     """Find out how the columns of one table were published; fill in `mechanisms`."""
     told = {bases[at] for at in members if bases[at] > 1}
     if told == {5, 10} and all(_fits(found, at, 10) for at in members if bases[at] == 5):
@@ -194,7 +198,7 @@ def _detect_block(
         if larger is not None:
             for at in those:
                 mechanisms[at] = Rounding(larger)
-            evidence.append(SumEvidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
+            evidence.append(MechanismEvidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
             continue
         if base == 5:
             evidence += _fives(found, block, those, mechanisms)
@@ -203,7 +207,7 @@ def _detect_block(
         kind = kinds.get(base)
         for at in those:
             mechanisms[at] = kind
-        evidence.append(SumEvidence(block, tuple(those), kind, _why(found.over(those), base)))
+        evidence.append(MechanismEvidence(block, tuple(those), kind, _why(found.over(those), base)))
     return evidence
 
 
@@ -220,7 +224,7 @@ def _fits(found: Divisibility, at: int, base: int) -> bool:
     return _slips(above - int(found.multiples[_DIVISORS.index(base), at]), above)
 
 
-def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None]) -> list[SumEvidence]:
+def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None]) -> list[MechanismEvidence]:
     """Tell base 5 from base 5 with 0 or 10 below 10; columns with too few small counts go with the rest of their table."""
     verdicts = {at: _without_fives(found, at) for at in those}
     pooled = _without_fives(found.over(those), 0)
@@ -240,10 +244,10 @@ def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[M
         if known:
             why += f"; 5 itself occurs {fives:,} {_times(fives)}, 10 {tens:,}: counts under 10 became 0 or 10"
         elif known is None and not some:
-            why += "; with so few small counts it cannot be seen whether those under 10 became 0 or 10: assumed, to be safe"
+            why += "; too few small counts to see whether those under 10 became 0 or 10: assumed, to be safe"
         for at in members:
             mechanisms[at] = kind
-        evidence.append(SumEvidence(block, tuple(members), kind, why))
+        evidence.append(MechanismEvidence(block, tuple(members), kind, why))
     return evidence
 
 
@@ -257,16 +261,20 @@ def _why(pool: Divisibility, base: int) -> str:
     if base == _UNTOLD:
         if not above:
             return "no count above 0 was published"
-        return f"with only {above:,} above 0 it cannot be told how they were rounded; declare it"
+        return f"only {above:,} counts are above 0, too few to infer how they were rounded; declare it"
     if base == _UNROUNDED:
         shares = ", ".join(
-            f"{pool.multiples[at, 0] / above:.0%} of {divisor}" for at, divisor in enumerate(_DIVISORS) if divisor in (3, 5)
+            f"{pool.multiples[at, 0] / above:.0%} are multiples of {divisor}"
+            for at, divisor in enumerate(_DIVISORS)
+            if divisor in (3, 5)
         )
-        return f"of {above:,} counts above 0 are multiples {shares}: taken as published as they are"
+        return f"of {above:,} counts above 0, {shares}: treated as exact"
     if base == _MIXED:
-        shares = ", ".join(f"{pool.multiples[at, 0] / above:.0%} of {divisor}" for at, divisor in enumerate(_DIVISORS))
+        shares = ", ".join(
+            f"{pool.multiples[at, 0] / above:.0%} are multiples of {divisor}" for at, divisor in enumerate(_DIVISORS)
+        )
         return (
-            f"of {above:,} counts above 0 are multiples {shares}: more than by chance, but not all, so that no rounding "
+            f"of {above:,} counts above 0, {shares}: more than by chance, but not all, so no rounding "
             "fits; declare how they were published"
         )
     multiples = int(pool.multiples[_DIVISORS.index(base), 0]) if base in _DIVISORS else above
@@ -274,4 +282,4 @@ def _why(pool: Divisibility, base: int) -> str:
     words = f"all {above:,} counts above 0 are multiples of {base}"
     if odd:
         words = f"{multiples:,} of {above:,} counts above 0 are multiples of {base}, {odd:,} are not"
-    return f"{words}: taken as random rounding to base {base}"
+    return f"{words}: treated as random rounding to base {base}"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.release import ABSENT, AREA, Counts
+from unround.release import ABSENT, AREA, Counts, adjustable
+from unround.structure.evidence import Structure
 from unround.structure.family_fit import FamilyFit, judge_families
 from unround.structure.repeats import ALIKE
 from unround.structure.routes import ParentRoute, parent_routes
-from unround.structure.types import Structure
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ MOST_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class NestingLevel:
     """Areas of one level that make up areas of another.
 
     Parameters
@@ -119,7 +119,7 @@ class Nesting:
     sure : array
         For every area, whether it is a parent of which some count, published as it is, is the children's sum to the last
         person. Where not, an area without many people may be missing among the children, and nothing shows it.
-    levels : tuple of Level
+    levels : tuple of NestingLevel
         The pairs of levels, the smallest parents first; those without a single family that fits too.
     odd : tuple of Misfit
         Counts that contradict those of smaller areas; their families are not linked.
@@ -128,7 +128,7 @@ class Nesting:
     parent: Places = field(repr=False)
     level: NDArray[np.int16] = field(repr=False)
     sure: Bools = field(repr=False)
-    levels: tuple[Level, ...]
+    levels: tuple[NestingLevel, ...]
     odd: tuple[Misfit, ...] = ()
 
     @classmethod
@@ -182,9 +182,8 @@ def find_nesting(
     if len(axes) != 1:
         return Nesting.none(areas.height)
     made = Nesting.none(areas.height)
-    adjustable = _adjustable(areas)
     heads = np.zeros(areas.height, dtype=np.bool_)
-    levels, odd = list[Level](), list[Misfit]()
+    levels, odd = list[NestingLevel](), list[Misfit]()
     for link in parent_routes(areas, axes[0]):
         parents, family, children = _open(link, made.parent, heads)
         if not len(parents):
@@ -194,7 +193,7 @@ def find_nesting(
             children,
             family,
             pick,
-            adjustable,
+            adjustable(areas),
             structure.mechanisms,
             [column.adjusted for column in structure.columns],
             [column.block for column in structure.columns],
@@ -218,15 +217,9 @@ def _odd(parent: int, children: Places, column: int, pick: Callable[[Places], Co
     total, parts = shown[0], [number for number in shown[1:] if number > ABSENT]
     listed = " + ".join(f"{number:,}" for number in parts[:MOST_SHOWN])
     whole = f"{listed}{' + …' if len(parts) > MOST_SHOWN else ''} = {sum(parts):,}" if len(parts) > 1 else f"{sum(parts):,}"
-    lie = "the area that lies in it" if len(children) == 1 else f"the {len(children):,} areas that lie in it"
-    text = f"{key} was published as {total:,}, and of {lie} as {whole}: no counts were published so. They are not linked."
+    lie = "the area within it" if len(children) == 1 else f"the {len(children):,} areas within it"
+    text = f"{key} was published as {total:,}, and for {lie} as {whole}: no true counts fit. They are not linked."
     return Misfit(parent, column, text)
-
-
-def _adjustable(areas: pl.DataFrame) -> Bools:
-    if "adjustable" not in areas.columns:
-        return np.zeros(areas.height, dtype=np.bool_)
-    return np.asarray(areas["adjustable"].fill_null(False).to_numpy(), dtype=np.bool_)
 
 
 def _open(link: ParentRoute, parent: Places, heads: Bools) -> tuple[Places, Places, Places]:
@@ -256,7 +249,7 @@ def _round(link: ParentRoute, parent: Places) -> Bools:
     return found
 
 
-def _told(link: ParentRoute, found: FamilyFit, number: Places) -> Level:
+def _told(link: ParentRoute, found: FamilyFit, number: Places) -> NestingLevel:
     """Put what was found of a pair of levels into words."""
     sizes = number[found.holds]
     by_k = {name: int(((sizes >= low) & (sizes <= high)).sum()) for name, (low, high) in SIZES.items()}
@@ -264,16 +257,16 @@ def _told(link: ParentRoute, found: FamilyFit, number: Places) -> Level:
     alike = None if not by_k["1"] else share >= ALIKE or found.compared < FEW_COMPARED
     fine, tried = found.cells
     words = (
-        f"{fine:,} of {tried:,} counts can be the sum of the areas' ({fine / tried:.2%})" if tried else "nothing compared"
+        f"{fine:,} of {tried:,} counts are consistent with the sum of the children's ({fine / tried:.2%})"
+        if tried
+        else "nothing compared"
     )
     if found.sure.any():
-        words += (
-            f"; {int(found.sure.sum()):,} of {int(found.holds.sum()):,} parents have counts that add up to the last person"
-        )
+        words += f"; {int(found.sure.sum()):,} of {int(found.holds.sum()):,} parents have exact counts that add up"
     if alike is not None and found.compared:
-        kind = "the same numbers, so nothing new" if alike else "rounded anew"
-        words += f"; parents with one child show its number in {share:.0%} of {found.compared:,} counts: {kind}"
-    return Level(
+        kind = "the same numbers, which add no information" if alike else "rounded anew"
+        words += f"; parents with one child have the child's number in {share:.0%} of {found.compared:,} counts: {kind}"
+    return NestingLevel(
         link.child,
         link.parent,
         link.by,

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 from unround.errors import InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
-from unround.readers.files import parsed_toml
+from unround.readers.small_files import parsed_toml
 from unround.release import Column, Release
-from unround.structure.types import Checked, Name, PlanFile, PlannedDependence, PlannedSum, Structure
+from unround.structure.evidence import JudgedSum, Name, PlanFile, PlannedDependence, PlannedSum, Structure
 
 CENSUS_AXES = ("characteristic_id", "sex")
 ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "files")
@@ -82,9 +82,9 @@ def _match_entry(match: Match) -> str:
     return "\n".join(("[[match]]", f"file = {_text(match.file)}", *lines)) + "\n"
 
 
-def _groups(checked: Sequence[Checked], columns: Sequence[Column], census: bool) -> list[list[Checked]]:
+def _groups(checked: Sequence[JudgedSum], columns: Sequence[Column], census: bool) -> list[list[JudgedSum]]:
     """Put sums together that differ in their sex only, or in their characteristic only."""
-    groups: dict[object, list[Checked]] = {}
+    groups: dict[object, list[JudgedSum]] = {}
     for at, one in enumerate(checked):
         key: object = at
         if census:
@@ -99,7 +99,7 @@ def _groups(checked: Sequence[Checked], columns: Sequence[Column], census: bool)
     return list(groups.values())
 
 
-def _sum_entry(group: list[Checked], columns: Sequence[Column], census: bool) -> str:
+def _sum_entry(group: list[JudgedSum], columns: Sequence[Column], census: bool) -> str:
     """Write one sum, or several that differ in one code only."""
     first = group[0]
     codes = [columns[cell].codes for cell in (first.total, *first.parts)]
@@ -122,7 +122,7 @@ def _sum_entry(group: list[Checked], columns: Sequence[Column], census: bool) ->
     )
 
 
-def _summary(group: Sequence[Checked]) -> str:
+def _summary(group: Sequence[JudgedSum]) -> str:
     means = [one.mean for one in group]
     return (
         f"over all of these the residual averages {min(means):.2f} to {max(means):.2f}, "
@@ -176,10 +176,10 @@ def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     >>> plan.sums[0].use, plan.sums[0].parts
     (False, ('9', '13', '24'))
     """
-    return _Reader(text, where).read()
+    return _PlanReader(text, where).read()
 
 
-class _Reader:
+class _PlanReader:
     """Reads one plan file; knows where each of its tables stands."""
 
     def __init__(self, text: str, where: str) -> None:
@@ -255,7 +255,7 @@ class _Reader:
         try:
             return str(value)
         except ValueError:  # 0x… can write what has too many digits in decimals
-            self._fail(f"{key} holds a number of thousands of digits, which is no code.", line, key)
+            self._fail(f"{key} holds a number with thousands of digits, which is not a code.", line, key)
 
     def _yes(self, table: Mapping[str, Any], key: str, line: int, default: bool | None) -> bool:
         value = table.get(key, default)

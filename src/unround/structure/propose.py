@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.release import ABSENT, Column, Counts, Proposal
-from unround.structure.types import Equation
+from unround.structure.evidence import Equation
 
 _LONGEST = 400
 """No run of parts is longer."""

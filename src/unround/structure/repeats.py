@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Mechanism
 from unround.release import ABSENT, Column, Counts, Proposal
-from unround.structure.types import Checked, Equation, Repeat
+from unround.structure.evidence import Equation, JudgedSum, Repeat
 from unround.structure.verify import areas_
 
 _PROBES = 48
@@ -122,7 +122,7 @@ def groups(pairs: Sequence[Proposal]) -> list[tuple[list[int], str]]:
 
 def stars(
     pairs: Sequence[Proposal],
-    compare: Callable[[Sequence[Proposal]], list[Checked]],
+    compare: Callable[[Sequence[Proposal]], list[JudgedSum]],
     mechanisms: Sequence[Mechanism | None],
     inside: Container[tuple[int, int]] = (),
 ) -> list[Proposal]:
@@ -160,12 +160,12 @@ _FEW_PROPOSED, _ENOUGH_FOUND = 3, 30
 """Areas in which columns must show the same number to stand for each other: if somebody proposes it, and if nobody does."""
 
 
-def equal_share(checked: Checked) -> float:
+def equal_share(checked: JudgedSum) -> float:
     """Return in which share of the areas the two columns of a pair show the same number."""
     return checked.residuals.get(0, 0) / checked.areas if checked.areas else 0.0
 
 
-def is_alike(checked: Checked, mechanisms: Sequence[Mechanism | None]) -> bool:
+def is_alike(checked: JudgedSum, mechanisms: Sequence[Mechanism | None]) -> bool:
     """Say whether the two columns of a pair are published alike: the same number (almost) everywhere.
 
     Where few areas leave that open, equal numbers are taken as alike: repeats that are wrongly believed to be new evidence
@@ -176,7 +176,7 @@ def is_alike(checked: Checked, mechanisms: Sequence[Mechanism | None]) -> bool:
     return equal_share(checked) >= ALIKE
 
 
-def files_alike(checked: Sequence[Checked]) -> bool:
+def files_alike(checked: Sequence[JudgedSum]) -> bool:
     """Say whether the files of a release repeat each other's numbers: in most of the columns that can be judged.
 
     Most areas have nobody in a rare category, and show the same 0 in both files however they were rounded; only columns
@@ -186,18 +186,20 @@ def files_alike(checked: Sequence[Checked]) -> bool:
     return 2 * sum(equal_share(one) >= ALIKE for one in told) >= len(told)
 
 
-def gather(same: Sequence[Checked], kept: Sequence[Checked], names: Sequence[str]) -> tuple[list[Repeat], dict[int, int]]:
+def gather(
+    same: Sequence[JudgedSum], kept: Sequence[JudgedSum], names: Sequence[str]
+) -> tuple[list[Repeat], dict[int, int]]:
     """Put pairs together: groups of columns that are alike, groups that were rounded anew; and who stands for whom.
 
     Parameters
     ----------
-    same, kept : sequence of Checked
+    same, kept : sequence of JudgedSum
         Pairs, as one-part sums, that are alike; and those that were rounded anew.
     names : sequence of str
         The columns' keys.
     """
-    alike: dict[int, list[Checked]] = {}
-    anew: dict[int, list[Checked]] = {}
+    alike: dict[int, list[JudgedSum]] = {}
+    anew: dict[int, list[JudgedSum]] = {}
     for into, pairs in ((alike, same), (anew, kept)):
         for pair in pairs:
             into.setdefault(pair.parts[0], []).append(pair)
@@ -205,7 +207,7 @@ def gather(same: Sequence[Checked], kept: Sequence[Checked], names: Sequence[str
     for head, pairs in alike.items():
         share = min(equal_share(pair) for pair in pairs)
         everywhere = "everywhere" if share == 1 else f"in {share:.1%} of the areas or more"
-        why = f"the same number {everywhere} (at least {areas_(min(p.areas for p in pairs))}): nothing new is to be learnt"
+        why = f"the same number {everywhere} (at least {areas_(min(p.areas for p in pairs))}): they add no information"
         repeats.append(Repeat((head, *(pair.total for pair in pairs)), True, why))
     for head, pairs in anew.items():
         share = max(equal_share(pair) for pair in pairs)
@@ -218,7 +220,7 @@ def gather(same: Sequence[Checked], kept: Sequence[Checked], names: Sequence[str
     return sorted(repeats, key=lambda repeat: repeat.columns), alias
 
 
-def stands_for(pair: Checked) -> bool:
+def stands_for(pair: JudgedSum) -> bool:
     """Say whether one column may be read in place of the other.
 
     Equal almost everywhere is not enough for that: where two counts differ only now and then, a sum that takes one for the

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
-from unround.release import Block, Column, Counts, Proposal, Release
+from unround.release import Block, Column, Counts, Proposal, Release, adjustable
 from unround.structure.analogy import by_analogy, overlapping
 from unround.structure.apply import AppliedPlan
-from unround.structure.geography import GeographyTally, columns_to_compare
+from unround.structure.area_sums import GeographyTally, columns_to_compare
+from unround.structure.evidence import Equation, JudgedSum, MechanismEvidence, PlanFile, Repeat, Structure
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.propose import SumSearch, mirrored
 from unround.structure.repeats import (
@@ -26,10 +27,9 @@ from unround.structure.repeats import (
     replace,
     stars,
 )
-from unround.structure.tally import ResidualTally, Result
-from unround.structure.types import Checked, Equation, PlanFile, Repeat, Structure, SumEvidence
+from unround.structure.residuals import ResidualTally, SumTally
+from unround.structure.scatter import ScatterWindows, scatter
 from unround.structure.verify import judge, lean_of
-from unround.structure.windows import ScatterWindows, scatter
 
 LOOK = 2_000
 """The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
@@ -85,6 +85,11 @@ class Survey:
             changed(column, mechanism=self._rules.mechanisms.get(at, column.mechanism))
             for at, column in enumerate(release.columns)
         )
+        described = {"tidy", "frame"} & set(release.file_format.split(" + "))
+        self._declared_by = [
+            "plan file" if at in self._rules.mechanisms else "description" if described else "format"
+            for at in range(len(self._columns))
+        ]
         self._names = [column.key for column in self._columns]
         self._adjusted = [column.adjusted for column in self._columns]
         self._divisibility = Divisibility.none(len(self._columns))
@@ -108,7 +113,7 @@ class Survey:
             return
         assert self._nesting is not None
         self._nesting.add(block)
-        self._waiting.append((block.counts, _adjustable(block)))
+        self._waiting.append((block.counts, adjustable(block.areas)))
         if sum(len(counts) for counts, _ in self._waiting) >= self._at_once:
             self._tally_up()
 
@@ -120,11 +125,11 @@ class Survey:
         """Tally what is waiting, many areas at once."""
         assert self._tally is not None
         if self._waiting:
-            counts, adjustable = self._all_waiting()
+            counts, flags = self._all_waiting()
             self._waiting.clear()
             for start in range(0, len(counts), self._at_once):
                 here = slice(start, start + self._at_once)
-                self._tally.add(counts[here], adjustable[here])
+                self._tally.add(counts[here], flags[here])
 
     def _all_waiting(self) -> tuple[Counts, NDArray[np.bool_]]:
         if len(self._waiting) == 1:
@@ -135,12 +140,12 @@ class Survey:
     def _look(self) -> None:
         """Decide from the first areas what is to be verified on all."""
         for block in self._first:
-            self._waiting.append((block.counts, _adjustable(block)))
+            self._waiting.append((block.counts, adjustable(block.areas)))
         if self._waiting:
-            counts, adjustable = self._all_waiting()
+            counts, flags = self._all_waiting()
             spread = np.unique(np.linspace(0, len(counts) - 1, min(LOOK, len(counts))).astype(np.int64))
-            self._sample, self._adjustable = counts[spread], adjustable[spread]
-        self._mechanisms, _ = detect(self._divisibility, self._columns)
+            self._sample, self._adjustable = counts[spread], flags[spread]
+        self._mechanisms, _ = detect(self._divisibility, self._columns, self._declared_by)
         self._windows = ScatterWindows(self._mechanisms, self._adjusted)
         candidates = _candidates(self)
         self._tally = ResidualTally(candidates, self._mechanisms, self._windows, self._adjusted)
@@ -150,13 +155,13 @@ class Survey:
         self._first.clear()
         self._tally_up()
 
-    def on_sample(self, proposals: Sequence[Proposal]) -> list[Checked]:
+    def on_sample(self, proposals: Sequence[Proposal]) -> list[JudgedSum]:
         """Judge sums by the first areas alone."""
         results = self._results(proposals, self._mechanisms)
         self._lean = {**lean_of(results), **self._lean}
         return [judge(result, self._names, self._lean) for result in results]
 
-    def _results(self, proposals: Sequence[Proposal], mechanisms: Sequence[Mechanism | None]) -> list[Result]:
+    def _results(self, proposals: Sequence[Proposal], mechanisms: Sequence[Mechanism | None]) -> list[SumTally]:
         """Tally sums over the first areas, with no more columns than they need."""
         if not proposals:
             return []
@@ -183,7 +188,7 @@ class Survey:
         self._tally_up()
         assert self._tally is not None
         assert self._nesting is not None
-        mechanisms, how = detect(self._divisibility, self._columns)
+        mechanisms, how = detect(self._divisibility, self._columns, self._declared_by)
         results = self._tally.results()
         moved = {at for at, (old, new) in enumerate(zip(self._mechanisms, mechanisms, strict=True)) if old != new}
         if moved:
@@ -210,13 +215,13 @@ class Survey:
             notes=tuple(self._notes(how)),
         )
 
-    def _again(self, results: list[Result], moved: set[int], mechanisms: list[Mechanism | None]) -> list[Result]:
+    def _again(self, results: list[SumTally], moved: set[int], mechanisms: list[Mechanism | None]) -> list[SumTally]:
         """Judge anew, by the first areas, the sums with columns that later turned out to be published otherwise."""
         stale = [r.proposal for r in results if moved & {r.proposal.total, *r.proposal.parts}]
         anew = {(r.proposal.total, r.proposal.parts): r for r in self._results(stale, mechanisms)}
         return [anew.get((r.proposal.total, r.proposal.parts), r) for r in results]
 
-    def _notes(self, how: Sequence[SumEvidence]) -> list[str]:
+    def _notes(self, how: Sequence[MechanismEvidence]) -> list[str]:
         """Say which declared mechanisms do not fit, and which columns nothing is known of."""
         assert self._tally is not None
         notes = []
@@ -234,15 +239,9 @@ class Survey:
             if misfits > 0:
                 notes.append(
                     f"{misfits:,} of {published:,} counts in {evidence.block!r} cannot come from {evidence.mechanism.name}, "
-                    "as declared: they are treated as not published."
+                    "as declared; they are treated as not published."
                 )
         return notes
-
-
-def _adjustable(block: Block) -> NDArray[np.bool_]:
-    if "adjustable" in block.areas.columns:
-        return np.asarray(block.areas["adjustable"].fill_null(False).to_numpy(), dtype=np.bool_)
-    return np.zeros(len(block.counts), dtype=np.bool_)
 
 
 def _candidates(survey: Survey) -> list[Proposal]:
@@ -296,9 +295,9 @@ def _unique(proposals: Iterable[Proposal]) -> list[Proposal]:
     return list(first.values())
 
 
-def _best(checked: Sequence[Checked]) -> list[Checked]:
+def _best(checked: Sequence[JudgedSum]) -> list[JudgedSum]:
     """Return of the sums found for each total the one with the most parts that holds; of equals the one closest to it."""
-    best: dict[int, Checked] = {}
+    best: dict[int, JudgedSum] = {}
     for candidate in checked:
         if candidate.kept:
             rival = best.get(candidate.total)
@@ -314,10 +313,10 @@ def _reach(mechanisms: Sequence[Mechanism | None]) -> NDArray[np.int32]:
 
 
 def _sort(
-    checked: Sequence[Checked], rules: AppliedPlan, names: Sequence[str], mechanisms: Sequence[Mechanism | None]
-) -> tuple[list[Checked], list[Checked], list[Repeat], dict[int, int]]:
+    checked: Sequence[JudgedSum], rules: AppliedPlan, names: Sequence[str], mechanisms: Sequence[Mechanism | None]
+) -> tuple[list[JudgedSum], list[JudgedSum], list[Repeat], dict[int, int]]:
     """Tell sums that hold from those that do not, and repeats from sums."""
-    alike, kept, rejected = list[Checked](), list[Checked](), list[Checked]()
+    alike, kept, rejected = list[JudgedSum](), list[JudgedSum](), list[JudgedSum]()
     copies = files_alike(checked)
     for one in checked:
         pair = (one.total, one.parts[0])
@@ -333,12 +332,12 @@ def _sort(
     return kept, rejected, repeats, alias
 
 
-def _same(one: Checked, mechanisms: Sequence[Mechanism | None], copies: bool) -> bool:
+def _same(one: JudgedSum, mechanisms: Sequence[Mechanism | None], copies: bool) -> bool:
     """Say whether a pair is alike; of two files that were rounded anew, only columns without a single difference are."""
     return is_alike(one, mechanisms) and (one.origin != FILES or copies or equal_share(one) == 1)
 
 
-def _equations(kept: Sequence[Checked], alias: dict[int, int]) -> tuple[tuple[Equation, ...], tuple[int, ...]]:
+def _equations(kept: Sequence[JudgedSum], alias: dict[int, int]) -> tuple[tuple[Equation, ...], tuple[int, ...]]:
     """Return the kept sums with aliases replaced, each once.
 
     The same sum over counts that were rounded anew says nothing more: that each of them is the same count does.

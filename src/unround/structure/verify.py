@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unround.mechanisms import Mechanism
-from unround.structure.tally import TELLING, Result
-from unround.structure.types import Checked
+from unround.structure.evidence import JudgedSum
+from unround.structure.residuals import TELLING, SumTally
 
 MANY_ERRORS, FOUND_ERRORS = 5.0, 3.5
 """A mean residual of more standard errors than this is no chance; what was only found in the data must fit better."""
@@ -36,7 +36,7 @@ found in the data; and for pairs found so: two counts that differ by a few peopl
 Lean = Mapping[Mechanism, float]
 
 
-def lean_of(results: Sequence[Result]) -> dict[Mechanism, float]:
+def lean_of(results: Sequence[SumTally]) -> dict[Mechanism, float]:
     """Measure by how much small counts lean downwards in a release.
 
     Rounding is unbiased on paper. In the Canadian census of 2021, small counts of the 25 % sample are published as 0 more
@@ -68,12 +68,12 @@ def lean_of(results: Sequence[Result]) -> dict[Mechanism, float]:
     }
 
 
-def judge(result: Result, names: Sequence[str], lean: Lean) -> Checked:
+def judge(result: SumTally, names: Sequence[str], lean: Lean) -> JudgedSum:
     """Decide whether a sum holds, and say why.
 
     Parameters
     ----------
-    result : Result
+    result : SumTally
         What was added up over all areas.
     names : sequence of str
         What to call the columns: their keys.
@@ -84,7 +84,7 @@ def judge(result: Result, names: Sequence[str], lean: Lean) -> Checked:
     unjudged = None if refused else _too_little(result)
     refused = refused or unjudged
     expected = float(((result.least + result.most) / 2) ** 0.5)
-    return Checked(
+    return JudgedSum(
         total=result.proposal.total,
         parts=result.proposal.parts,
         origin=result.proposal.origin,
@@ -107,27 +107,27 @@ def areas_(number: int) -> str:
     return f"{number:,} area" if number == 1 else f"{number:,} areas"
 
 
-def _kept(result: Result, expected: float) -> str:
+def _kept(result: SumTally, expected: float) -> str:
     if result.areas == 1:
         (residual,) = result.residuals
         return (
-            f"one area, weak evidence: a residual of {residual} is possible, and the total far larger than rounding reaches"
+            f"one area, weak evidence: a residual of {residual} is possible, and the total is far larger than any rounding"
         )
-    words = f"in {areas_(result.areas)} the residual averages {result.mean:.2f}, spread {result.spread:.2f}"
+    words = f"in {areas_(result.areas)} the residual averages {result.mean:.2f}, standard deviation {result.spread:.2f}"
     words += f" (expected {expected:.2f})"
-    return words + (f"; impossible in {areas_(result.impossible)}" if result.impossible else "; impossible nowhere")
+    return words + (f"; impossible in {areas_(result.impossible)}" if result.impossible else "; possible everywhere")
 
 
-def _refusal(result: Result, names: Sequence[str], lean: Lean) -> tuple[str, str | None]:
+def _refusal(result: SumTally, names: Sequence[str], lean: Lean) -> tuple[str, str | None]:
     """Return the reason not to believe a sum, the plainest first, in a word and in full; None if there is none."""
     proposal, areas = result.proposal, result.areas
     if not result.known:
-        return "unknown", "it cannot be told how some of its counts were published"
+        return "unknown", "it is not known how some of its counts were published"
     if not areas:
         return "absent", "its counts are never all published for the same area"
     if result.fails:
         side = "too small" if result.too_high > result.too_low else "too large"
-        able = f" with counts large enough to tell, of {areas:,}" if result.able < areas else ""
+        able = f" with large enough counts, of {areas:,}" if result.able < areas else ""
         return "impossible", (
             f"impossible in {result.impossible:,} of {areas_(result.able)}{able} ({result.impossible / result.able:.1%}): "
             f"the parts are mostly {side} (the residual averages {result.all_mean:.2f})"
@@ -137,23 +137,23 @@ def _refusal(result: Result, names: Sequence[str], lean: Lean) -> tuple[str, str
     if result.exactly:
         return "exactly", (
             f"adds up exactly in all {areas_(areas)}, which independent rounding would not: "
-            f"{names[proposal.total]} was added up after rounding, and tells nothing new"
+            f"{names[proposal.total]} was added up after rounding, and adds no information"
         )
     mean, errors = _off(result, lean)
     if areas > 1 and errors:
-        side = "leave something out" if mean > 0 else "hold something twice or too much"
-        weighed = "" if mean == result.mean else ", large areas weighing more"
+        side = "do not cover the total" if mean > 0 else "overlap or include too much"
+        weighed = "" if mean == result.mean else ", weighted towards large areas"
         far = (
             f"{errors:.0f} standard errors beyond what rounding explains"
             if errors < 1e6
-            else "where rounding explains nothing"
+            else "far beyond what rounding explains"
         )
         return "mean", f"the residual averages {mean:.2f} in {areas_(areas)}{weighed} ({far}): the parts {side}"
     wrong = _wrong_spread(result)
     return "spread" if wrong else "", wrong
 
 
-def _off(result: Result, lean: Lean) -> tuple[float, float]:
+def _off(result: SumTally, lean: Lean) -> tuple[float, float]:
     """Return a mean residual too far from zero to be chance, and by how many standard errors; else two zeros.
 
     Two means are looked at: over all areas alike, and with the large ones weighing more. Bias is allowed for: what
@@ -169,32 +169,32 @@ def _off(result: Result, lean: Lean) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-def _wrong_spread(result: Result) -> str | None:
+def _wrong_spread(result: SumTally) -> str | None:
     """Compare the variance of the residuals with what the mechanisms say; small counts leave that open to some extent."""
     # Where most counts are 0, only the few areas with others tell anything.
     telling, some = result.areas * result.changed, result.areas * result.uneven
     variance = result.spread**2
-    numbers = f"the residual's spread is {result.spread:.2f} where "
+    numbers = f"the standard deviation of the residual is {result.spread:.2f} where "
     if some >= TELLING and variance > WIDER * (1 + 5 * (2 / some) ** 0.5) * result.most:
-        return f"{numbers}at most {result.most**0.5:.2f} is expected: these counts do not only differ by rounding"
+        return f"{numbers}at most {result.most**0.5:.2f} is expected: these counts differ by more than rounding"
     if telling >= TELLING and variance * (1 + 5 * (2 / telling) ** 0.5) < NARROWER * result.least:
         return f"{numbers}at least {result.least**0.5:.2f} is expected: total and parts were not rounded independently"
     return None
 
 
-def _too_little(result: Result) -> str | None:
+def _too_little(result: SumTally) -> str | None:
     """Return why there is too little evidence, if so: nothing but small counts fits any sum."""
     found = result.proposal.origin == "data"
     if result.mean_total == 0:
-        return f"nothing to judge by: the total is 0 everywhere ({areas_(result.areas)})"
+        return f"cannot be tested: the total is 0 everywhere ({areas_(result.areas)})"
     known = max(result.error, 1e-9) / result.mean_total
     if len(result.proposal.parts) > 1 and result.areas > 1 and not result.nonzero:
-        return "nothing to judge by: no area has two parts above 0"
+        return "cannot be tested: no area has two parts above 0"
     known_to = FOUND_SHARE if found else SHARE
     several = SEVERAL if not found else FOUND_SEVERAL if len(result.proposal.parts) > 1 else FOUND_PAIRS
     if (known <= known_to and result.areas >= several) or (result.large and not found):
         return None
     return (
-        f"too little to judge by: the total averages {result.mean_total:.1f} in {areas_(result.areas)}, "
+        f"too little to test: the total averages {result.mean_total:.1f} in {areas_(result.areas)}, "
         f"and the residual is known to {result.error:.2f}"
     )

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import ABSENT, Block, Counts
-from unround.structure.types import GeographyVerdict
-from unround.structure.windows import ScatterWindows
+from unround.structure.evidence import GeographyVerdict
+from unround.structure.scatter import ScatterWindows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,10 +87,14 @@ def _compare(by: str, inside: NDArray[np.int64], counts: Counts, kinds: Sequence
     tallies = [(int(complete[:, which].sum()), int(agree[:, which].sum())) for which in (exact, ~exact)]
     words = [
         f"{fine:,} of {all_:,} {what} ({fine / all_:.1%})"
-        for (all_, fine), what in zip(tallies, ("counts published as they are", "rounded counts"), strict=True)
+        for (all_, fine), what in zip(tallies, ("exact counts", "rounded counts"), strict=True)
         if all_
     ]
-    why = "can be the sum of their areas': " + ", ".join(words) if words else "no parent has all its areas' counts published"
+    why = (
+        "consistent with the sum of the areas within: " + ", ".join(words)
+        if words
+        else "no parent has the counts of all areas within it"
+    )
     return GeographyVerdict(by, int(parent.sum()), int(child.sum()), tallies[0], tallies[1], why)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import tomllib
@@ -37,9 +38,9 @@ def require_file(path: Path) -> int:
     except ValueError:  # a NUL within the name
         raise InputError(f"There is no file {str(path)!r}; check its name and folder.") from None
     if stat.S_ISDIR(state.st_mode):
-        raise InputError(f"{path} is a folder; name the file in it that holds the table.")
+        raise InputError(f"{path} is a folder; give the file in it that holds the table.")
     if not stat.S_ISREG(state.st_mode):
-        raise InputError(f"{path} is a pipe or a device, not a file; save what comes from it, and give that.")
+        raise InputError(f"{path} is a pipe or a device, not a file; save its content to a file and give that.")
     return state.st_size
 
 
@@ -64,7 +65,7 @@ def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = 
     """
     size = require_file(path)
     if size > most:
-        raise InputError(f"{path} has {size:,} bytes, too many for {what}: {most:,} are enough. Is it another file?")
+        raise InputError(f"{path} has {size:,} bytes, more than {what} can have ({most:,}). Is it the right file?")
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -73,7 +74,7 @@ def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = 
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         if fallback is None:
-            raise InputError(f"{path} is not UTF-8 text, as {what} has to be. Save it as UTF-8.") from None
+            raise InputError(f"{path} is not UTF-8 text, as {what} must be. Save it as UTF-8.") from None
         return content.decode(fallback, errors="replace")
 
 
@@ -86,13 +87,15 @@ def parsed_toml(text: str, where: str) -> dict[str, Any]:
         Where it is none; with the line and column.
     """
     if len(text) > SMALL:
-        raise InputError(f"{where} has {len(text):,} signs, too many for a TOML: {SMALL:,} are enough. Is it another file?")
+        raise InputError(
+            f"{where} has {len(text):,} characters, more than a TOML file here can have ({SMALL:,}). Is it the right file?"
+        )
     if _CHAIN.search(text):
-        raise InputError(f"{where} has a key of over a hundred parts, which is more than any key has here.")
+        raise InputError(f"{where} has a key with over a hundred parts; keys here have three at most.")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise InputError(f"{where} is nested too deeply to be a TOML that anybody wrote.") from None
+        raise InputError(f"{where} is nested too deeply to be read as TOML.") from None
     except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(at[1]), int(at[2])) if at else (max(text.count("\n") + 1, 1), 1)
@@ -110,3 +113,27 @@ def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:
     """
     shown = ", ".join(word if len(word) <= 100 else f"{word[:99]}…" for word in words[:most])
     return shown if len(words) <= most else f"{shown} and {len(words) - most:,} more"
+
+
+def plain_text(path: str | os.PathLike[str], hint: str) -> str:
+    """Return the text of a file that was typed or written by hand; `hint` says what else the user may have meant.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is not UTF-8.
+    """
+    try:
+        return decoded(Path(path).read_bytes(), os.fspath(path))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {os.fspath(path)}. {hint}") from None
+    except (OSError, ValueError) as problem:  # ValueError: a NUL within the name
+        raise InputError(f"{os.fspath(path)} cannot be read: {getattr(problem, 'strerror', problem)}.") from None
+
+
+def decoded(content: bytes, where: str) -> str:
+    """Return text with plain line ends, whatever the file had."""
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{where} is not UTF-8 text.") from None

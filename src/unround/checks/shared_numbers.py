@@ -57,7 +57,7 @@ def shares_of(base: int, pattern: tuple[int, int, int] = NONE) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedNumbers:
     """How much simple sharing comes closest to what was observed.
 
     Parameters
@@ -82,7 +82,7 @@ class Shared:
         return self.left <= CLOSE
 
 
-def shared(folded: Floats, base: int) -> Shared:
+def shared(folded: Floats, base: int) -> SharedNumbers:
     """Fit to the shares of |r| = 0, b and 2b of large counts.
 
     Examples
@@ -106,4 +106,4 @@ def shared(folded: Floats, base: int) -> Shared:
             often, usual = mixed[residual, 0].sum(), alone[residual, 0].sum()
             if min(often, usual) >= COMMON:
                 off = max(off, float(np.abs(mixed[residual] / often - alone[residual] / usual).max()))
-    return Shared(float(weights[1]), float(weights[2]), left, off)
+    return SharedNumbers(float(weights[1]), float(weights[2]), left, off)

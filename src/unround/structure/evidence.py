@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from unround.join.matching import Match
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Exact, Mechanism
 from unround.release import Column
 
 Equation = tuple[int, tuple[int, ...]]
@@ -16,7 +16,7 @@ Name = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class JudgedSum:
     """A proposed sum and what the counts say about it.
 
     Parameters
@@ -42,7 +42,7 @@ class Checked:
     cause : str
         Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly"; else "".
     residuals : mapping
-        How many areas have each residual; those further out than `tally.FARTHEST` count at the edge.
+        How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
     """
 
     total: int
@@ -79,14 +79,23 @@ class Repeat:
     why: str
 
 
+INFERRED = "inferred"
+"""The basis of a mechanism that nobody declared: it was inferred from the counts."""
+
+
 @dataclass(frozen=True, slots=True)
-class SumEvidence:
-    """How the counts of some columns of one table were published, and what tells so; `mechanism` is None if nothing does."""
+class MechanismEvidence:
+    """How the counts of some columns of one table were published.
+
+    `mechanism` is None where that is not known. `basis` says who declared it ("format": the documentation of the file's
+    format; "description"; "plan file"), or that it was "inferred"; `why` gives the reasons.
+    """
 
     block: str
     columns: tuple[int, ...]
     mechanism: Mechanism | None
     why: str
+    basis: str = INFERRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +135,9 @@ class Structure:
         How many areas were seen.
     mechanisms : tuple
         How each column was published; None where that could not be told. Such columns are in no sum.
-    how : tuple of SumEvidence
+    how : tuple of MechanismEvidence
         What the mechanisms rest on.
-    sums, rejected : tuple of Checked
+    sums, rejected : tuple of JudgedSum
         The sums that hold, one-part sums for counts that were rounded anew among them; and those that do not.
     repeats : tuple of Repeat
         Columns that show the same count.
@@ -149,9 +158,9 @@ class Structure:
     columns: tuple[Column, ...]
     areas: int
     mechanisms: tuple[Mechanism | None, ...]
-    how: tuple[SumEvidence, ...]
-    sums: tuple[Checked, ...]
-    rejected: tuple[Checked, ...]
+    how: tuple[MechanismEvidence, ...]
+    sums: tuple[JudgedSum, ...]
+    rejected: tuple[JudgedSum, ...]
     repeats: tuple[Repeat, ...]
     alias: Mapping[int, int]
     equations: tuple[Equation, ...]
@@ -165,10 +174,11 @@ class Structure:
         """The areas that contradict a kept sum: how many, by position in `sums`; only where there are any."""
         return {at: checked.impossible for at, checked in enumerate(self.sums) if checked.impossible}
 
-    @property
-    def untold(self) -> tuple[int, ...]:
-        """The columns whose mechanism could not be told: they are not audited."""
-        return tuple(at for at, mechanism in enumerate(self.mechanisms) if mechanism is None)
+    def basis_of(self, columns: Iterable[int]) -> tuple[str, ...]:
+        """Return what the mechanisms of some columns rest on, as in `MechanismEvidence`; of the rounded ones, if any are."""
+        wanted = set(columns)
+        rounded = {at for at in wanted if not isinstance(self.mechanisms[at], Exact)}
+        return tuple(sorted({one.basis for one in self.how if (rounded or wanted) & set(one.columns)}))
 
 
 @dataclass(frozen=True, slots=True)

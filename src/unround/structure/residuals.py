@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Counts, Proposal
-from unround.structure.windows import Scatter, ScatterWindows, scatter
+from unround.structure.scatter import Scatter, ScatterWindows, scatter
 
 FARTHEST = 100
 """Residuals further from zero than this are counted as this."""
@@ -141,7 +141,7 @@ class ResidualTally:
         little = (self.small + self.zeros) / count
         return least, most, little * small_drift + (1 - little) * drift + self._adjusted / 10
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[SumTally]:
         """Return what was added up, sum by sum."""
         least, most, bias = self._variances()
         worst, full = self._by_digits[self._kind].max(1), self._by_digits[self._kind][:, _LARGE_DIGITS].max(1)
@@ -152,7 +152,7 @@ class ResidualTally:
             rare = _mean(self.heavy_total[at], self.weight[at]) < MUCH_LARGER * self._step[cells].sum()
             variance = (worst if rare else full)[cells].sum()
             found.append(
-                Result(
+                SumTally(
                     proposal=s,
                     known=all(self.mechanisms[cell] is not None for cell in cells),
                     areas=int(self.areas[at]),
@@ -202,7 +202,7 @@ def _spread(total: float, square: float, number: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SumTally:
     """What was added up for one sum; see `ResidualTally` and `judge`."""
 
     proposal: Proposal

@@ -32,7 +32,7 @@ expected for a ratio."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizedHistogram:
     """A part of a family: the sums with a total from `least` on, up to the next such part.
 
     `shares` are those of |r|, of all that were seen; `tail_ratio` is as for the family.
@@ -75,7 +75,7 @@ class Family:
         The verdict without the impossible ones.
     verdict, note : str
         The verdict, and what it rests on and means.
-    by_size : tuple of Sized
+    by_size : tuple of SizedHistogram
         The same, by the size of the total.
     clash : str
         The smallest set of cells that cannot be, for one example; "" where there is none.
@@ -83,6 +83,8 @@ class Family:
         The columns of the release that stand in these sums.
     inexact : bool
         Whether it casts doubt on a count that is declared exact.
+    basis : tuple of str
+        Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
     """
 
     family: str
@@ -96,10 +98,11 @@ class Family:
     otherwise: str
     verdict: str
     note: str
-    by_size: tuple[Sized, ...] = ()
+    by_size: tuple[SizedHistogram, ...] = ()
     clash: str = ""
     columns: frozenset[int] = field(default=frozenset(), repr=False)
     inexact: bool = False
+    basis: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -117,6 +120,7 @@ class Family:
             "note": self.note,
             "by_size": [one.to_json() for one in self.by_size],
             "clash": self.clash,
+            "basis": list(self.basis),
         }
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.checks.family import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, FamilyHistogram
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, FamilyHistogram
 from unround.checks.gather import FARTHEST
 from unround.checks.law import even_shares, reach_of
 from unround.checks.sums import step_of
 from unround.mechanisms import Exact, Mechanism
-from unround.release import ABSENT, Counts, Release
-from unround.spool import Spool, adjustable
+from unround.release import ABSENT, Counts, Release, adjustable
+from unround.spool import Spool
 from unround.structure import Structure
-from unround.structure.geography import columns_to_compare
+from unround.structure.area_sums import columns_to_compare
 
 _NOT_CODES = ("region_name", "level", "adjustable")
 _SAMPLE = 2000
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass
-class Nested:
+class ParentSums:
     """Adds up children while blocks go by.
 
     Parameters
@@ -50,7 +50,7 @@ class Nested:
     hidden: dict[str, Ints] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, release: Release, spool: Spool, structure: Structure) -> Nested:
+    def of(cls, release: Release, spool: Spool, structure: Structure) -> ParentSums:
         """Find out which areas lie in which others of the same file."""
         import polars as pl
 
@@ -85,7 +85,7 @@ class Nested:
             np.add.at(hidden, inside[child], absent[child].astype(np.int64))
 
 
-def nested_families(nested: Nested, release: Release, spool: Spool) -> list[Family]:
+def nested_families(nested: ParentSums, release: Release, spool: Spool) -> list[Family]:
     """Compare every parent with its children: counts published as they are, and rounded ones."""
     found = []
     for by, inside in nested.inside.items():
@@ -96,9 +96,7 @@ def nested_families(nested: Nested, release: Release, spool: Spool) -> list[Fami
         residual = np.where(whole, shown - nested.sums[by][parents], 0)
         exact = np.array([isinstance(how, Exact) for how in nested.mechanisms])
         name = f"areas under their {'parent area' if by == 'parent' else by}"
-        found.append(
-            _exact(f"{name}: counts published as they are", residual, whole & exact, parents, release, spool, nested)
-        )
+        found.append(_exact(f"{name}: exact counts", residual, whole & exact, parents, release, spool, nested))
         for how in dict.fromkeys(how for how in nested.mechanisms if not isinstance(how, Exact)):
             mine = np.array([other == how for other in nested.mechanisms])
             found.append(_rounded(f"{name} ({how.name})", how, residual, whole & mine, shown, children[parents], nested))
@@ -112,7 +110,7 @@ def _exact(
     parents: Ints,
     release: Release,
     spool: Spool,
-    nested: Nested,
+    nested: ParentSums,
 ) -> Family | None:
     """Compare counts published as they are: they must add up, but for what the agency may have adjusted."""
     number = int(whole.sum())
@@ -128,13 +126,17 @@ def _exact(
     if not wrong.any():
         return fits
     if wrong.sum() > (1 - HOLDS) * number and np.abs(residual[wrong]).max() > FARTHEST:
-        words = f"{int(wrong.sum()):,} of {number:,} parents are more than the areas in the file: some are missing there."
+        words = (
+            f"{int(wrong.sum()):,} of {number:,} parents exceed the sum of their areas in the file: some areas are "
+            f"missing from it."
+        )
         return replace(fits, otherwise=UNTESTED, verdict=UNTESTED, note=words)
     row, column = (int(at) for at in np.argwhere(wrong)[0])
     area, label = spool.areas[release.areas[0]][int(parents[row])], release.columns[int(nested.chosen[column])].label
-    clash = f"{area}: {label} is {residual[row, column]:+,} off the sum of its areas."
-    free = "adjusted by the agency, or wrong" if adjustable(spool.areas).any() else "wrong"
-    words = f"{int(wrong.sum()):,} of {number:,} counts published as they are do not add up: {free}."
+    clash = f"{area}: {label} differs from the sum of its areas by {residual[row, column]:+,}."
+    movable = adjustable(spool.areas).any() and any(release.columns[c].adjusted for c in columns)
+    free = "adjusted by the agency, or wrong" if movable else "wrong"
+    words = f"{int(wrong.sum()):,} of {number:,} exact counts do not add up: {free}."
     return replace(fits, impossible=int(wrong.sum()), verdict=CONTRADICTS, note=words, clash=clash, inexact=True)
 
 
@@ -145,7 +147,7 @@ def _rounded(
     whole: NDArray[np.bool_],
     shown: Ints,
     children: Ints,
-    nested: Nested,
+    nested: ParentSums,
 ) -> Family | None:
     """Compare rounded counts with the closed form for so many children, where these are large on average."""
     number = children[:, None]
@@ -158,7 +160,8 @@ def _rounded(
     share = float(possible[few].mean())
     if share < HOLDS:
         words = (
-            f"Only {share:.1%} of the parents can be the sum of their areas: those in the file are not all that they have."
+            f"Only {share:.1%} of the parents are consistent with the sum of their areas: the file does not have "
+            f"all areas within them."
         )
         return Family(name, 0, {}, {}, None, None, None, 0, UNTESTED, UNTESTED, words, columns=columns)
     chosen = few & possible & (shown >= LEAST_MEAN * step * number)
@@ -172,11 +175,11 @@ def _rounded(
     enough = comparison.sums >= LEAST_SUMS
     otherwise = (DEPARTS if comparison.departs else FITS) if enough else UNTESTED
     if enough:
-        words = f"The shares differ by {comparison.distance:.1%} in all (p = {comparison.p_value:.2g})."
+        words = f"The shares differ by {comparison.distance:.1%} in total (p = {comparison.p_value:.2g})."
     else:
-        words = f"Only {comparison.sums:,} parents have areas large enough; {LEAST_SUMS} are needed for a comparison."
+        words = f"Only {comparison.sums:,} parents have large enough areas; a comparison needs {LEAST_SUMS}."
     if impossible:
-        words = f"No true counts fit in {impossible:,} of {int(few.sum()):,} sums. {words}"
+        words = f"No true counts fit {impossible:,} of {int(few.sum()):,} sums. {words}"
     return Family(
         name,
         comparison.sums,

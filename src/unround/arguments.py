@@ -1,0 +1,195 @@
+"""What the public functions are given: arguments checked, and paths, frames and texts turned into what they stand for."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import numbers
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from unround.audits import AuditFolder
+    from unround.comparison import Material
+    from unround.release import Release
+    from unround.structure import PlanFile
+
+AnyPath = str | os.PathLike[str]
+Table = Any
+"""A path, several paths in a list, a polars or pandas frame, or a `Release`."""
+Stage = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and out of how much."""
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "int": ((numbers.Integral,), "a whole number"),
+    "float": ((numbers.Real,), "a number"),
+    "bool": ((bool,), "True or False"),
+    "str": ((str,), "text"),
+    "AnyPath": ((str, os.PathLike), "a path"),
+}
+
+
+def public(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Turn missing, unknown and mistyped arguments into an InputError that says which arguments there are."""
+    signature = inspect.signature(function)
+    name = f"unround.{function.__name__}"
+
+    @functools.wraps(function)
+    def call(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> _Result:
+        try:
+            given = signature.bind(*arguments, **keywords)
+        except TypeError as problem:
+            known = ", ".join(one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD)
+            raise InputError(f"{name}: {problem}. Its arguments are {known}.") from None
+        for argument, value in given.arguments.items():
+            annotation = str(signature.parameters[argument].annotation)
+            kind = annotation.removesuffix(" | None")
+            if kind not in _KINDS or (value is None and kind != annotation):
+                continue
+            types, words = _KINDS[kind]
+            if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
+                raise InputError(f"{name}: {argument} has to be {words}, not {value!r}.")
+        return function(*arguments, **keywords)
+
+    return call
+
+
+def no_progress(*_: object) -> None:
+    """Show nothing."""
+
+
+def open_table(
+    table: Table, file_format: str = "auto", description: Any = None, columns: Mapping[str, Any] | None = None
+) -> Release:
+    """Return one table as a release; `columns` describes a frame."""
+    from unround.readers import read as read_file
+    from unround.readers.frames import from_frame
+    from unround.release import Release
+
+    if columns and isinstance(table, str | os.PathLike | Release):
+        raise InputError(f"{', '.join(columns)}: there is no such argument, or it describes a frame, and none is given.")
+    if isinstance(table, str | os.PathLike):
+        if isinstance(description, Mapping):
+            raise InputError("the description of a file is a TOML file; one of keys and values is for a frame.")
+        return read_file(Path(table), file_format, description)
+    if file_format != "auto":
+        raise InputError("file_format is for files, and what is given is none: leave it out.")
+    if isinstance(table, Release):
+        if description is not None:
+            raise InputError("a description is for a table that has still to be read, not for a Release.")
+        return table
+    if description is not None and not isinstance(description, Mapping):
+        raise InputError("the description of a frame is given as keys and values, not as a file.")
+    return from_frame(table, description, **(columns or {}))
+
+
+def plan_file_of(plan: PlanFile | AnyPath | None) -> PlanFile | None:
+    """Return what a plan file says, if there is one."""
+    from unround.readers.small_files import plain_text
+    from unround.structure import PlanFile, read_plan
+
+    if plan is None or isinstance(plan, PlanFile):
+        return plan
+    if not isinstance(plan, str | os.PathLike):
+        raise InputError(f"a plan is a file or a PlanFile, not {type(plan).__name__}.")
+    return read_plan(plain_text(plan, "`unround inspect FILE --write plan.toml` drafts one."), os.fspath(plan))
+
+
+def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
+    """Return an audit by its folder."""
+    from unround.audits import AuditFolder
+
+    if isinstance(folder, AuditFolder):
+        return folder
+    if not isinstance(folder, str | os.PathLike):
+        raise InputError(f"an audit is given by its folder or as an AuditFolder, not as {type(folder).__name__}.")
+    return AuditFolder.open(Path(folder))
+
+
+def equations_of(source: AnyPath) -> tuple[str, str]:
+    """Return the text of a system, and what to call it in errors."""
+    from unround.readers.small_files import decoded, plain_text
+
+    if isinstance(source, str) and ("=" in source or not source.strip()):
+        return source, "<text>"
+    if source == "-":
+        return decoded(sys.stdin.buffer.read(), "standard input"), "standard input"
+    return plain_text(source, 'To type equations, use =, as in "48! = 20 + 20 + 20".'), os.fspath(source)
+
+
+def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
+    """Return the weights in a JSON file; None for a flat prior."""
+    from unround.readers.small_files import plain_text
+
+    if source == "flat":
+        return None
+    example = 'It should look like {"men": {"12": 0.5, "13": 0.5}}: for each cell, weights of its true counts.'
+    text = plain_text(source, 'The prior is "flat" or a JSON file.')
+    try:
+        loaded = json.loads(text)
+    except ValueError:
+        raise InputError(f"{source} is not JSON. {example}") from None
+    try:
+        return {str(name): {int(v): float(p) for v, p in weights.items()} for name, weights in loaded.items()}
+    except (ValueError, AttributeError, TypeError):
+        raise InputError(f"{source} cannot be used as a prior. {example}") from None
+
+
+def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
+    """Return a list of names, each given once."""
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise InputError(f"{argument} has to be a list of texts, not {given!r}.")
+    if twice := sorted({name for name in given if list(given).count(name) > 1}):
+        raise InputError(f"{argument} names {', '.join(twice)} more than once.")
+    return tuple(given)
+
+
+def paths_of(*given: Any) -> list[Path] | None:
+    """Return all files that take part in an audit; None if something is not a file, so that its state cannot be told."""
+    flat = [one for item in given if item is not None for one in (item if isinstance(item, list | tuple) else [item])]
+    return [Path(one) for one in flat] if all(isinstance(one, str | os.PathLike) for one in flat) else None
+
+
+def material_of(
+    truth: Table | None, exact: Sequence[str] | None, areas: int | None, rows: str | None, seed: int
+) -> Material:
+    """Return the true counts that ways of publishing are compared on."""
+    from unround.comparison import from_release, simulated
+
+    if truth is not None:
+        if (areas, rows) != (None, None):
+            raise InputError("areas and rows are for simulated counts: leave them out with a truth of your own.")
+        return from_release(open_table(truth), None if exact is None else names_of(exact, "exact"))
+    if exact is not None:
+        raise InputError("exact is for counts of your own: it goes with truth.")
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+    return simulated(2000 if areas is None else areas, seed, rows or "age")
+
+
+def refuse_file(out: AnyPath | None) -> None:
+    """Complain before a long run, not after it."""
+    if out is not None and Path(out).exists() and not Path(out).is_dir():
+        raise InputError(f"{out} is a file: choose a folder to write into.")
+
+
+def write_result(out: AnyPath, name: str, told: Mapping[str, Any], page: Callable[[Any], str]) -> None:
+    """Write a result as JSON and as a page, both complete before either replaces an older one."""
+    folder = Path(out)
+    files = {f"{name}.json": json.dumps(told, ensure_ascii=False, indent=2) + "\n", f"{name}.html": page(told)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            (folder / f".{file}.part").write_text(text, encoding="utf-8")
+        for file in files:
+            (folder / f".{file}.part").replace(folder / file)
+    except OSError as problem:
+        raise InputError(f"cannot write into {folder}: {problem.strerror}. Choose another folder.") from None

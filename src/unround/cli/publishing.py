@@ -1,0 +1,415 @@
+"""Commands about ways of publishing: whatif, simulate, protect, compare, calibrate, paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unround import api
+from unround.cli.common import (
+    Areas,
+    Describe,
+    Format,
+    Json,
+    Output,
+    Plan,
+    Population,
+    Prior,
+    Threshold,
+    bar,
+    console,
+    listed,
+    print_json,
+    stages,
+    typed,
+)
+
+SimulatedAreas = Annotated[int | None, typer.Option(help="How many areas to simulate.", show_default="2000")]
+SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age or short.", show_default="age")]
+Seed = Annotated[int, typer.Option(help="Seed of the census and of all random draws: the same seed gives the same numbers.")]
+
+
+def whatif(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What is published: any table that audit reads.")],
+    add: Annotated[Path, typer.Option("--add", metavar="TABLE", help="What may be published in addition.")],
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The true counts of both: repairs are published from them, and claims are scored."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Keep both audits, whatif.json and whatif.html there."),
+    ] = None,
+    repairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, "
+            "base=N; or none.",
+            show_default="all",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws: the same seed gives the same numbers.")] = 0,
+    threshold: Threshold = 0.66,
+    prior: Prior = "fitted",
+    population: Population = "exact",
+    file_format: Format = "auto",
+    description: Describe = None,
+    plan: Plan = None,
+    areas: Areas = None,
+    json: Json = False,
+) -> None:
+    """Say what publishing one more table would expose, and which inexpensive repairs of it expose least.
+
+    \b
+    Examples:
+      unround whatif profile.csv --add extra.csv                         what would it expose?
+      unround whatif profile.csv --add extra.toml -o whatif              keep both audits and a page
+      unround whatif profile.csv --add extra.csv --truth truth.parquet   repairs from the true counts
+      unround whatif profile.csv --add extra.csv --repairs same-numbers,base=10
+      unround whatif profile.csv --add extra.csv --repairs none --json
+
+    \b
+    Repairs:
+      same-numbers   publish counts that are in RELEASE with the same numbers again
+      drop-repeats   leave out counts that are in RELEASE
+      drop-totals    leave out the totals of TABLE
+      drop           leave out single totals and columns, those closest to what is exposed; drop=KEY: this one
+      base           round to a coarser base, twice the old one; base=N: to this one
+
+    RELEASE is audited alone and with TABLE, then again after every repair. --format, --describe, --plan and --areas are
+    about RELEASE. Another base needs true counts: without --truth, plausible ones are drawn from the audit's estimates,
+    and the output says so.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    with stages() as progress:
+        found = api.whatif(
+            release,
+            add,
+            output,
+            truth=truth,
+            repairs=None if repairs is None else [name for name in listed(repairs) if name != "none"],
+            seed=seed,
+            threshold=threshold,
+            prior=prior,
+            population=population,
+            plan=plan,
+            progress=progress,
+            command=typed(),
+            file_format=file_format,
+            description=description,
+            areas=areas,
+        )
+    if json:
+        print_json(found.to_json())
+    else:
+        from unround.presentation.whatif import show_whatif
+
+        show_whatif(found.to_json(), console())
+        if output is not None:
+            typer.echo(
+                f"\nWritten: {output / 'whatif.html'} (a page), {output / 'whatif.json'} (every number), and the audits."
+            )
+
+
+def simulate(
+    output: Output,
+    areas: Annotated[int, typer.Option(help="How many areas, of all levels; the census of 2021 has 61,029.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
+    file_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.")
+    ] = "statcan",
+    rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
+    zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companion files.")] = False,
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="Levels to write, such as da,csd,cd,province; also writes areas.csv."),
+    ] = None,
+    apart: Annotated[bool, typer.Option("--apart", help="Write one file per level.")] = False,
+    repeat: Annotated[
+        int, typer.Option(help="How many times to publish, each time rounded anew and into files of its own.")
+    ] = 1,
+    dependence: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARES",
+            help="How often totals, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
+        ),
+    ] = "",
+) -> None:
+    """Write a synthetic census, rounded as declared, together with its true counts.
+
+    \b
+    Examples:
+      unround simulate -o census --areas 500                       ages by sex, in the Canadian bulk format
+      unround simulate -o country --areas 61029 --rows short --zip the size of a country (a minute or two)
+      unround simulate -o table --format tidy --rows short         one long Parquet table
+      unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
+      unround simulate -o twice --repeat 2                         the same counts, rounded twice
+      unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
+
+    People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
+    other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
+    independently. With --dependence, in the given shares of counts, the total uses the random number of the men
+    (total-men) or of the women (total-women), or the women use that of the men (men-women); see docs/checks.md.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    with bar("Simulating", areas, "areas") as progress:
+        made = api.simulate(
+            output,
+            areas=areas,
+            seed=seed,
+            file_format=file_format,
+            rows=rows,
+            zipped=zipped,
+            levels=levels,
+            apart=apart,
+            repeat=repeat,
+            dependence=dependence,
+            progress=progress,
+        )
+    for path in (*made.files, *([made.nesting] if made.nesting else []), made.truth, made.note):
+        typer.echo(path)
+    typer.echo(f"{made.summary}.", err=True)
+    tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
+    within = f" --areas {made.nesting}" if made.nesting else ""
+    typer.echo(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)
+
+
+def protect(
+    truth: Annotated[Path, typer.Argument(metavar="TRUTH", help="The true counts: any table that audit reads.")],
+    output: Output,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME:PARAMETER",
+            help="How to protect counts: rounding:5, controlled:5, laplace:1.45, gaussian:2, or any other mechanism.",
+        ),
+    ],
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Draw the same random numbers again; without it, they come from the operating system."),
+    ] = None,
+    clamp: Annotated[bool, typer.Option("--clamp", help="Publish negative counts as 0.")] = False,
+    additive: Annotated[
+        bool, typer.Option("--additive", help="Afterwards, move counts to the nearest whole numbers that add up.")
+    ] = False,
+    exact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exact",
+            metavar="NAME",
+            help="Publish exactly: population, dwellings, or a column's key or name. May be repeated.",
+        ),
+    ] = None,
+    file_format: Format = "auto",
+    description: Describe = None,
+    plan: Plan = None,
+    areas: Areas = None,
+    json: Json = False,
+) -> None:
+    """Publish a table of true counts under a mechanism, and say what that costs.
+
+    \b
+    Examples:
+      unround simulate -o census --format tidy --areas 500
+      unround protect census/truth.parquet -o noisy --mechanism laplace:1.45 --clamp --exact population
+      unround protect census/truth.parquet -o even --mechanism controlled:5 --seed 7
+      unround audit even/release.toml -o audit --truth census/truth.parquet
+
+    controlled:5 rounds at random so that every sum still adds up. Noise is drawn exactly, in whole numbers. Sums are
+    found in the true counts, or taken from the description. PROTECTED.txt in the folder says what was done and by how
+    much counts are off: do not publish that file.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    with stages() as progress:
+        made = api.protect(
+            truth,
+            output,
+            mechanism,
+            seed=seed,
+            clamp=clamp,
+            additive=additive,
+            exact=exact or (),
+            plan=plan,
+            progress=progress,
+            command=typed(),
+            file_format=file_format,
+            description=description,
+            areas=areas,
+        )
+    if json:
+        print_json(made.to_json())
+    else:
+        from unround.presentation.protect import show_protected
+
+        show_protected(made, console())
+
+
+def compare(
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write compare.json and compare.html there.")
+    ] = None,
+    mechanisms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Separated by commas; the others are compared with the first.",
+            show_default="rounding:5,controlled:5,rounding:10,nearest:5,laplace:1.45,gaussian:2",
+        ),
+    ] = None,
+    changes: Annotated[
+        str | None,
+        typer.Option(
+            "--what-if",
+            metavar="LIST",
+            help="Changes to today's practice, in place of --mechanisms: drop-invariants, same-seed, base=N, no-totals, "
+            "controlled, any mechanism, or all.",
+        ),
+    ] = None,
+    areas: SimulatedAreas = None,
+    rows: SimulatedRows = None,
+    seed: Seed = 11,
+    seeds: Annotated[int, typer.Option(help="How many times to publish in each way.")] = 5,
+    threshold: Threshold = 0.66,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="True counts of your own, in place of simulated ones.")
+    ] = None,
+    exact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exact",
+            metavar="NAME",
+            help="With --truth: what is published exactly today. May be repeated.",
+            show_default="population and dwellings, if there are any",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth.
+
+    \b
+    Examples:
+      unround compare -o compare                                       six mechanisms on 2,000 simulated areas
+      unround compare --mechanisms rounding:5,laplace:1.45 --areas 500 --seeds 3
+      unround compare --what-if all                                    small changes to today's practice
+      unround compare --what-if drop-invariants,base=10
+      unround compare --truth truth.parquet -o compare                 your own table
+
+    Today's practice is rounding:5 with exact populations. A release is published --seeds times in each way; the true
+    counts stay the same. ε is for the whole release: all counts, at all levels of areas, that a person is part of.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    with stages() as progress:
+        found = api.compare(
+            output,
+            mechanisms=None if mechanisms is None else listed(mechanisms, "--mechanisms"),
+            what_if=None if changes is None else listed(changes, "--what-if"),
+            truth=truth,
+            exact=exact,
+            areas=areas,
+            rows=rows,
+            seed=seed,
+            seeds=seeds,
+            threshold=threshold,
+            progress=progress,
+        )
+    if json:
+        print_json(found.to_json())
+    else:
+        from unround.presentation.compare import show_comparison
+
+        show_comparison(found.to_json(), console())
+        _written(output, "compare")
+
+
+def calibrate(
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write calibrate.json and calibrate.html there.")
+    ] = None,
+    release: Annotated[Path | None, typer.Option(metavar="FILE", help="A release, in place of a simulated one.")] = None,
+    truth: Annotated[Path | None, typer.Option(metavar="FILE", help="With --release: its true counts.")] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME:PARAMETER", help="How to publish what is simulated.", show_default="rounding:5"),
+    ] = None,
+    areas: SimulatedAreas = None,
+    rows: SimulatedRows = None,
+    seed: Seed = 11,
+    json: Json = False,
+) -> None:
+    """Say how often claims of each stated probability are right, under a flat and a fitted prior, and which to trust when.
+
+    \b
+    Examples:
+      unround calibrate                                      ages by sex in 2,000 simulated areas
+      unround calibrate --rows short --areas 300 -o calibrate
+      unround calibrate --release census.csv --truth truth.parquet
+
+    Claims are judged in groups that can be told without the truth: by sex, by the size of the published count, by the
+    number of parts of a total.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    with stages() as progress:
+        found = api.calibrate(
+            output,
+            release=release,
+            truth=truth,
+            mechanism=mechanism,
+            areas=areas,
+            rows=rows,
+            seed=seed,
+            progress=progress,
+        )
+    if json:
+        print_json(found.to_json())
+    else:
+        from unround.presentation.compare import show_calibration
+
+        show_calibration(found, console())
+        _written(output, "calibrate")
+
+
+def paper(
+    simulate: Annotated[bool, typer.Option("--simulate", help="Run the paper's searches on a simulated census.")] = False,
+    areas: Annotated[int | None, typer.Option(help="With --simulate: how many areas.", show_default="61029")] = None,
+    seed: Annotated[int | None, typer.Option(help="With --simulate: the seed of the census.", show_default="1")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="With --simulate: age, short or all rows of the profile.", show_default="all")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Recompute every number of the paper, and say where ours differ.
+
+    \b
+    Examples:
+      unround paper                        every claim, the paper's value and ours
+      unround paper --json                 the same, for programs
+      unround paper --simulate             its searches on 61,029 simulated areas: found against predicted
+      unround paper --simulate --areas 4000 --rows short --seed 7
+
+    The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    if simulate:
+        with bar("Searching", 61_029 if areas is None else areas, "areas") as progress:
+            searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, progress=progress)
+        if json:
+            print_json(searched.to_json() | {"audit": compound.to_json()})
+        else:
+            from unround.presentation.paper import show_compound, show_experiment
+
+            show_experiment(searched, console())
+            show_compound(compound, console())
+        return
+    claims = api.paper(areas=areas, seed=seed, rows=rows)
+    if json:
+        print_json([claim.to_json() for claim in claims])
+    else:
+        from unround.presentation.paper import show_claims
+
+        show_claims(claims, console())
+
+
+def _written(output: Path | None, name: str) -> None:
+    if output is not None:
+        page, numbers = output / f"{name}.html", output / f"{name}.json"
+        typer.echo(f"\nWritten: {page} (charts), {numbers} (every number).")

@@ -1,0 +1,193 @@
+"""The one door: every command as a function, given a path, a frame or a Release; and what it says to wrong arguments."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import unround
+from unround import InputError, api
+from unround.cli import COMMANDS
+from unround.release import Release
+
+SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> unround.AuditFolder:
+    return unround.audit(str(SURVEY), tmp_path_factory.mktemp("audit") / "audit")
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return unround.simulate(tmp_path_factory.mktemp("census"), areas=120, seed=3, file_format="tidy")
+
+
+def wide() -> pl.DataFrame:
+    """Counts of 40 towns, as a frame with one row per town: men and women under an exact total."""
+    men = [3 * (n % 7) + 9 for n in range(40)]
+    women = [3 * (n % 5) + 6 for n in range(40)]
+    total = [a + b + (-4, -2, 0, 1, 3)[n % 5] for n, (a, b) in enumerate(zip(men, women, strict=True))]
+    return pl.DataFrame({"town": [f"T{n:02}" for n in range(40)], "all": total, "men": men, "women": women})
+
+
+KEYS: dict[str, Any] = {"area": "town", "sums": {"all": ["men", "women"]}, "mechanism": "rounding:3", "exact": ["all"]}
+
+GIVEN: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
+    "path": lambda: (SURVEY, {}),
+    "text": lambda: (str(SURVEY), {}),
+    "list": lambda: ([SURVEY], {}),
+    "release": lambda: (unround.read(SURVEY), {}),
+    "polars": lambda: (wide(), KEYS),
+    "pandas": lambda: (pytest.importorskip("pandas").DataFrame(wide().to_dict(as_series=False)), KEYS),
+    "description": lambda: (wide(), {"description": KEYS}),
+}
+
+
+@pytest.mark.parametrize("how", GIVEN)
+def test_a_table_is_a_path_a_frame_or_a_release(how: str, tmp_path: Path) -> None:
+    table, keys = GIVEN[how]()
+    assert isinstance(unround.read(table, **keys), Release)
+    seen, checked = unround.inspect(table, **keys), unround.check(table, **keys)
+    folder = unround.audit(table, tmp_path / "audit", prior="flat", **keys)
+    assert seen.areas == checked.areas == folder.summary["areas"] == 40
+    assert (len(seen.structure.sums), folder.summary["proved"] > 0) == (1 if keys else 18, True)
+    assert unround.AuditFolder.open(tmp_path / "audit").summary == folder.summary
+    assert (tmp_path / "audit" / "report.html").exists()
+    made = unround.protect(table, tmp_path / "protected", "rounding:5", seed=1, **keys)
+    assert made.to_json()["mechanism"] == "rounding:5"
+
+
+def test_all_ways_lead_to_the_same_findings(tmp_path: Path) -> None:
+    found = []
+    for how in ("path", "release", "list"):
+        table, _ = GIVEN[how]()
+        found.append(pl.read_parquet(unround.audit(table, tmp_path / how, prior="flat").path / "findings.parquet"))
+    assert found[0].height > 20
+    assert found[0].equals(found[1])
+    assert found[0].equals(found[2])
+
+
+def test_the_functions_about_an_audit(audited: unround.AuditFolder) -> None:
+    for folder in (audited, audited.path, str(audited.path)):
+        assert unround.explain(folder, "D08", "30-44/men").to_json()["value"] == 11
+        assert [path.name for path in unround.report(folder)] == ["report.html", "report-public.html"]
+        status, content = unround.view(folder, "/findings.json?kind=proved")
+        assert (status, json.loads(content)["total"]) == (200, audited.summary["proved"])
+    assert unround.diff(audited, audited.path).to_json()["newly"] is not None
+
+
+def test_the_draft_of_a_plan_is_a_plan(tmp_path: Path) -> None:
+    seen = unround.inspect(SURVEY)
+    plan = tmp_path / "plan.toml"
+    plan.write_text(seen.plan().replace("use = true", "use = false", 1), encoding="utf-8")
+    assert len(unround.inspect(SURVEY, plan=plan).structure.sums) == len(seen.structure.sums) - 1
+
+
+def test_solve_takes_text_a_file_or_a_system(tmp_path: Path) -> None:
+    text = "48! = 20 + 20 + 20"
+    path = tmp_path / "system.txt"
+    path.write_text(text)
+    answers = [unround.solve(given).to_json() for given in (text, path, str(path), unround.parse(text))]
+    assert all(answer == answers[0] for answer in answers)
+    assert [cell["kind"] for cell in answers[0]["cells"]] == ["given", "proved", "proved", "proved"]
+    assert unround.solve("6 = 6 + 6", base=3).solutions == unround.solve("6 = 6 + 6", mechanism="rounding:3").solutions == 1
+    assert unround.solve("87! = a: 35 + b: 45", prior={"a": {38: 1.0}}).to_json()["prior"] == "given"
+    assert unround.expect(2, exact_total=True).to_json() == unround.expect(parts=2, exact_total=True).to_json()
+
+
+def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
+    truth = unround.read(census.truth)
+    compared = unround.compare(tmp_path / "compare", mechanisms=["rounding:5", "rounding:10"], truth=truth, seeds=1)
+    assert json.loads((tmp_path / "compare" / "compare.json").read_text(encoding="utf-8")) == compared.to_json()
+    release = next(path for path in census.files if path.suffix == ".toml")
+    scored = unround.calibrate(release=release, truth=truth)
+    assert scored.to_json()["mechanism"]
+    with pytest.raises(InputError, match="given twice"):
+        unround.whatif(release, release)
+    again = unround.read(wide().with_columns(pl.col("men") - 3), **KEYS)
+    told = unround.whatif(wide(), again, repairs=[], prior="flat", **KEYS)
+    assert told.to_json()["repairs"] == []
+    assert len(unround.paper()) > 30
+    searched, compound = unround.paper(simulate=True, areas=200, rows="age")
+    assert searched.to_json()
+    assert compound.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: unround.audit(SURVEY), "unround.audit: missing a required argument: 'out'. Its arguments are table, out, "),
+        (lambda: unround.audit(SURVEY, "x", thresold=0.9), "thresold: there is no such argument"),
+        (lambda: unround.audit(SURVEY, "x", threshold="high"), "threshold has to be a number, not 'high'"),
+        (lambda: unround.audit(SURVEY, 5), "out has to be a path, not 5"),
+        (lambda: unround.audit(SURVEY, "x", link="no"), "link has to be True or False, not 'no'"),
+        (lambda: unround.read(), "unround.read: missing a required argument: 'table'"),
+        (lambda: unround.read(5), "int is not a table"),
+        (lambda: unround.read(None), "NoneType is not a table"),
+        (lambda: unround.read([]), "the list is empty"),
+        (lambda: unround.read("nowhere.csv"), "There is no file nowhere.csv"),
+        (lambda: unround.read(SURVEY, description={"value": "n"}), "description of a file is a TOML file"),
+        (lambda: unround.read(wide(), description="x.toml"), "given as keys and values"),
+        (lambda: unround.read(wide(), file_format="tidy"), "file_format is for files"),
+        (lambda: unround.read(unround.read(SURVEY), description=SURVEY), "not for a Release"),
+        (lambda: unround.read(unround.read(SURVEY), area="town"), "area: there is no such argument"),
+        (lambda: unround.inspect(SURVEY, plan=5), "a plan is a file or a PlanFile, not int"),
+        (lambda: unround.inspect(SURVEY, plan="nowhere.toml"), "there is no file nowhere.toml"),
+        (lambda: unround.explain(5, "a", "b"), "an audit is given by its folder or as an AuditFolder, not as int"),
+        (lambda: unround.explain("nowhere", "a", "b"), "there is no folder nowhere"),
+        (lambda: unround.explain("nowhere", 5, "b"), "area has to be text, not 5"),
+        (lambda: unround.view("nowhere", "findings"), "an address starts with a slash"),
+        (lambda: unround.solve(48), "takes a System, equations or a file of them, not int"),
+        (lambda: unround.solve("a: 5 = 5", base=3, mechanism="exact"), "give one of them"),
+        (lambda: unround.solve(unround.parse("a: 5 = 5"), base=3), "already say how they were published"),
+        (lambda: unround.solve("a: 5 = 5", top=True), "top has to be a whole number, not True"),
+        (lambda: unround.expect(), "missing a required argument: 'parts'"),
+        (lambda: unround.simulate("x", areas=0.5), "areas has to be a whole number, not 0.5"),
+        (lambda: unround.protect(SURVEY, "x"), "missing a required argument: 'mechanism'"),
+        (lambda: unround.protect(SURVEY, "x", "rounding:5", exact="population"), "exact has to be a list of texts"),
+        (lambda: unround.compare(mechanisms=["exact"], what_if=["all"]), "two kinds of comparison"),
+        (lambda: unround.compare(mechanisms=["rounding:5", "rounding:5"], areas=50), "rounding:5 more than once"),
+        (lambda: unround.compare(exact=["population"]), "it goes with truth"),
+        (lambda: unround.calibrate(release=SURVEY), "release and truth go together"),
+        (lambda: unround.paper(areas=5), "go with --simulate (simulate=True)"),
+        (lambda: unround.diff("nowhere"), "missing a required argument: 'after'"),
+    ],
+)
+def test_wrong_arguments_are_input_errors(
+    call: Callable[[], object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as problem:
+        call()
+    assert message in str(problem.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+SHOWING = {"json", "plot", "write", "everything", "browser", "get"}
+"""Options about what a command shows or writes beside its result."""
+SPELT = {"output": "out", "files": "table", "changes": "what_if"}
+READING = {"file_format", "description", "areas"}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_commands_and_functions_have_the_same_arguments_and_defaults(command: Callable[..., None]) -> None:
+    function = getattr(unround, command.__name__)
+    assert function is getattr(api, command.__name__)
+    known = dict(inspect.signature(function).parameters)
+    takes_table = "reading" in known
+    for name, option in inspect.signature(command).parameters.items():
+        name = SPELT.get(name, name)
+        if name in SHOWING or (takes_table and name in READING):
+            continue
+        if takes_table and name in ("release", "truth") and option.default is option.empty:
+            name = "table"
+        assert name in known, f"{command.__name__} --{name}"
+        if option.default is not option.empty and option.default not in (None, "flat"):
+            assert known[name].default == option.default, f"{command.__name__} --{name}"
