@@ -45,7 +45,7 @@ def paper(
         if json:
             print_json(run.to_json() | {"audit": together.to_json()})
         else:
-            from unround.presentation.paper import show_compound, show_experiment
+            from unround.presentation.terminal.paper import show_compound, show_experiment
 
             show_experiment(run, console())
             show_compound(together, console())
@@ -54,7 +54,7 @@ def paper(
     if json:
         print_json([claim.to_json() for claim in found])
     else:
-        from unround.presentation.paper import show_claims
+        from unround.presentation.terminal.paper import show_claims
 
         show_claims(found, console())
 

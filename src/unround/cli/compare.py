@@ -92,13 +92,13 @@ def compare(
     with stages() as progress:
         told = comparing.compare(material, practices, seed, seeds, threshold, progress).to_json()
     if output is not None:
-        from unround.presentation.compare_page import comparison_page
+        from unround.presentation.compare import comparison_page
 
         _write(output, {"compare.json": _text(told), "compare.html": comparison_page(told)})
     if json:
         print_json(told)
     else:
-        from unround.presentation.compare import show_comparison
+        from unround.presentation.terminal.compare import show_comparison
 
         show_comparison(told, console())
         if output is not None:
@@ -149,13 +149,13 @@ def calibrate(
             found = calibrate_on(_material(None, areas, seed, rows), mechanism or TODAY, seed, progress)
     told = found.to_json()
     if output is not None:
-        from unround.presentation.compare_page import calibration_page
+        from unround.presentation.compare import calibration_page
 
         _write(output, {"calibrate.json": _text(told), "calibrate.html": calibration_page(told)})
     if json:
         print_json(told)
     else:
-        from unround.presentation.compare import show_calibration
+        from unround.presentation.terminal.compare import show_calibration
 
         show_calibration(found, console())
         if output is not None:

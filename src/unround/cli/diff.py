@@ -40,13 +40,13 @@ def diff(
         found = compare(before, after, progress)
     told = found.to_json()
     if report:
-        from unround.presentation.page import write_pages
+        from unround.presentation.report import write_pages
 
         write_pages(found.match.after, diff=told)
     if json:
         print_json(told)
     else:
-        from unround.presentation.diff import show_diff
+        from unround.presentation.terminal.diff import show_diff
 
         show_diff(told, console())
         if report:
@@ -107,7 +107,7 @@ def whatif(
     Another base needs true counts: without --truth, plausible ones are drawn from the audit's estimates, which is said.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.audits import AuditOptions
-    from unround.presentation.whatif_page import write_whatif
+    from unround.presentation.whatif import write_whatif
     from unround.scenarios import whatif as try_out
 
     options = AuditOptions(threshold, prior, population)
@@ -130,7 +130,7 @@ def whatif(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.whatif import show_whatif
+        from unround.presentation.terminal.whatif import show_whatif
 
         show_whatif(found.to_json(), console())
         if output is not None:

@@ -67,6 +67,6 @@ def protect(
     if json:
         print_json(made.to_json())
     else:
-        from unround.presentation.protect import show_protected
+        from unround.presentation.terminal.protect import show_protected
 
         show_protected(made, console())

@@ -83,7 +83,7 @@ def inspect(
     if json:
         print_json(seen.to_json())
     else:
-        from unround.presentation.inspection import show_inspection
+        from unround.presentation.terminal.inspect import show_inspection
 
         show_inspection(seen, console(), everything)
     if write is not None:
@@ -118,7 +118,7 @@ def check(
     from unround.checks import check_release
 
     if plot is not None:
-        from unround.presentation.charts import check_plot
+        from unround.presentation.plots import check_plot
 
         check_plot(plot)
     plan_file = plan_file_of(plan)
@@ -126,14 +126,14 @@ def check(
         release = read_files(files, file_format, toml, areas, plan_file, progress)
         found = check_release(release, plan_file, progress)
     if plot is not None:
-        from unround.presentation.charts import save
-        from unround.presentation.check import residual_charts
+        from unround.presentation.check import residual_plot
+        from unround.presentation.plots import save
 
-        save(residual_charts(found), plot)
+        save(residual_plot(found), plot)
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.check import show_check
+        from unround.presentation.terminal.check import show_check
 
         show_check(found, console(), everything)
 
@@ -228,7 +228,7 @@ def audit(
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
-        from unround.presentation.release import show_audit
+        from unround.presentation.terminal.audit import show_audit
 
         show_audit(folder, console())
 
@@ -255,7 +255,7 @@ def explain(
     if json:
         print_json(explanation.to_json())
     else:
-        from unround.presentation.explanation import show_explanation
+        from unround.presentation.terminal.explain import show_explanation
 
         show_explanation(explanation, console())
 

@@ -19,7 +19,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder 
     arithmetic, report-public.html without any area or inferred value, to share while the agency fixes things.
     """  # noqa: D301 - the backspace sign keeps a paragraph's lines apart
     from unround.audits import AuditFolder
-    from unround.presentation.page import write_pages
+    from unround.presentation.report import write_pages
 
     for path in write_pages(AuditFolder.open(folder)):
         typer.echo(path)

@@ -63,7 +63,7 @@ def solve(
     from unround.solution import solve as solve_system
 
     if plot is not None:
-        from unround.presentation.charts import check_plot
+        from unround.presentation.plots import check_plot
 
         check_plot(plot)
     problem = _read_system(system, _mechanism(base, mechanism))
@@ -71,13 +71,13 @@ def solve(
     if json:
         print_json(solution.to_json())
     else:
-        from unround.presentation.terminal import show_solution
+        from unround.presentation.terminal.solve import show_solution
 
         show_solution(solution, console())
     if plot is not None and solution.feasible:
-        from unround.presentation.charts import MOST_PANELS, histograms, save
+        from unround.presentation.plots import MOST_PANELS, save, solution_plot
 
-        save(histograms(solution), plot)
+        save(solution_plot(solution), plot)
         more = len(solution.cells) - MOST_PANELS
         typer.echo(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
     elif plot is not None:
@@ -113,7 +113,7 @@ def expect(
     if json:
         print_json(expected.to_json())
     else:
-        from unround.presentation.paper import show_expectation
+        from unround.presentation.terminal.paper import show_expectation
 
         show_expectation(expected, console())
 

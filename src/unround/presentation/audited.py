@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from unround.audits import AuditFolder, AuditOptions, audit
-from unround.presentation.page import write_pages
+from unround.presentation.report import write_pages
 from unround.release import Release
 from unround.spool import Stage
 from unround.structure import PlanFile
