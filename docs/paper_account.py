@@ -15,8 +15,8 @@ from typing import Any
 from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
 from unround.errors import InputError
 from unround.expectation import expectation, surprise
-from unround.presentation.paper import EXPLAINED, prediction_text, summary, value_text, weighed
-from unround.presentation.terminal import either
+from unround.presentation.terminal.paper import EXPLAINED, prediction_text, summary, value_text, weighed
+from unround.presentation.words import either
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
 from unround.replication.facts import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
 from unround.replication.frequencies import predicted
@@ -40,7 +40,7 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     progress : callable, optional
         Told how many areas of the census at hand are done, while the experiment runs.
     """
-    from unround.presentation.charts import save
+    from unround.presentation.plots import save
 
     figures = folder / "figures"
     figures.mkdir(parents=True, exist_ok=True)
@@ -49,8 +49,8 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     runs = kept_runs(folder)
     hamlet, town = places()
     charts = {
-        "paper-hamlet.svg": histograms(hamlet),
-        "paper-couples.svg": histograms(town),
+        "paper-hamlet.svg": histograms(hamlet, "What the ages of a hamlet can have been"),
+        "paper-couples.svg": histograms(town, "What the couples of a town can have been"),
         "paper-distances.svg": distances(),
         "paper-found.svg": found_against_predicted(runs),
     }

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unround.equations import parse
+from unround.presentation.charts import Drawing, Scale, columns, ticks
+from unround.presentation.plots import Panel, Plot
 from unround.replication.outcome import Experiment
 from unround.replication.proposal import laplace_distances, rounding_distances
 from unround.simulation import published_counts, schema
 from unround.solution import Solution, solve
 
-if TYPE_CHECKING:
-    import altair
-
 AGES = {9: "0 to 14", 10: "0 to 4", 11: "5 to 9", 12: "10 to 14", 13: "15 to 64", 24: "65 and over"}
 SPOUSES = 91
 HAMLET, TOWN = 110, 1130
 """About how many people live in the two places that the paper shows."""
-
-TRUE, OTHER, PAPER = "#b35806", "#9ebcda", "#b2182b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,102 +57,60 @@ def _town(at: dict[int, int], people: int, published: Any, true: Any) -> Place:
     return Place(people, solution, {name: int(true[at[SPOUSES], sex]) for sex, name in enumerate(sexes)})
 
 
-def histograms(place: Place) -> altair.VConcatChart:
+def histograms(place: Place, title: str) -> Plot:
     """Draw what can be inferred of each cell, with the true value marked."""
-    import altair as alt
-
     panels = []
     for cell in place.solution.cells:
         if cell.kind == "given":
             continue
         truth = place.true[cell.name]
-        bars = [{"value": v, "probability": p, "is": "true value" if v == truth else "other"} for v, p in cell.distribution]
-        title = alt.TitleParams(cell.name, subtitle=f"published {cell.published:,}, truly {truth:,}", anchor="start")
-        panels.append(
-            alt.Chart(alt.InlineData(values=bars), title=title, width=200, height=120)
-            .mark_bar()
-            .encode(
-                x=alt.X("value:O", title="true count", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-                y=alt.Y("probability:Q", title="probability", axis=alt.Axis(format=".0%", tickCount=4)),
-                color=_colours("is", {"true value": TRUE, "other": OTHER}),
-            )
+        chart = columns(
+            dict(cell.distribution), f"{cell.name}: distribution", kind="open", marked={truth: "s1"}, below="true count"
         )
-    rows = [alt.hconcat(*panels[i : i + 3], spacing=30) for i in range(0, len(panels), 3)]
-    return _finished(alt.vconcat(*rows, spacing=25))
+        panels.append(Panel(cell.name, (f"published {cell.published:,}, truly {truth:,}",), chart))
+    return Plot(title, "Probability of each count; the true one is blue.", tuple(panels))
 
 
-def distances() -> altair.VConcatChart:
+def distances() -> Plot:
     """Draw how far from the truth both mechanisms publish."""
-    import altair as alt
-
     panels = []
     for title, found in (
         ("Random rounding, base 5", rounding_distances()),
         ("Discrete Laplace, t = 1.45", laplace_distances()),
     ):
-        bars = [{"distance": d, "probability": found.shares.get(d, 0.0)} for d in range(-10, 11)]
-        subtitle = (
-            f"mean distance {found.mean():.3f}, variance {found.variance():.2f}, within 4: {100 * found.within(4):.1f} %"
+        shares = {d: found.shares.get(d, 0.0) for d in range(-10, 11)}
+        lines = (
+            f"mean distance {found.mean():.3f}, variance {found.variance():.2f}",
+            f"within 4: {100 * found.within(4):.1f}%",
         )
-        panels.append(
-            alt.Chart(
-                alt.InlineData(values=bars),
-                title=alt.TitleParams(title, subtitle=subtitle, anchor="start"),
-                width=330,
-                height=180,
-            )
-            .mark_bar(color="#4575b4")
-            .encode(
-                x=alt.X("distance:O", title="published less true", axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("probability:Q", axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 0.36])),
-            )
-        )
-    return _finished(alt.vconcat(alt.hconcat(*panels, spacing=40)))
+        panels.append(Panel(title, lines, columns(shares, title, top=0.36, below="published − true")))
+    return Plot("Rounding and noise publish about equally far from the truth", "Share of counts by distance.", tuple(panels))
 
 
-def found_against_predicted(runs: Sequence[Experiment]) -> altair.VConcatChart:
+def found_against_predicted(runs: Sequence[Experiment]) -> Plot:
     """Draw found over predicted, for simulated censuses and for the paper; the search that found nothing is left out."""
-    import altair as alt
-
-    points, bars = [], []
+    rows = []
     for outcome in runs[0].outcomes:
         search = outcome.search
-        if not search.found:
-            continue
-        low, high = outcome.uniform.interval
-        bars.append({"search": search.title, "low": low / outcome.uniform.mean, "high": high / outcome.uniform.mean})
-        expected = outcome.uniform.mean / outcome.groups * search.groups
-        points.append({"search": search.title, "ratio": search.found / expected, "census": "the paper"})
-        for run in runs:
-            same = run[search.key]
-            points.append({"search": search.title, "ratio": same.found / same.uniform.mean, "census": "simulated"})
-    order = [str(bar["search"]) for bar in bars]
-    rows = alt.Y("search:N", sort=order, title=None, axis=alt.Axis(labelLimit=300, minExtent=260))
-    scale_title = "found, as a multiple of what uniform remainders predict"
-    scale = alt.X("ratio:Q", title=scale_title)
-    band_ends = alt.X("low:Q", title=scale_title)
-    band = alt.Chart(alt.InlineData(values=bars)).mark_bar(color="#e4e4e4", height=18)
-    dots = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=60, opacity=0.8)
-    one = alt.Chart(alt.InlineData(values=[{"ratio": 1}])).mark_rule(color="#666666").encode(x=scale)
-    colours = _colours("census", {"the paper": PAPER, "simulated": "#4575b4"})
-    chart = alt.layer(band.encode(y=rows, x=band_ends, x2="high:Q"), one, dots.encode(x=scale, y=rows, color=colours))
-    title = alt.TitleParams(
-        "Found against predicted", subtitle="grey: where 99.9 % of counts should lie, in a simulated census", anchor="start"
-    )
-    return _finished(alt.vconcat(chart.properties(title=title, width=480, height=170)))
-
-
-def _colours(field: str, palette: dict[str, str]) -> altair.Color:
-    import altair as alt
-
-    scale = alt.Scale(domain=list(palette), range=list(palette.values()))
-    return alt.Color(f"{field}:N", scale=scale, legend=alt.Legend(title=None, orient="bottom"))
-
-
-def _finished(chart: altair.VConcatChart) -> altair.VConcatChart:
-    done: altair.VConcatChart = (
-        chart.properties(padding=12, background="white")
-        .configure_view(strokeOpacity=0)
-        .configure_title(fontSize=13, subtitleColor="#666666")
-    )
-    return done
+        if search.found:
+            low, high = outcome.uniform.interval
+            expected = outcome.uniform.mean / outcome.groups * search.groups
+            simulated = [run[search.key].found / run[search.key].uniform.mean for run in runs]
+            band = low / outcome.uniform.mean, high / outcome.uniform.mean
+            rows.append((search.title, band, simulated, search.found / expected))
+    largest = max(max(band[1], paper, *simulated) for _, band, simulated, paper in rows)
+    drawn = Drawing(640, 34 * len(rows) + 40, "Found, as a multiple of what uniform remainders predict")
+    scale = Scale(0, largest, 270, 620)
+    for tick in ticks(0, largest):
+        drawn.line(scale(tick), 0, scale(tick), 34 * len(rows), "axis" if tick == 1 else "grid")
+        drawn.text(scale(tick), 34 * len(rows) + 15, f"{tick:g}×", "soft", "middle")
+    drawn.text(620, 34 * len(rows) + 34, "found ÷ predicted by uniform remainders", "soft", "end")
+    for at, (title, band, simulated, paper) in enumerate(rows):
+        y = 34 * at + 17
+        drawn.text(258, y + 4, title, anchor="end")
+        drawn.rect(scale(band[0]), y - 9, scale(band[1]) - scale(band[0]), 18, "range")
+        for ratio in simulated:
+            drawn.dot(scale(ratio), y, 4, "bar s1 faint", f"simulated: {ratio:.2f}")
+        drawn.dot(scale(paper), y, 5, "bar s3", f"the paper: {paper:.2f}")
+    note = "Blue: ten simulated censuses. Pink: the paper. Grey: the range of 99.9% of counts, in a simulated census."
+    return Plot("Found against predicted", note, (Panel("", (), drawn.done()),))

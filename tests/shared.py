@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unround.audits import AuditOptions, audit
 from unround.presentation.audited import audit_release
+
+from unround.audits import AuditOptions, audit
 from unround.readers import read
 from unround.simulation import simulate
 

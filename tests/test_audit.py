@@ -175,9 +175,9 @@ def test_the_summary_adds_up(audited: AuditFolder) -> None:
         assert told[kind] == number
         assert sum(block[kind] for block in told["by_block"].values()) == number
         assert sum(route[kind] for route in told["by_route"].values()) == number
-        assert sum(size[kind] for size in told["what_would_hurt"]["by_value"].values()) == number
+        assert sum(size[kind] for size in told["sensitive_claims"]["by_value"].values()) == number
     small = found.filter(pl.col("value").is_between(1, 2)).height
-    assert sum(told["what_would_hurt"]["by_value"]["1-2"].values()) == small
+    assert sum(told["sensitive_claims"]["by_value"]["1-2"].values()) == small
     assert told["areas"] == 600
     assert told["contradictions"] == 0
     assert told["prior"] == "fitted"

@@ -20,7 +20,7 @@ from unround.checks.law import Laws, even_shares
 from unround.checks.shared_numbers import NONE, PARTS, WITH_TOTAL, shared, shares_of
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.presentation.check import residual_charts, sentence
+from unround.presentation.check import fit_in_words, residual_plot
 from unround.prior.histograms import BELOW, CAP
 from unround.readers import read
 from unround.release import Column, Proposal
@@ -261,7 +261,7 @@ def test_few_sums_are_not_judged_and_not_called_fitting():
     assert check.verdict == UNTESTED
     assert [one.family for one in check.families] == ["published counts (rounding:5): all tables"]
     assert all(one.verdict == UNTESTED for one in check.untested)
-    assert "too few sums" in sentence(check)
+    assert "too few sums" in fit_in_words(check.to_json())
 
 
 def test_the_test_has_the_size_that_it_states():
@@ -417,7 +417,7 @@ def test_there_is_nothing_to_draw_where_nothing_was_tested():
     from unround.errors import InputError
 
     with pytest.raises(InputError, match="nothing to draw"):
-        residual_charts(check_release(release_of(np.zeros((3, 1)), [Column("a", ("a", "total"), "a")])))
+        residual_plot(check_release(release_of(np.zeros((3, 1)), [Column("a", ("a", "total"), "a")])))
 
 
 def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):

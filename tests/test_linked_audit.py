@@ -24,8 +24,8 @@ from unround.linked import families
 from unround.linked.methods import GIBBS, METHODS
 from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
-from unround.presentation.page import page
-from unround.presentation.terminal import percent
+from unround.presentation.report import page
+from unround.presentation.words import percent
 from unround.release import Block, Column, Proposal, Release
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for

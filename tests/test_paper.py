@@ -20,7 +20,7 @@ from rich.console import Console
 from unround.errors import InputError
 from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
-from unround.presentation.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
+from unround.presentation.terminal.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
 from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
 from unround.replication.claim import matches
 from unround.replication.experiment import chances, places

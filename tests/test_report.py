@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from unround.presentation.release import NOTICE
 
 import unround
 from tests.conftest import Run
@@ -21,8 +22,7 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
 from unround.presentation import figures
-from unround.presentation.page import MOST_CLASHES, page, write_pages
-from unround.presentation.release import NOTICE
+from unround.presentation.report import MOST_CLASHES, page, write_pages
 from unround.presentation.strongest import MOST, letters, sentences, strongest
 from unround.presentation.words import verdict
 from unround.readers import read
@@ -226,7 +226,7 @@ def test_nothing_found_is_not_called_safe(survey: AuditFolder, tmp_path: Path) -
         by_block={},
         by_route={},
         by_area_size={name: {**row, **none} for name, row in survey.summary["by_area_size"].items()},
-        what_would_hurt={"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none), "zeros_proved": 0}
+        sensitive_claims={"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none), "zeros_proved": 0}
         | {"parts_proved_to_be_their_total": 0},
     )
     text = Outline(page(folder)).text
@@ -299,7 +299,7 @@ def test_the_verdict_in_two_sentences(proved: int, conditional: int, likely: int
         "proved": proved,
         "conditional": conditional,
         "likely": likely,
-        "what_would_hurt": {"by_value": by_value},
+        "sensitive_claims": {"by_value": by_value},
     }
     assert said in " ".join(verdict(told))
     assert all(sentence.endswith(".") for sentence in verdict(told))

@@ -29,10 +29,10 @@ from unround import check_proof, parse, solve
 from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
+from unround.presentation.charts import histogram
 from unround.web import views
 from unround.web.addresses import area_address, cell_address, key_meant, meant, segment
 from unround.web.app import explorer_app
-from unround.web.drawing import histogram
 from unround.web.explorer import Explorer
 from unround.web.guard import POLICY, hosts_for
 from unround.web.search import AreaIndex

@@ -279,7 +279,7 @@ def audit(
     from unround.audits import AuditOptions
     from unround.audits import audit as audit_into
     from unround.join import with_truth
-    from unround.presentation.page import write_pages
+    from unround.presentation.report import write_pages
 
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, block)
     plan_file, true_counts = plan_file_of(plan), None if truth is None else read(truth)
@@ -312,7 +312,7 @@ def audit(
 @public
 def report(folder: AuditFolder | AnyPath) -> tuple[Path, Path]:
     """Write report.html and report-public.html of an audit again, and return their paths."""
-    from unround.presentation.page import write_pages
+    from unround.presentation.report import write_pages
 
     return write_pages(audit_folder(folder))
 
@@ -391,7 +391,7 @@ def diff(
         See the top of this module.
     """
     from unround.differences import diff as compare_audits
-    from unround.presentation.page import write_pages
+    from unround.presentation.report import write_pages
 
     found = compare_audits(audit_folder(before).path, audit_folder(after).path, progress)
     if report:
@@ -441,7 +441,7 @@ def whatif(
         See the top of this module.
     """
     from unround.audits import AuditOptions
-    from unround.presentation.whatif_page import write_whatif
+    from unround.presentation.whatif import write_whatif
     from unround.scenarios import whatif as try_out
 
     plan_file = plan_file_of(plan)
@@ -619,7 +619,7 @@ def compare(
         practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
     found = compare_practices(material, practices, seed, seeds, threshold, progress)
     if out is not None:
-        from unround.presentation.compare_page import comparison_page
+        from unround.presentation.compare import comparison_page
 
         write_result(out, "compare", found.to_json(), comparison_page)
     return found
@@ -668,7 +668,7 @@ def calibrate(
     else:
         found = calibrate_simulated(material_of(None, None, areas, rows, seed), mechanism or TODAY, seed, progress)
     if out is not None:
-        from unround.presentation.compare_page import calibration_page
+        from unround.presentation.compare import calibration_page
 
         write_result(out, "calibrate", found.to_json(), calibration_page)
     return found

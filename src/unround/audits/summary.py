@@ -1,4 +1,4 @@
-"""The summary of an audit: how much was found, where, next to what chance predicts; and what of it would hurt."""
+"""The summary of an audit: how much was found, where, next to what chance predicts; and which claims are sensitive."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Tally:
             "by_block": _most_first(self.by_block),
             "by_area_size": self.by_area_size,
             "by_route": _most_first(self.by_route),
-            "what_would_hurt": {
+            "sensitive_claims": {
                 "by_value": self.by_value,
                 "zeros_proved": self.zeros_proved,
                 "parts_proved_to_be_their_total": self.whole_totals,

@@ -48,7 +48,7 @@ def explain(
     if json:
         print_json(explanation.to_json())
     else:
-        from unround.presentation.explanation import show_explanation
+        from unround.presentation.terminal.explain import show_explanation
 
         show_explanation(explanation, console())
 
@@ -125,7 +125,7 @@ def diff(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.diff import show_diff
+        from unround.presentation.terminal.diff import show_diff
 
         show_diff(found.to_json(), console())
         if report:

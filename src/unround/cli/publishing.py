@@ -106,7 +106,7 @@ def whatif(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.whatif import show_whatif
+        from unround.presentation.terminal.whatif import show_whatif
 
         show_whatif(found.to_json(), console())
         if output is not None:
@@ -242,7 +242,7 @@ def protect(
     if json:
         print_json(made.to_json())
     else:
-        from unround.presentation.protect import show_protected
+        from unround.presentation.terminal.protect import show_protected
 
         show_protected(made, console())
 
@@ -317,7 +317,7 @@ def compare(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.compare import show_comparison
+        from unround.presentation.terminal.compare import show_comparison
 
         show_comparison(found.to_json(), console())
         _written(output, "compare")
@@ -363,7 +363,7 @@ def calibrate(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.compare import show_calibration
+        from unround.presentation.terminal.compare import show_calibration
 
         show_calibration(found, console())
         _written(output, "calibrate")
@@ -395,7 +395,7 @@ def paper(
         if json:
             print_json(searched.to_json() | {"audit": compound.to_json()})
         else:
-            from unround.presentation.paper import show_compound, show_experiment
+            from unround.presentation.terminal.paper import show_compound, show_experiment
 
             show_experiment(searched, console())
             show_compound(compound, console())
@@ -404,7 +404,7 @@ def paper(
     if json:
         print_json([claim.to_json() for claim in claims])
     else:
-        from unround.presentation.paper import show_claims
+        from unround.presentation.terminal.paper import show_claims
 
         show_claims(claims, console())
 

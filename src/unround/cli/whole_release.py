@@ -66,7 +66,7 @@ def inspect(
     if json:
         print_json(seen.to_json())
     else:
-        from unround.presentation.inspection import show_inspection
+        from unround.presentation.terminal.inspect import show_inspection
 
         show_inspection(seen, console(), everything)
     if write is not None:
@@ -100,20 +100,20 @@ def check(
     is 0 whatever is found. See docs/checks.md for the method, and for what real censuses show.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     if plot is not None:
-        from unround.presentation.charts import check_plot
+        from unround.presentation.plots import check_plot
 
         check_plot(plot)
     with stages() as progress:
         found = api.check(files, file_format=file_format, description=description, plan=plan, areas=areas, progress=progress)
     if plot is not None:
-        from unround.presentation.charts import save
-        from unround.presentation.check import residual_charts
+        from unround.presentation.check import residual_plot
+        from unround.presentation.plots import save
 
-        save(residual_charts(found), plot)
+        save(residual_plot(found), plot)
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.check import show_check
+        from unround.presentation.terminal.check import show_check
 
         show_check(found, console(), everything)
 
@@ -202,6 +202,6 @@ def audit(
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
-        from unround.presentation.release import show_audit
+        from unround.presentation.terminal.audit import show_audit
 
         show_audit(folder, console())

@@ -1,158 +1,168 @@
-"""Comparisons and calibrations as text in the terminal."""
+"""Ways of publishing compared, and how often claims are right: sentences and tables, for terminal and pages."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from unround.comparison.calibration import Calibration
 from unround.comparison.measure import LARGE
-from unround.comparison.verdict import number, sentences
+from unround.comparison.verdict import number as mean_count
+from unround.comparison.verdict import sentences
+from unround.presentation import charts
+from unround.presentation.site import render
+
+SHOWN = 10
+"""Signed distances up to this one are drawn."""
+
+FAMILIES = {"rounding": "s1", "controlled": "s4", "nearest": "s3", "noise": "s2", "other": "s5"}
+"""Kinds of mechanisms, and the colour class of each: none of the colours that claims have."""
+
+KINDS_OF = {"laplace": "noise", "gaussian": "noise", "nearest-even": "nearest", "digits": "nearest"}
+ROUNDING = ("base", "graduated", "sample", "residues")
+
+CALIBRATION_NOTE = (
+    "Off by: the expected calibration error, in percentage points: how far stated probabilities are from how often claims "
+    "are right. By chance: what perfectly calibrated claims in the same number would show. Log loss: the mean of "
+    "−log p(truth), a proper score."
+)
 
 
-def show_comparison(told: dict[str, Any], console: Console) -> None:
-    """Print a comparison: the table, and what to make of it."""
-    releases = f"{told['seeds']} releases" if told["seeds"] > 1 else "one release"
-    console.print(
-        Text(
-            f"{told['areas']:,} areas, {told['cells']:,} counts and {told['sums']:,} sums an area, from {told['source']}; "
-            f"the means of {releases} each."
-        )
-    )
-    table = Table(box=None, pad_edge=False, header_style="bold", title="\nHow far off", title_justify="left")
-    columns = ("", "mean error", f"over {LARGE}", "promised", "RMSE", "within 4", "bias", "sums broken", "ε")
-    for name in columns:
-        table.add_column(name, justify="left" if not name else "right", no_wrap=True)
-    for row in told["mechanisms"]:
-        promised = row["expected"]
-        table.add_row(
+def colour(name: str) -> str:
+    """Return the colour class of a mechanism.
+
+    Examples
+    --------
+    >>> colour("rounding:5"), colour("laplace:1.45,clamped"), colour("base=7"), colour("exact")
+    ('s1', 's2', 's1', 's5')
+    """
+    first = name.split(":")[0].split("=")[0]
+    kind = "rounding" if first in ROUNDING else KINDS_OF.get(first, first)
+    return FAMILIES.get(kind, FAMILIES["other"])
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def errors_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of errors."""
+    heads = ["", "mean error", f"over {LARGE}", "expected", "RMSE", "within 4", "bias", "sums broken", "ε"]
+    return heads, [
+        [
             row["name"],
-            f"{row['mean_error']:.3f}",
-            f"{row[f'mean_error_over_{LARGE}']:.3f}",
-            "" if promised is None else f"{promised['mean_error']:.3f}",
-            f"{row['rmse']:.3f}",
-            f"{100 * row['within_4']:.1f} %",
-            f"{row['bias']:+.3f}",
-            f"{100 * row['sums_broken']:.1f} %",
+            _with_error(row, "mean_error"),
+            _with_error(row, f"mean_error_over_{LARGE}"),
+            "" if row["expected"] is None else f"{row['expected']['mean_error']:.3f}",
+            _with_error(row, "rmse"),
+            f"{100 * row['within_4']:.1f}%",
+            _with_error(row, "bias", "+"),
+            f"{100 * row['sums_broken']:.1f}%",
             "none" if row["epsilon"] is None else f"{row['epsilon']:.1f}",
-        )
-    console.print(table)
-    table = Table(box=None, pad_edge=False, header_style="bold", title="\nWhat it gives away", title_justify="left")
-    for name in ("", "proved", "wrong", "likely", "right", "p(truth)", "±", "alone", "best guess", "1s and 2s"):
-        table.add_column(name, justify="left" if not name else "right", no_wrap=True)
-    for row in told["mechanisms"]:
-        spread = row["standard_error"]["truth_probability"]
-        table.add_row(
+        ]
+        for row in rows
+    ]
+
+
+def risks_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of what can be inferred."""
+    heads = ["", "proved", "wrong", "likely", "right", "truth", "alone", "best guess", "1s and 2s"]
+    return heads, [
+        [
             row["name"],
-            number(row["proved"]),
-            number(row["proved_wrong"]),
-            number(row["likely"]),
-            f"{100 * row['likely_right'] / row['likely']:.0f} %" if row["likely"] else "",
-            f"{row['truth_probability']:.3f}",
-            "" if spread is None else f"{spread:.4f}",
+            mean_count(row["proved"]),
+            mean_count(row["proved_wrong"]),
+            mean_count(row["likely"]),
+            f"{100 * row['likely_right'] / row['likely']:.1f}%" if row["likely"] else "",
+            _with_error(row, "truth_probability"),
             f"{row['truth_probability_alone']:.3f}",
-            f"{100 * row['guessed']:.0f} %",
-            number(row["small_disclosed"]),
-        )
-    console.print(table)
-    console.print()
-    for sentence in sentences(told):
-        console.print(Text(f" • {sentence}"))
-    for sentence in footnotes(told):
-        console.print(Text(f" • {sentence}"), style="dim")
+            f"{100 * row['guessed']:.1f}%",
+            mean_count(row["small_disclosed"]),
+        ]
+        for row in rows
+    ]
+
+
+def _with_error(row: dict[str, Any], name: str, sign: str = "") -> str:
+    spread = row["standard_error"][name]
+    shown = f"{row[name]:{sign}.3f}".replace("-", "−")
+    return shown if spread is None else f"{shown} ± {spread:.3f}"
+
+
+def _clamped_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    heads = ["", "negative", "mean error", "clamped", "RMSE", "clamped", "bias", "clamped", "bias of true zeros, clamped"]
+    return heads, [
+        [
+            row["name"],
+            f"{100 * row['negative']:.1f}%",
+            f"{row['mean_error']:.3f}",
+            f"{row['clamped_mean_error']:.3f}",
+            f"{row['rmse']:.3f}",
+            f"{row['clamped_rmse']:.3f}",
+            f"{row['bias']:+.3f}",
+            f"{row['clamped_bias']:+.3f}",
+            f"{row['clamped_bias_of_zeros']:+.2f}",
+        ]
+        for row in rows
+        if row["negative"] > 0
+    ]
+
+
+def calibration_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of how often claims are right, by kind of count."""
+    heads = ["", "counts", "flat: off by", "log loss", "fitted: off by", "log loss", "by chance", "trust"]
+    return heads, [
+        [
+            name,
+            f"{group['fitted']['cells']:,}",
+            f"{100 * group['flat']['calibration_error']:.1f}",
+            f"{group['flat']['log_loss']:.3f}",
+            f"{100 * group['fitted']['calibration_error']:.1f}",
+            f"{group['fitted']['log_loss']:.3f}",
+            f"{100 * group['fitted']['by_chance']:.1f}",
+            group["trust"],
+        ]
+        for name, group in told["groups"].items()
+    ]
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+
+def lead(told: dict[str, Any]) -> str:
+    """Say what was compared."""
+    releases = f"each published {told['seeds']} times" if told["seeds"] > 1 else "each published once"
+    return (
+        f"{told['areas']:,} areas with {told['cells']:,} counts and {told['sums']:,} sums per area, from {told['source']}, "
+        f"{releases} in every way."
+    )
 
 
 def footnotes(told: dict[str, Any]) -> list[str]:
     """Return how to read the numbers of a comparison, and what was left out of account."""
     found = [
-        f"promised: the mean error of a large count, in closed form. p(truth): the probability that all sums, the mechanism "
-        f"and a prior fitted to the release put on the true count, on average over {told['cells_to_infer']:,} counts; "
+        f"Expected: the mean error of a large count, in closed form. Truth: the probability that all sums, the mechanism "
+        f"and a prior fitted to the release give to the true count, on average over {told['cells_to_infer']:,} counts; "
         "alone: without sums, from the published count and that prior. ±: one standard error over releases. 1s and 2s: "
-        "true counts of one or two that are proved or likely, and rightly so.",
+        "true counts of one or two that are correctly proved or likely.",
     ]
     rows = told["mechanisms"]
     found += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
     if any(row["epsilon"] is None for row in told["mechanisms"]):
         found.append(
-            "ε is none where some tables can be told apart for certain, as with all rounding: then there is no bound on "
-            "what a release may give away."
+            "ε is none where some tables can be distinguished with certainty, as with all rounding: nothing then limits "
+            "what a release may reveal."
         )
     if any(row["left_out_of_account"] for row in told["mechanisms"]):
         cut = max(row["left_out_of_account"] or 0.0 for row in told["mechanisms"])
         found.append(
-            f"Noise has no bounds: counts less than {cut:g} as likely as the likeliest, by what is published next to them, "
-            "are left out of account."
+            f"Noise is unbounded: counts less than {cut:g} times as likely as the likeliest, given the figures published "
+            "with them, are left out of account."
         )
     found += [
-        f"{row['name']}: in {number(row['not_exact'])} areas some sums had too many possible counts to be used, so that "
-        "more could be inferred than is shown."
+        f"{row['name']}: in {mean_count(row['not_exact'])} areas some sums had too many possible counts to be used, so more "
+        "could be inferred than is shown."
         for row in rows
         if row["not_exact"]
     ]
     return [*found, *told["notes"]]
-
-
-def show_calibration(found: Calibration, console: Console) -> None:
-    """Print how often claims are right, and which prior to trust when."""
-    told = found.to_json()
-    console.print(Text(f"{found.areas:,} areas published by {found.mechanism}, from {found.source}."))
-    console.print()
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "counts", "flat off by", "log loss", "fitted off by", "log loss", "chance", "trust"):
-        table.add_column(name, justify="right" if name not in ("", "trust") else "left", no_wrap=not name)
-    for name, group in told["groups"].items():
-        flat, fitted = group["flat"], group["fitted"]
-        table.add_row(
-            name,
-            f"{fitted['cells']:,}",
-            f"{100 * flat['calibration_error']:.1f}",
-            f"{flat['log_loss']:.3f}",
-            f"{100 * fitted['calibration_error']:.1f}",
-            f"{fitted['log_loss']:.3f}",
-            f"{100 * fitted['by_chance']:.1f}",
-            group["trust"],
-        )
-    console.print(table)
-    console.print("\n[bold]Of claims that state so much, so many are right[/]")
-    _reliability(told["groups"]["all cells"], console)
-    console.print()
-    for sentence in calibration_sentences(told):
-        console.print(Text(f" • {sentence}"))
-    console.print(
-        Text(
-            " • off by: the expected calibration error, in points: how far what is stated lies from how often it is right. "
-            "chance: what perfectly calibrated claims, as many as these, would show. log loss: the mean of −log p(truth), "
-            "a proper score."
-        ),
-        style="dim",
-    )
-    for note in told["notes"]:
-        console.print(Text(f" • {note}"), style="dim")
-
-
-def _reliability(group: dict[str, Any], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("stated", "flat: claims", "right", "fitted: claims", "right", ""):
-        table.add_column(name, justify="right" if name else "left")
-    by_bin = {prior: {row["from"]: row for row in group[prior]["bins"]} for prior in ("flat", "fitted")}
-    for start in sorted({*by_bin["flat"], *by_bin["fitted"]}):
-        cells = [f"{100 * start:.0f}–{100 * start + 5:.0f} %"]
-        for prior in ("flat", "fitted"):
-            row = by_bin[prior].get(start)
-            cells += [f"{row['claims']:,}", f"{100 * row['right']:.1f} %"] if row else ["", ""]
-        fitted = by_bin["fitted"].get(start)
-        table.add_row(*cells, _ruler(fitted["stated"], fitted["right"]) if fitted else "")
-    console.print(table)
-
-
-def _ruler(stated: float, right: float, width: int = 40) -> str:
-    """Draw a bar of how many are right, with a mark where it should end."""
-    bar = ["█" if k < round(width * right) else " " for k in range(width + 1)]
-    bar[round(width * stated)] = "│"
-    return "".join(bar).rstrip()
 
 
 def calibration_sentences(told: dict[str, Any]) -> list[str]:
@@ -166,14 +176,124 @@ def calibration_sentences(told: dict[str, Any]) -> list[str]:
     sparse = groups.get("totals of sparse sums")
     if sparse:
         found.append(
-            f"On totals of sparse sums it is {100 * sparse['fitted']['calibration_error']:.1f} against "
-            f"{100 * sparse['flat']['calibration_error']:.1f}: there, a flat prior makes totals too large."
+            f"On totals of sparse sums it is {100 * sparse['fitted']['calibration_error']:.1f} points off, the flat one "
+            f"{100 * sparse['flat']['calibration_error']:.1f}: a flat prior makes such totals too large."
         )
     by_choice: dict[str, list[str]] = {}
     for name, group in groups.items():
         by_choice.setdefault(group["trust"], []).append(name)
     if set(by_choice) <= {"fitted", "too few to say"}:
-        found.append("Trust the fitted prior, for every kind of count that there are enough of to tell.")
+        found.append("Trust the fitted prior for every kind of count with enough cases to judge.")
     called = {"flat": "the flat one", "either": "either"}
     found += [f"Trust {called[one]} for: {', '.join(by_choice[one])}." for one in called if one in by_choice]
     return found
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+def comparison_page(told: dict[str, Any]) -> str:
+    """Return a comparison as a page.
+
+    Parameters
+    ----------
+    told : dict
+        `Comparison.to_json()`.
+    """
+    rows = told["mechanisms"]
+    tables = {"How far off": errors_table(rows), "What can be inferred": risks_table(rows)}
+    return render(
+        "compare.html",
+        title="Ways of publishing, side by side",
+        lead=f"{lead(told)} An attacker has the published table, the sums that hold in it, and the mechanism.",
+        colours={row["name"]: colour(row["name"]) for row in rows},
+        risk=_risk_chart(rows),
+        sums=charts.pairs(
+            [(row["name"], colour(row["name"]), row["truth_probability_alone"], row["truth_probability"]) for row in rows],
+            "probability given to the true count",
+        ),
+        distances=_distance_charts(rows),
+        tables=tables,
+        clamped=_clamped_table(rows) if any(row["negative"] > 0 for row in rows) else None,
+        sentences=sentences(told),
+        footnotes=footnotes(told),
+    )
+
+
+def calibration_page(told: dict[str, Any]) -> str:
+    """Return a calibration as a page.
+
+    Parameters
+    ----------
+    told : dict
+        `Calibration.to_json()`.
+    """
+    drawn = [
+        (name, _reliability_chart(told["groups"][name]))
+        for name in ("all cells", "totals of sparse sums")
+        if name in told["groups"]
+    ]
+    return render(
+        "calibrate.html",
+        title="How often claims are right",
+        lead=f"{told['areas']:,} areas published with {told['mechanism']}, from {told['source']}.",
+        charts=drawn,
+        table=calibration_table(told),
+        note=CALIBRATION_NOTE,
+        sentences=[*calibration_sentences(told), *told["notes"]],
+    )
+
+
+def _risk_chart(rows: list[dict[str, Any]]) -> str:
+    points = [
+        {
+            "name": row["name"],
+            "kind": colour(row["name"]),
+            "error": row["mean_error"],
+            "risk": row["truth_probability"],
+            "error_by": row["standard_error"]["mean_error"] or 0.0,
+            "risk_by": row["standard_error"]["truth_probability"] or 0.0,
+            "proved": row["proved"] > 0,
+        }
+        for row in rows
+    ]
+    return charts.risk_against_error(points, "mean error of a published count", "probability given to the true count")
+
+
+def _distance_charts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Draw signed distances, one chart per mechanism, all to the same scale."""
+    from unround.comparison.distances import distances
+    from unround.protection.table import parse_protection
+
+    drawn, places = [], range(-SHOWN, SHOWN + 1)
+    for row in rows:
+        name = row["name"]
+        observed = {d: float(row["distances"].get(str(d), row["distances"].get(d, 0.0))) for d in places}
+        expected = None
+        if row["expected"] is not None:
+            spec = f"rounding:{name[5:]}" if name.startswith("base=") else name if ":" in name else "rounding:5"
+            implied = distances(parse_protection(spec).mechanism)
+            expected = None if implied is None else {d: implied.shares.get(d, 0.0) for d in places}
+        drawn.append((name, observed, expected))
+    top = max(share for _, observed, expected in drawn for share in (*observed.values(), *(expected or {}).values()))
+    return [
+        (
+            name,
+            charts.columns(
+                observed,
+                f"Shares of counts by published − true, {name}: {100 * observed[0]:.1f}% are exact",
+                kind=colour(name),
+                expected=expected,
+                top=top,
+            ),
+        )
+        for name, observed, expected in drawn
+    ]
+
+
+def _reliability_chart(group: dict[str, Any]) -> str:
+    series = {
+        f"{prior} prior": (kind, [row for row in group[prior]["bins"] if row["claims"] >= 10])
+        for prior, kind in (("flat", "s3"), ("fitted", "s1"))
+    }
+    return charts.reliability(series, "stated probability", "share that is right")

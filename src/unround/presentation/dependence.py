@@ -1,58 +1,52 @@
-"""Shared random numbers in words and rows, for the terminal and the page."""
+"""Random numbers that totals share with their parts: sentences and rows for the terminal and the report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from unround.presentation.terminal import percent
-
-ALL = "columns of no table"
+from unround.presentation.words import UNGROUPED, percent
 
 
 def sentences(told: Mapping[str, Any]) -> list[str]:
-    """Say what was found about shared random numbers, and what it changes; nothing where nobody looked."""
+    """Say what was found about shared random numbers, and what it changes; nothing where it was not looked for."""
     found = told.get("dependence")
     if not found or all(one["p_value"] is None and not one["used"] for one in found["tables"]):
         return []  # nothing to fit, or a plan that says so
     used = [one for one in found["tables"] if one["used"]]
     if not used:
         return [
-            "Random numbers that total and parts share were looked for, and not used: every count is taken to have its own. "
-            f"{_whys(found['tables'])}"
+            "Totals and their parts were tested for shared random numbers; none are assumed: every count is taken to "
+            f"have its own. {_whys(found['tables'])}"
         ]
     said = [
-        f"In {_tables(len(used))}, total and parts are taken to share random numbers, as below; proofs do not rest on it. "
-        "It is the mixture of three ways of sharing that makes all that was published likeliest, and others may fit as well."
+        f"In {_tables(len(used))}, totals are assumed to share random numbers with their parts, as shown below; proofs do "
+        "not depend on this. Of three ways of sharing, this mixture fits the published counts best; others may fit as well."
     ]
     claims = found["claims"]
     if claims:
-        moved = f"{claims['only_with']:,} are claimed with it only, {claims['only_without']:,} without it only"
+        moved = f"{claims['only_with']:,} are claimed only with sharing, {claims['only_without']:,} only without it"
         if claims["another_value"]:
-            moved += f", {claims['another_value']:,} with another value"
+            moved += f", and {claims['another_value']:,} with a different value"
         said.append(
             f"Likely counts: {claims['likely']:,} with shared random numbers, {claims['likely_without']:,} if every count "
             f"had its own; {moved}."
         )
     if not all(one["told_apart"] for one in used):
         said.append(
-            "Where it is marked “split evenly”, the counts do not tell whose random number the total uses: the share "
-            "is divided evenly between the two parts, which leaves probabilities of the parts off by a few points at most."
+            "“Split evenly” means that the counts do not show whose random number the total uses: the share is divided "
+            "evenly between the two parts, so probabilities of the parts may be off by a few points at most."
         )
     return said
 
 
 def rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the fitted shares, a row a table and pattern, with what each is called."""
+    """Return the fitted shares, one row per table."""
     tables = (told.get("dependence") or {"tables": ()})["tables"]
     several = len({one["mechanism"] for one in tables}) > 1
     return [
         {
-            "table": (one["table"] or ALL) + (f" ({one['mechanism']})" if several else ""),
+            "table": (one["table"] or UNGROUPED) + (f" ({one['mechanism']})" if several else ""),
             "shares": "; ".join(
                 f"{pattern} {share:.0%}" + (f" ± {one['standard_errors'][pattern]:.0%}" if one["standard_errors"] else "")
                 for pattern, share in one["shares"].items()
@@ -66,7 +60,7 @@ def rows(told: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def by_part(score: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return how often likeliest counts were right, for totals and parts each; and if no random numbers were shared."""
+    """Return how often likeliest counts were right, for totals and for parts, with and without shared random numbers."""
     found = []
     for name, part in score.get("by_part", {}).items():
         without = score.get("by_part_without", {}).get(name)
@@ -100,38 +94,9 @@ def points(one: Mapping[str, Any]) -> str:
     return f"{off:+.1f}".replace("-", "−") if off else "0.0"
 
 
-def show_dependence(told: Mapping[str, Any], console: Console) -> None:
-    """Print what was found about shared random numbers."""
-    for at, said in enumerate(sentences(told)):
-        console.print(Text(f"\n{said}" if not at else said))
-    if any(one["used"] for one in (told.get("dependence") or {"tables": ()})["tables"]):
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for heading in ("table", "in which share of its counts", "fitted to", "used"):
-            table.add_column(heading)
-        for row in rows(told):
-            table.add_row(row["table"], row["shares"], row["counts"], row["used"])
-        console.print(table)
-
-
-def show_parts(score: Mapping[str, Any], console: Console) -> None:
-    """Print how often likeliest counts were right, for totals and parts each."""
-    found = by_part(score)
-    if not found:
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    both = any(row["without"] for row in found)
-    headings = ["likeliest counts of", "counts", "stated", "right", "off", "likely ones off"]
-    for heading in (*headings, *(["off, none shared", "likely ones off"] if both else [])):
-        table.add_column(heading, justify="left" if heading == headings[0] else "right")
-    for row in found:
-        names = ("part", "cells", "stated", "right", "off", "likely", *(("without", "likely_without") if both else ()))
-        table.add_row(*(row[name] for name in names))
-    console.print(table)
-
-
 def _tables(number: int) -> str:
     return "one table" if number == 1 else f"{number:,} tables"
 
 
 def _whys(tables: list[dict[str, Any]]) -> str:
-    return " ".join(f"{one['table'] or ALL}: {one['why']}." for one in tables[:3])
+    return " ".join(f"{one['table'] or UNGROUPED}: {one['why']}." for one in tables[:3])

@@ -1,26 +1,21 @@
-"""Areas within areas in words and rows, for the terminal and the page."""
+"""Areas within areas: sentences and rows for the terminal and the report."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from unround.audits.summary import CLAIMS
-from unround.presentation.terminal import percent
+from unround.presentation.words import CLAIMS, listed, percent, several
 
 TITLE = "Areas within areas"
 
 
 def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what a page shows of areas that lie within each other; None where none do, or nobody looked."""
+    """Return what is shown of areas within areas; None where there are none, or it was not looked for."""
     linked = told.get("linked")  # audits of earlier versions have none
     if not linked or not linked["levels"]:
         return None
-    return {"said": sentences(told), "levels": levels(linked), "methods": methods(linked)}
+    return {"sentences": sentences(told), "levels": levels(linked), "methods": methods(linked)}
 
 
 def sentences(told: Mapping[str, Any]) -> list[str]:
@@ -30,36 +25,36 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
     together = sum(level["linked"] for level in linked["levels"])
     most = linked["most_areas_of_a_family"]
     if not families:
-        return ["Areas were said to lie within each other, but none was found to be the sum of those in it: see below."]
+        return ["The file places areas within other areas, but no area was found to be the sum of its parts: see below."]
     said = [
-        f"{_number(families, 'area is', 'areas are')} the sum of others in this release: all counts of a family have to "
-        f"agree. {_number(together, 'family is', 'families are')} taken together."
+        f"{several(families, 'area is', 'areas are')} the sum of other areas in this release, so the counts of each family "
+        f"must agree. {several(together, 'family is', 'families are')} inferred together."
     ]
     if families > together:
         large = families - together
         said.append(
-            f"{_number(large, 'has', 'have')} more than {most} areas; so many roundings say next to nothing about any one "
-            "of them, and they are not linked."
+            f"{several(large, 'family has', 'families have')} more than {most} areas and {'is' if large == 1 else 'are'} "
+            "not linked: the rounding of so many areas says almost nothing about any one of them."
         )
     for why, number in linked["families_not_linked"].items():
-        said.append(f"{_number(number, 'family is', 'families are')} linked for bounds and proofs only: {why}.")
+        said.append(f"{several(number, 'family is', 'families are')} linked for bounds and proofs only: {why}.")
     if not linked["probabilities"]:
         said.append(
-            "Because total and parts share random numbers (see above), other areas are used for what is possible and "
-            "proved. What they make likely was not worked out: that is no sign of safety."
+            "Because totals share random numbers with their parts (see above), other areas are used for possible ranges "
+            "and proofs only. What they make likely was not worked out: that is no sign of safety."
         )
     need = {name: linked["claims_that_need_other_areas"][name] for name in CLAIMS}
-    listed = ", ".join(f"{number:,} {name}" for name, number in need.items() if number)
-    said.append(f"Claims that need other areas: {listed or 'none'}.")
+    kinds = listed([f"{number:,} {name}" for name, number in need.items() if number])
+    said.append(f"Claims that need other areas: {kinds or 'none'}.")
     clashes = told["contradictions_by_kind"].get("areas", 0)
     if clashes:
-        cannot = _number(clashes, "area cannot be the sum of those in it", "areas cannot be the sums of those in them")
-        said.append(f"{cannot}: a contradiction each, and not linked.")
+        cannot = several(clashes, "area cannot be the sum of its parts", "areas cannot be the sum of their parts")
+        said.append(f"{cannot}: listed as inconsistencies, and not linked.")
     return said
 
 
 def levels(linked: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the pairs of levels, a row each."""
+    """Return the pairs of levels, one row each."""
     return [
         {
             "name": f"{level['child'] or 'areas'} in {level['parent'] or 'areas'}",
@@ -74,7 +69,7 @@ def levels(linked: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def methods(linked: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return how probabilities were obtained, a row a method that was used, with how far each is off."""
+    """Return how probabilities were obtained, one row per method that was used, with its measured error."""
     return [
         {
             "name": method["name"],
@@ -89,46 +84,5 @@ def methods(linked: Mapping[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def show_nesting(told: Mapping[str, Any], console: Console) -> None:
-    """Print how areas within areas were linked, and what came of it."""
-    shown = section(told)
-    if shown is None:
-        return
-    console.print(f"\n[bold]{TITLE}[/]")
-    for said in shown["said"]:
-        console.print(Text(said))
-    console.print()
-    table = _table(("areas in areas", "families", "linked", "columns", "left out"))
-    for row in shown["levels"]:
-        table.add_row(*(row[name] for name in ("name", "families", "linked", "columns", "rejected")))
-    console.print(table)
-    for row in shown["levels"]:
-        if row["why"]:
-            console.print(Text(f"left out, {row['name']}: {row['why']}"), style="dim")
-    console.print()
-    table = _table(("probabilities", "areas", "likely", "off by", "at worst"))
-    for row in shown["methods"]:
-        table.add_row(*(row[name] for name in ("name", "areas", "likely", "mean", "worst")))
-    console.print(table)
-    for row in shown["methods"]:
-        console.print(Text(f"{row['name']}: {row['sentence']}"), style="dim")
-    console.print(
-        "off by: how far it was from exact distributions when that was measured (total variation), on average over counts "
-        "and for the worst.",
-        style="dim",
-    )
-
-
-def _table(headings: tuple[str, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for at, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if at else "left")
-    return table
-
-
 def _error(share: float) -> str:
     return percent(share) if share else "exact"
-
-
-def _number(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"

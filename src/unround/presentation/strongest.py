@@ -1,4 +1,4 @@
-"""The strongest findings of an audit, with the arithmetic behind them: a few of many thousand, found without reading all.
+"""The strongest findings of an audit, with the arithmetic behind them: a few of many thousands, found without reading all.
 
 Arguments call their cells A, B, C …, because real keys are long, and A is always the count that the finding is about.
 """
@@ -16,7 +16,7 @@ from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS
 from unround.errors import InternalError
-from unround.explanation.cell import SumShown, explain_at
+from unround.explanation.cell import explain_at
 from unround.presentation.words import arithmetic, growth
 from unround.proofs import proofs_of
 from unround.release import ABSENT
@@ -31,7 +31,7 @@ MOST_CELLS = 24
 """Cells of an argument that are listed by name."""
 
 MOST_NEIGHBOURS = 12
-"""The same around a likely count, which are no argument by themselves."""
+"""The same around a likely count."""
 
 MOST_STEPS = 14
 """Sentences of an argument that are shown; the certificate has them all."""
@@ -59,19 +59,19 @@ class Strong:
     finding : dict
         Its row of `findings.parquet`.
     area, code, what, table : str
-        Its area, by name and code, what is counted, and the table that it stands in, where that is not said already.
+        Its area, by name and code; what is counted; and its table, unless the label says it already.
     sums : tuple of str
-        Of a proof, the sums that it uses.
+        For a proof, the sums that it uses.
     steps : tuple of str
-        The argument, a sentence each; `more_steps` says how many were left out.
+        The argument, sentence by sentence; `more_steps` says how many were left out.
     cells : tuple of CellShown
         What the letters in it mean; `more_cells` says how many were left out.
     growth : tuple
-        Of a likely count, how sure it becomes: a step in words, and the probability after it.
+        For a likely count, how its probability grows: a step in words, and the probability after it.
     distribution : tuple
-        Of a likely count, its distribution.
+        For a likely count, its distribution.
     others : tuple of str
-        Of a likely count, what other areas have to do with it.
+        For a likely count, the evidence from other areas.
     """
 
     finding: dict[str, Any]
@@ -268,7 +268,7 @@ def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
         what=_what(folder, cell),
         table=_table(folder, cell),
         sums=(),
-        steps=tuple(f"{_equation([named[c] for c in model.members(e)])}: {_arithmetic(s)}." for e, s in used[:MOST_SUMS]),
+        steps=tuple(f"{_equation([named[c] for c in model.members(e)])}: {arithmetic(s)}." for e, s in used[:MOST_SUMS]),
         more_steps=max(0, len(used) - MOST_SUMS),
         cells=cells,
         more_cells=len(members) - len(cells),
@@ -284,11 +284,7 @@ def _equation(names: list[str]) -> str:
     return f"{total} = {listed}"
 
 
-def _arithmetic(shown: SumShown) -> str:
-    return arithmetic(shown).replace(", -", ", −")  # a page has room for a proper minus sign
-
-
-# -- contradictions ---------------------------------------------------------------------------------------------------
+# -- inconsistencies --------------------------------------------------------------------------------------------------
 
 
 def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str]]:

@@ -1,67 +1,84 @@
-"""What an audit says: the verdict, one cell, one clash, in the words that the terminal and the pages share."""
+"""The words that terminal, report and explorer share: numbers, kinds of claims, and what is said of audits and counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from unround.audits.summary import CLAIMS
-from unround.explanation.cell import Explanation, SumShown
-from unround.presentation.terminal import percent
+if TYPE_CHECKING:
+    from unround.explanation.cell import Explanation, SumShown
 
-CLASHES = {
-    "sum": "sums that cannot hold",
-    "cell": "counts that cannot come from their mechanism",
-    "assumption": "areas whose population was adjusted",
-    "unresolved": "areas without any solution",
-    "areas": "areas that cannot be the sum of those in them",
-}
-"""The kinds of contradictions, as more than one of them is called."""
+CLAIMS = ("proved", "conditional", "likely")
+"""The kinds of claims, the surest first: a copy of `audits.summary.CLAIMS`, which is slow to import. A test compares."""
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
 
 
-def growth(one: Explanation) -> Iterator[tuple[str, float]]:
-    """Say how the probability of the likeliest count changes with every ring of sums that is used."""
-    steps = ("from its published value alone", "with the sums that it stands in", "with the sums next to these")
-    last = len(one.growth) - 1
-    for k, probability in enumerate(one.growth):
-        if probability is not None:  # nothing says how likely a count is that is not published, before any sum
-            said = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} away"
-            yield said, probability
-    if one.growth and one.alone is not None:
-        yield "from its published value alone, with the prior that was fitted to the release", one.alone
-        own = one.probability if one.others is None else one.own
-        if own is not None:
-            yield "within its possible range, with that prior" if one.without_sums else "with all sums and that prior", own
-    if one.growth and one.others is not None and one.probability is not None:
-        yield "with what other areas say", one.probability
+def percent(probability: float) -> str:
+    """Return a probability as a percentage that never rounds up to certainty nor down to impossibility.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.75), percent(0.99999), percent(0.004), percent(1e-7), percent(0)
+    ('100%', '75.0%', '>99.9%', '0.4%', '<0.1%', '0%')
+    """
+    if probability >= 1 or probability <= 0:
+        return "100%" if probability > 0 else "0%"
+    if probability > 0.9995:
+        return ">99.9%"
+    return "<0.1%" if probability < 0.0005 else f"{100 * probability:.1f}%"
 
 
-def conclusion(one: Explanation) -> str:
-    """Say in one sentence what is known of a cell."""
-    where = f"from {one.low:,} to {one.high:,}" if one.high is not None else f"at least {one.low:,}"
-    if one.kind == "given":
-        return f"It was published as it is: {one.published:,}."
-    if one.kind in ("proved", "conditional"):
-        deep = f" (a chain of {one.depth} sums)" if one.depth and one.depth > 1 else ""
-        proviso = f", given {' and '.join(one.because)}" if one.because else ""
-        return f"It is {one.value:,}: {one.kind}{proviso}{deep}."
-    if one.probability is None:
-        return f"It is {where}; nothing says how likely each count is."
-    there = "published once more; what is claimed of it is claimed there"
-    claim = "" if one.kind == "likely" else " That is no claim: it is not likely enough, or likely without any sum."
-    if one.same_as is not None:
-        claim = f" It is the same count as {one.same_as}, {there}."
-    if one.low == one.high:
-        return (
-            f"It is {one.low:,}.{claim}" if one.same_as else f"It is {one.low:,}, as it stands; no sum is needed for that."
-        )
-    return f"It is {where}, most likely {one.value:,} ({percent(one.probability)}).{claim}"
+def share(probability: float) -> str:
+    """Return a share that somebody chose, exactly as chosen.
+
+    Examples
+    --------
+    >>> share(0.66), share(0.995)
+    ('66%', '99.5%')
+    """
+    return f"{100 * probability:.6g}%"
 
 
-def again(one: Explanation) -> str:
-    """Say what other files show of the same count: ", and again as 230 and 235"; nothing where none does."""
-    numbers = [f"{number:,}" for number in one.again]
-    return f", and again as {' and '.join(numbers)}" if numbers else ""
+def number(value: int | None) -> str:
+    """Return a count with separators, or a dash where there is none."""
+    return "–" if value is None else f"{value:,}"
+
+
+def large(count: int) -> str:
+    """Return a count with separators, and a very large one as a power of ten.
+
+    Examples
+    --------
+    >>> large(1956), large(5080139920398031514507613398246)
+    ('1,956', 'about 5.08 × 10^30')
+    """
+    if count < 10**12:
+        return f"{count:,}"
+    exponent = len(str(count)) - 1
+    return f"about {count // 10 ** (exponent - 2) / 100} × 10^{exponent}"
+
+
+def rate(mean: float) -> str:
+    """Return an expected number.
+
+    Examples
+    --------
+    >>> rate(2.84), rate(0.01), rate(0)
+    ('2.8', '<0.1', '0.0')
+    """
+    return f"{mean:,.1f}" if mean >= 0.05 or mean == 0 else "<0.1"
+
+
+def several(count: int, what: str, more: str = "") -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> several(1, "count"), several(1200, "area"), several(2, "family", "families")
+    ('1 count', '1,200 areas', '2 families')
+    """
+    return f"{count:,} {what if count == 1 else more or f'{what}s'}"
 
 
 def span(low: int, high: int | None) -> str:
@@ -75,64 +92,243 @@ def span(low: int, high: int | None) -> str:
     return f"{low:,} or more" if high is None else f"{low:,}" if low == high else f"{low:,}–{high:,}"
 
 
-def arithmetic(shown: SumShown) -> str:
-    """Set what was published for a total against what was published for its parts."""
-    numbers = ["?" if number is None else f"{number:,}" for number in shown.parts]
-    listed = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
-    total = "?" if shown.total is None else f"{shown.total:,}"
-    off = "" if shown.residual is None else ", which adds up" if shown.residual == 0 else f", {shown.residual:+,} off"
-    return f"{total} against {listed}{off}"
+def span_of(cell: Any) -> str:
+    """Return the possible range of a cell, whether it is an object or plain data."""
+    if isinstance(cell, Mapping):
+        return span(cell["low"], cell["high"])
+    return span(cell.low, cell.high)
 
 
-def verdict(told: Mapping[str, Any]) -> tuple[str, str]:
-    """Say in two sentences what an audit found."""
-    sure = share(told["threshold"])
-    where = f"{several(told['areas'], 'area')} and {several(told['cells_published'], 'published count')}"
-    claims = sum(told[name] for name in CLAIMS)
-    if not claims and told["areas_not_weighed"]:
+def either(values: Sequence[int]) -> str:
+    """Say which values are meant, runs of more than three as a range.
+
+    Examples
+    --------
+    >>> either([27, 28, 29]), either([16]), either([1, 3, 4, 5, 6])
+    ('27, 28 or 29', '16', '1 or 3–6')
+    """
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    named: list[str] = []
+    for run in runs:
+        named += [f"{value:,}" for value in run] if len(run) <= 3 else [f"{run[0]:,}–{run[-1]:,}"]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} or {named[-1]}" if named else ""
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Join texts as a sentence does.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b, and c')
+    """
+    if len(texts) < 3:
+        return " and ".join(texts)
+    return f"{', '.join(texts[:-1])}, and {texts[-1]}"
+
+
+def size_named(name: str) -> str:
+    """Return a class of counts or areas with a proper dash.
+
+    Examples
+    --------
+    >>> size_named("1-2")
+    '1–2'
+    """
+    return name.replace("-", "–")
+
+
+def block_named(name: str, blocks: Mapping[str, object]) -> str:
+    """Return a table's name, also where it has none."""
+    return name or ("all columns" if len(blocks) == 1 else UNGROUPED)
+
+
+UNGROUPED = "ungrouped columns"
+
+# -- kinds ------------------------------------------------------------------------------------------------------------
+
+NOT_GUARANTEED = "given an assumption the agency does not guarantee"
+
+MEANINGS = {
+    "proved": "the only possible value under every dataset consistent with the agency's documentation",
+    "conditional": f"proved, {NOT_GUARANTEED}",
+    "likely": "a model estimate: one value is at least as probable as the threshold, given all sums of the area",
+    "open": "nothing is claimed; that does not make the count safe",
+    "given": "published unrounded",
+}
+"""The kinds of findings, in a phrase each."""
+
+STYLES = {"proved": "bold red", "conditional": "dark_orange3", "likely": "yellow", "open": "", "given": "dim"}
+"""The same colours in the terminal, as near as it has them."""
+
+INCONSISTENCIES = {
+    "sum": ("sum that cannot hold", "sums that cannot hold"),
+    "cell": ("count its mechanism cannot produce", "counts their mechanism cannot produce"),
+    "assumption": ("area whose population was adjusted", "areas whose population was adjusted"),
+    "unresolved": ("area without any solution", "areas without any solution"),
+    "areas": ("area that cannot be the sum of its parts", "areas that cannot be the sum of their parts"),
+}
+"""The kinds of inconsistencies: one of them, and more."""
+
+NO_INCONSISTENCIES = "No inconsistencies found: in every area, some true counts fit everything that was published."
+
+# -- an audit ---------------------------------------------------------------------------------------------------------
+
+OFFICIAL = "Values are inferred from published tables; they are not official counts."
+NOTICE = (
+    "Adapted from {product}. This does not constitute an endorsement by Statistics Canada of this product. "
+    f"{OFFICIAL} Tell the agency before you publish what you find."
+)
+
+
+def notice(product: str | None) -> str:
+    """Return what must appear under every result: whose data they are, and what the values are not."""
+    from unround.readers import SIMULATED
+
+    if product and "Statistics Canada" in product:
+        return NOTICE.format(product=product)
+    if product == SIMULATED:
+        return f"Source: {product}. No value refers to a real place."
+    if product:
+        return f"Source: {product}. {OFFICIAL} Tell the agency before you publish what you find."
+    return f"{OFFICIAL} If this is a real release, tell the agency before you publish anything about it."
+
+
+def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
+    """Say in two sentences what an audit found.
+
+    Parameters
+    ----------
+    audit : mapping
+        Its `summary.json`.
+    """
+    sure = share(audit["threshold"])
+    where = f"From {several(audit['cells_published'], 'published count')} in {several(audit['areas'], 'area')}"
+    proved, conditional, likely = (audit[kind] for kind in CLAIMS)
+    claims = proved + conditional + likely
+    if not claims and audit["areas_not_weighed"]:
         return (
-            f"Nothing is proved in {where}; what is likely could not be worked out everywhere.",
-            f"In {several(told['areas_not_weighed'], 'area')} the noise leaves too many counts possible to weigh all sums "
+            f"{where}, no count can be proved; which counts are likely could not be worked out everywhere.",
+            f"In {several(audit['areas_not_weighed'], 'area')} the noise leaves too many counts possible to use all sums "
             "at once: that is no sign of safety.",
         )
     if not claims:
         return (
-            f"The sums of this release give no count away: nothing is proved, and nothing is likely ({sure} or more).",
-            f"That holds for {where}, under the assumptions below; it does not say what other knowledge would reveal.",
+            f"{where}, no count can be proved, and none can be inferred at {sure} or more.",
+            "This holds under the assumptions stated here; it does not say what other knowledge would reveal.",
         )
-    said = f"prove {several(told['proved'], 'count')} exactly" if told["proved"] else "prove no count outright"
-    if told["conditional"]:
-        said += f", {told['conditional']:,} {'more ' if told['proved'] else ''}on a condition,"
-    said = f"The sums of this release {said} and make {told['likely']:,} likely ({sure} or more), in {where}."
-    by_value = told["what_would_hurt"]["by_value"]
+    parts = [f"{several(proved, 'count')} can be proved" if proved else "no count can be proved outright"]
+    more = "more " if proved else ""
+    if conditional:
+        parts.append(f"{conditional:,} {more}can be proved {NOT_GUARANTEED}")
+    more = "more " if proved or conditional else ""
+    parts.append(
+        f"{likely:,} {more}can be inferred at {sure} or more" if likely else f"none {more}can be inferred at {sure} or more"
+    )
+    by_value = audit["sensitive_claims"]["by_value"]
     small, zero = sum(by_value["1-2"].values()), sum(by_value["0"].values())
     if claims == 1:
+        what = "a count of one or two" if small else "a zero" if zero else "a count of three or more"
+        return f"{where}, {listed(parts)}.", f"It is {what}."
+    few = f"{small:,}" if small else "None"
+    zeros = f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}" if zero else "none is a zero"
+    sensitive = f"{few} of these {claims:,} {'is a count' if small <= 1 else 'are counts'} of one or two"
+    return f"{where}, {listed(parts)}.", f"{sensitive}, and {zeros}."
+
+
+def inconsistencies(audit: Mapping[str, Any]) -> str:
+    """Say in a sentence how many inconsistencies there are, and of which kinds."""
+    kinds = listed([several(many, *INCONSISTENCIES[kind]) for kind, many in audit["contradictions_by_kind"].items()])
+    return (
+        f"{several(audit['contradictions'], 'inconsistency', 'inconsistencies')} in the published figures ({kinds}); "
+        "everything else was audited."
+    )
+
+
+# -- one count --------------------------------------------------------------------------------------------------------
+
+
+def conclusion(cell: Explanation) -> str:
+    """Say in one sentence what is known of a count."""
+    where = f"from {cell.low:,} to {cell.high:,}" if cell.high is not None else f"at least {cell.low:,}"
+    if cell.kind == "given":
+        return f"It was published unrounded: {cell.published:,}."
+    if cell.kind in ("proved", "conditional"):
+        deep = f" ({argument(cell.depth)})" if cell.depth and cell.depth > 1 else ""
+        proviso = f", given {' and '.join(cell.because)}" if cell.because else ""
+        return f"It is {cell.value:,}: {cell.kind}{proviso}{deep}."
+    if cell.probability is None:
+        return f"It is {where}; how likely each count is cannot be said."
+    claim = "" if cell.kind == "likely" else " This is not a finding: it is not likely enough, or is likely without any sum."
+    if cell.same_as is not None:
+        claim = f" It is the same count as {cell.same_as}, published again; any finding is listed there."
+    if cell.low == cell.high:
         return (
-            said,
-            "It is a count of one or two." if small else "It is a zero." if zero else "It is a count of three or more.",
+            f"It is {cell.low:,}.{claim}"
+            if cell.same_as
+            else f"It is {cell.low:,} by its published value alone; no sum is needed."
         )
-    few = "None" if not small else f"{small:,}"
-    zeros = "none is a zero" if not zero else f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}"
-    return said, f"{few} of these {claims:,} {'is a count' if small == 1 else 'are counts'} of one or two, and {zeros}."
+    return f"It is {where}, most likely {cell.value:,} ({percent(cell.probability)}).{claim}"
 
 
-def share(probability: float) -> str:
-    """Return a share that somebody chose, as it was chosen.
+def argument(depth: int) -> str:
+    """Name an argument of several sums.
 
     Examples
     --------
-    >>> share(0.66), share(0.995)
-    ('66 %', '99.5 %')
+    >>> argument(2), argument(12)
+    ('a two-step argument', 'a 12-step argument')
     """
-    return f"{100 * probability:.6g} %"
+    names = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine"}
+    return f"a {names.get(depth, depth)}-step argument"
 
 
-def several(number: int, what: str, more: str = "") -> str:
-    """Return a number of things.
+def growth(cell: Explanation) -> Iterator[tuple[str, float]]:
+    """Say how the probability of the likeliest count changes as more sums are used."""
+    steps = ("from its published value alone", "with the totals that include it", "with the sums next to these")
+    last = len(cell.growth) - 1
+    for k, probability in enumerate(cell.growth):
+        if probability is not None:  # before any sum, nothing says how likely an unpublished count is
+            how = "with all sums" if k == last > 1 else steps[k] if k < len(steps) else f"with sums up to {k} steps away"
+            yield how, probability
+    if cell.growth and cell.alone is not None:
+        yield "from its published value alone, with the prior fitted to the release", cell.alone
+        own = cell.probability if cell.others is None else cell.own
+        if own is not None:
+            yield (
+                "within its possible range, with that prior" if cell.without_sums else "with all sums and the fitted prior",
+                own,
+            )
+    if cell.growth and cell.others is not None and cell.probability is not None:
+        yield "with the evidence from other areas", cell.probability
+
+
+def again(cell: Explanation) -> str:
+    """Say what other files show of the same count: ", and again as 230 and 235"; nothing where none does."""
+    numbers = [f"{one:,}" for one in cell.again]
+    return f", and again as {' and '.join(numbers)}" if numbers else ""
+
+
+def arithmetic(shown: SumShown) -> str:
+    """Set the published total against the sum of the published parts.
 
     Examples
     --------
-    >>> several(1, "count"), several(1200, "area")
-    ('1 count', '1,200 areas')
+    >>> from types import SimpleNamespace
+    >>> arithmetic(SimpleNamespace(total=33, parts=(9, 9, 12), residual=3))
+    'published total 33; parts 9 + 9 + 12 add to 30 (difference +3)'
+    >>> arithmetic(SimpleNamespace(total=None, parts=(9, None), residual=None))
+    'published total ?; parts 9 + ?'
     """
-    return f"{number:,} {what if number == 1 else more or f'{what}s'}"
+    numbers = ["?" if part is None else f"{part:,}" for part in shown.parts]
+    terms = " + ".join(numbers) if len(numbers) <= 12 else f"{' + '.join(numbers[:6])} + … + {numbers[-1]}"
+    total = "?" if shown.total is None else f"{shown.total:,}"
+    if shown.residual is None or shown.total is None:
+        return f"published total {total}; parts {terms}"
+    off = f"difference {shown.residual:+,}".replace("-", "−") if shown.residual else "no difference"
+    return f"published total {total}; parts {terms} add to {shown.total - shown.residual:,} ({off})"

@@ -1,26 +1,23 @@
-"""The application: addresses, formats and errors around the views. `guard` keeps strangers out."""
+"""The application: addresses, formats and errors around the views. `guard` decides who is answered."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import anyio
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from unround._version import __version__
 from unround.errors import InputError, UnroundError
-from unround.presentation.release import notice
-from unround.presentation.terminal import percent
+from unround.presentation.site import environment, render, static, stylesheet
+from unround.presentation.words import notice
 from unround.web import views
 from unround.web.addresses import area_address, cell_address, with_query
 from unround.web.explorer import Shelf
@@ -28,11 +25,13 @@ from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page
 from unround.web.pages import Key, Pages
 from unround.web.trial import Bench
-from unround.web.trying import trying
 
-HERE = Path(__file__).parent
-STATIC = {"unround.css": "text/css", "unround.js": "text/javascript", "icon.svg": "image/svg+xml"}
-"""The files that can be asked for, by name: no path that anybody sends is ever opened."""
+STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "unround.css": ("text/css", lambda: stylesheet().encode()),
+    "unround.js": ("text/javascript", lambda: static("explorer.js")),
+    "icon.svg": ("image/svg+xml", lambda: static("icon.svg")),
+}
+"""The files that can be asked for, by name: no path from a request is ever opened."""
 
 View = Callable[[Asked], Page]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -42,14 +41,14 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("/structure", views.structure),
     ("/structure/{table}", views.structure),
     ("/contradictions", views.contradictions),
-    ("/try", trying),
+    ("/try", views.try_it),
     ("/about", views.about),
     ("/area/{code}", views.area),
     ("/area/{code}/{key:path}", views.cell),
 )
 """Every view but the first page, which is / and /index.json. Each has a twin at its address with .json after it."""
 
-SLOW: tuple[View, ...] = (views.cell, views.certificate, trying)
+SLOW: tuple[View, ...] = (views.cell, views.certificate, views.try_it)
 """Views that can take seconds. They have threads of their own, a few, so that however many are asked for, others go on."""
 
 log = logging.getLogger("unround.web")
@@ -99,21 +98,8 @@ class _Site:
         self.pages = Pages()
         # Python runs one thread at a time: more of them would only get in each other's way.
         self.quick, self.slow = anyio.CapacityLimiter(2), anyio.CapacityLimiter(1)
-        self.templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self.templates.globals |= {
-            "area_address": area_address,
-            "cell_address": cell_address,
-            "with_query": with_query,
-            "percent": percent,
-            "version": __version__,
-        }
-        self.templates.filters |= {"number": _number, "span": _span}
+        addresses = {"area_address": area_address, "cell_address": cell_address, "with_query": with_query}
+        environment().globals.update(addresses)
 
     def html(self, view: View) -> Endpoint:
         def endpoint(request: Request) -> Response:
@@ -151,7 +137,7 @@ class _Site:
                 return endpoint(request)
             except InputError as problem:
                 return self.refused(request, problem)
-            except Exception as problem:  # a fault of ours: the visitor is told so, the terminal everything
+            except Exception as problem:  # a fault of ours: the visitor learns only that, the terminal everything
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
 
@@ -189,7 +175,7 @@ class _Site:
             "notice": notice(summary["product"]),
             "summary": summary,
         }
-        return Response(self.templates.get_template(page.template).render(context), status, media_type="text/html")
+        return Response(render(page.template, context), status, media_type="text/html")
 
     # -- errors -------------------------------------------------------------------------------------------------------
 
@@ -207,7 +193,7 @@ class _Site:
     def failed(self, request: Request, problem: Exception) -> Response:
         """Say that something went wrong, without its inner details: these go to the terminal."""
         own = f" {problem}" if isinstance(problem, UnroundError) else ""
-        said = f"This page could not be made, because of a fault of unround.{own} Nothing can be concluded from its absence."
+        said = f"This page could not be made because of a fault in unround.{own} Nothing can be concluded from its absence."
         return self._problem(request, said, 500, {})
 
     def _problem(self, request: Request, said: str, status: int, heads: dict[str, str]) -> Response:
@@ -215,7 +201,7 @@ class _Site:
             answer = _json({"error": said}, status)
         else:
             try:
-                page = Page("problem.html", "Not found" if status == 404 else "Not possible", {"error": said})
+                page = Page("explorer/problem.html", "Not found" if status == 404 else "Not possible", {"error": said})
                 answer = self._shown(page, status, {"twin": "", "sheet": "", "path": request.url.path})
             except UnroundError:  # the audit itself is gone
                 answer = Response(f"{said}\n", status, media_type="text/plain")
@@ -223,16 +209,12 @@ class _Site:
         return answer
 
 
-@cache
-def _content(name: str) -> bytes:
-    return (HERE / "static" / name).read_bytes()
-
-
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise HTTPException(404)
-    return Response(_content(name), media_type=STATIC[name], headers={"Cache-Control": "max-age=3600"})
+    kind, content = STATIC[name]
+    return Response(content(), media_type=kind, headers={"Cache-Control": "max-age=3600"})
 
 
 def _parameters(request: Request) -> dict[str, list[str]]:
@@ -257,14 +239,3 @@ def _csv(rows: list[dict[str, Any]]) -> str:
 
 def _safe_name(text: str) -> str:
     return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "_" for sign in text)[:80]
-
-
-def _number(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"
-
-
-def _span(cell: dict[str, Any]) -> str:
-    """Return the possible range of a cell in short."""
-    if cell["high"] is None:
-        return f"{cell['low']:,} or more"
-    return f"{cell['low']:,}" if cell["low"] == cell["high"] else f"{cell['low']:,}–{cell['high']:,}"

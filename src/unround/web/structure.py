@@ -5,19 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from unround.audits import Model
-from unround.web.outline import Outline
+from unround.presentation.charts import Drawing
+from unround.web.outline import Outline, OutlineTable
+
+ROW, LABELS, WIDTH = 22, 260, 26
+"""Of a map with names: how high a line is, the room for names, and how wide a level is."""
 
 ORIGINS = {
     "indentation": "the table's indentation",
     "sex": "the split by sex",
-    "names": "names that make up another",
-    "universe": "a count that is shown twice",
-    "files": "a count that stands in several files",
-    "data": "a search through the counts",
+    "names": "names that combine to another name",
+    "universe": "a count that is published twice",
+    "files": "a count that appears in several files",
+    "data": "a search of the counts",
     "file": "your description of the table",
 }
-"""Who proposed a sum, in words."""
+"""What proposed a sum, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +96,44 @@ def sum_told(model: Model, equation: int) -> dict[str, Any]:
         "proposed_by": ORIGINS.get(model.origins[equation], model.origins[equation]),
         "carries_probabilities": equation not in model.compiled.unused,
     }
+
+
+def map_of(table: OutlineTable, heads: frozenset[int], parts: frozenset[int], *, labels: bool) -> Markup:
+    """Draw the sums of a table: a rectangle for each line, and to its right the lines under it, which add up to its height.
+
+    Parameters
+    ----------
+    table : OutlineTable
+        Its lines.
+    heads, parts : frozenset of int
+        The lines that are totals of a sum that is used, and those that are parts of one.
+    labels : bool
+        Whether to name the leaves; without names the picture is small.
+    """
+    leaves = [line for line in table.lines if line.at not in table.parents]
+    row = ROW if labels else max(1.0, min(6.0, 90 / max(1, len(leaves))))
+    wide = WIDTH if labels else 14
+    top: dict[int, float] = {line.at: place * row for place, line in enumerate(leaves)}
+    tall: dict[int, float] = {line.at: row for line in leaves}
+    under: dict[int, list[int]] = {}
+    for line in table.lines:
+        if line.parent is not None:
+            under.setdefault(line.parent, []).append(line.at)
+    for line in reversed(table.lines):  # children come after their parents
+        if line.at in under:
+            top[line.at] = min(top[child] for child in under[line.at])
+            tall[line.at] = sum(tall[child] for child in under[line.at])
+    levels = 1 + max(line.level for line in table.lines)
+    used = sum(line.at in heads for line in table.lines)
+    said = f"Map of {table.name}: {len(table.lines)} lines, {used} of them sums of their parts"
+    width, height = levels * wide + (LABELS if labels else 0), max(len(leaves) * row, 4)
+    drawn = Drawing(width, height, said, "map")
+    for line in table.lines:
+        kind = "head" if line.at in heads else "part" if line.at in parts else "alone"
+        end = levels * wide if line.at not in under else (line.level + 1) * wide
+        x, y, gap = line.level * wide, top[line.at], 1 if labels else 0.4
+        tall_as = max(tall[line.at] - 2 * gap, 0.5)
+        drawn.rect(x + gap, y + gap, end - x - 2 * gap, tall_as, kind, line.label if labels else "", 2 if labels else 0)
+        if labels and line.at not in under:
+            drawn.text(levels * wide + 8, y + row * 0.7, line.label if len(line.label) <= 44 else line.label[:43] + "…")
+    return drawn.done()

@@ -1,7 +1,7 @@
-"""The "try it" page: systems that anybody may type, solved in a process of their own that can be stopped.
+"""The "try it" page: systems that a visitor types, solved in a process of their own that can be stopped.
 
-A system of a few hundred signs can keep an engine busy for hours. So a worker solves them, one at a time, under limits of
-size, time and memory; when the time is up it is ended, and the page says so. It is never told to read a file.
+A system of a few hundred characters can keep an engine busy for hours. So a worker solves them, one at a time, under limits
+of size, time and memory; when the time is up it is ended, and the page says so. It is never told to read a file.
 
 `python -m unround.web.trial` is that worker: a line of JSON in, a line of JSON out, until its input ends.
 """
@@ -19,7 +19,7 @@ from typing import IO, Any
 from unround.errors import UnroundError
 
 LONGEST = 2_000
-"""Signs that a system may have."""
+"""Characters that a system may have."""
 MOST_CELLS = 40
 """Cells that it may have."""
 SECONDS = 5.0
@@ -28,7 +28,7 @@ STARTING = 20.0
 """Time that the worker may take to start; a busy machine needs some of it."""
 MEMORY = 4 << 30
 """Bytes that the worker may ask for."""
-DIED = "the solver came to an end: this system needs more memory than it may take here, or it hit a fault of unround."
+DIED = "the solver stopped: this system needs more memory than is allowed here, or it hit a fault in unround."
 READS_FILES = "transition"
 """The one mechanism that can name a file."""
 
@@ -39,7 +39,7 @@ def solve_text(text: str, mechanism: str) -> dict[str, Any]:
     from unround.solution import solve
 
     if len(text) > LONGEST:
-        return {"error": f"this page takes up to {LONGEST:,} signs; `unround solve FILE` takes any number."}
+        return {"error": f"this page takes up to {LONGEST:,} characters; `unround solve FILE` takes any number."}
     if READS_FILES in f"{text} {mechanism}".lower():
         return {"error": "tables of probabilities come from files, which this page does not read: use `unround solve`."}
     try:
@@ -67,11 +67,11 @@ class Bench:
         self._reader: threading.Thread | None = None
 
     def solve(self, text: str, mechanism: str) -> dict[str, Any]:
-        """Solve a text within the limits; what cannot be is told under "error"."""
+        """Solve a text within the limits; anything that goes wrong is under "error"."""
         if len(text) > LONGEST:  # not even sent
             return solve_text(text, mechanism)
         if not self._turn.acquire(timeout=2 * self.seconds):
-            return {"error": "other systems are being worked on: try again in a moment."}
+            return {"error": "other systems are being solved: try again in a moment."}
         try:
             self._start()
             return self._ask(json.dumps({"text": text, "mechanism": mechanism}), self.seconds)
@@ -107,8 +107,8 @@ class Bench:
         if found is not None:
             return {"error": DIED}
         return {
-            "error": f"this takes longer than the {seconds:g} seconds that a system may take here. `unround solve` on the "
-            "command line takes as long as it needs."
+            "error": f"this takes longer than the {seconds:g} seconds allowed here. `unround solve` on the command line has "
+            "no such limit."
         }
 
     def _line(self, stream: IO[bytes], seconds: float) -> bytes | None:
@@ -155,7 +155,7 @@ def main() -> None:
             # Nothing is asked first of all, to see that we are ready: a small system loads what any system needs.
             told = solve_text(asked["text"], asked["mechanism"]) if asked else solve_text("48! = 20 + 20 + 20", "rounding:5")
         except MemoryError:
-            told = {"error": "this needs more memory than a system may take here."}
+            told = {"error": "this needs more memory than is allowed here."}
         except RecursionError:
             told = {"error": "this is nested too deeply."}
         print(json.dumps(told), flush=True)

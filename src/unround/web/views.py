@@ -10,24 +10,34 @@ from unround.audits.summary import CLAIMS
 from unround.errors import InputError
 from unround.explanation.cell import Explanation
 from unround.explanation.family import how_linked
-from unround.presentation.release import contradictions_in_words, notice, verdict
-from unround.presentation.words import again, arithmetic, conclusion, growth
-from unround.web.addresses import area_address, cell_address, key_meant, meant
+from unround.presentation.charts import histogram, shown_part
+from unround.presentation.words import (
+    INCONSISTENCIES,
+    again,
+    arithmetic,
+    conclusion,
+    growth,
+    inconsistencies,
+    notice,
+    verdict,
+)
+from unround.web.addresses import area_address, cell_address, key_meant, meant, with_query
 from unround.web.area import by_risk, cell_told, claims_by_table, table_told
 from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
-from unround.web.drawing import histogram, map_of, shown_part
 from unround.web.explorer import Explorer
+from unround.web.outline import UNNAMED
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part
-from unround.web.structure import ORIGINS, shapes, sum_told, sums_by_table
+from unround.web.structure import ORIGINS, map_of, shapes, sum_told, sums_by_table
+from unround.web.trial import LONGEST, MOST_CELLS
 
 MOST_LINES = 400
-"""Lines of an area that are shown at once; of a longer profile it is one table at a time."""
+"""Lines of an area that are shown at once; a longer profile is shown one table at a time."""
 STRONGEST = 6
 """Findings and areas that the start page names."""
 MOST_EXPORTED = 100_000
 """Findings that can be exported at once."""
 SUGGESTED = 12
-"""Areas that are suggested while somebody types."""
+"""Areas suggested while typing."""
 
 
 def start(asked: Asked) -> Page:
@@ -38,7 +48,7 @@ def start(asked: Asked) -> Page:
     riskiest = [area_told(explorer, int(row)) for row in order if explorer.claims.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
     blocks = [
-        {"name": name or "Other counts", "table": names.get(name or "Other counts"), "claims": numbers}
+        {"name": name or UNNAMED, "table": names.get(name or UNNAMED), "claims": numbers}
         for name, numbers in told["by_block"].items()
     ]
     more = {
@@ -47,10 +57,10 @@ def start(asked: Asked) -> Page:
         "blocks": blocks,
         "largest": max((sum(one["claims"].values()) for one in blocks), default=1),
         "tables": len(explorer.outline.tables),
-        "contradictions": contradictions_in_words(told) if told["contradictions"] else "",
+        "contradictions": inconsistencies(told) if told["contradictions"] else "",
     }
-    answer = {"verdict": verdict(told), "notice": notice(told["product"]), "summary": told, "strongest": best}
-    return Page("start.html", "Audit", answer | {"areas": riskiest}, more)
+    answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
+    return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
 
 
 def areas(asked: Asked) -> Page:
@@ -63,7 +73,7 @@ def areas(asked: Asked) -> Page:
     found = [area_told(explorer, row) for row in rows]
     told = {"query": query, **part.to_json(), "areas": found}
     title = f"Areas: {query}" if query else "Areas"
-    return Page("areas.html", title, told, {"part": part, "parameters": {"q": query}}, found)
+    return Page("explorer/areas.html", title, told, {"part": part, "parameters": {"q": query}}, found)
 
 
 def area(asked: Asked) -> Page:
@@ -99,7 +109,7 @@ def area(asked: Asked) -> Page:
     place = told["area"]
     table = [{**place, **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
     told["contradictions"] = more["contradictions"]
-    return Page("area.html", explorer.title(row), told, more, table)
+    return Page("explorer/area.html", explorer.title(row), told, more, table)
 
 
 def cell(asked: Asked) -> Page:
@@ -142,7 +152,7 @@ def cell(asked: Asked) -> Page:
         "variant": _variant(explorer, at),
         "certificate": cell_address(explorer.codes[row], column.key, "certificate") + ".json" if found.proof else "",
     }
-    return Page("cell.html", f"{column.label} · {explorer.title(row)}", found.to_json(), more)
+    return Page("explorer/cell.html", f"{column.label} · {explorer.title(row)}", found.to_json(), more)
 
 
 def certificate(asked: Asked) -> Page:
@@ -151,9 +161,9 @@ def certificate(asked: Asked) -> Page:
     seen, axes = explorer.look(row), tuple(explorer.folder.told["areas"])
     written = [one for one in seen.certificates if one.cell == at]
     if not written:
-        raise Missing("this count is not proved, so that there is no certificate.")
+        raise Missing("this count is not proved, so there is no certificate.")
     told = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
-    return Page("cell.html", "Certificate", told)
+    return Page("explorer/cell.html", "Certificate", told)
 
 
 def findings(asked: Asked) -> Page:
@@ -188,7 +198,7 @@ def findings(asked: Asked) -> Page:
         "all_exported": part.total <= MOST_EXPORTED,
     }
     table = [{name: value for name, value in row.items() if name != "address"} for row in rows]
-    return Page("findings.html", "Findings", told, more, table)
+    return Page("explorer/findings.html", "Findings", told, more, table)
 
 
 def structure(asked: Asked) -> Page:
@@ -208,7 +218,7 @@ def structure(asked: Asked) -> Page:
         mechanisms = dict.fromkeys(model.mechanisms[c] for one in table.lines for c in one.cells if c is not None)
         once = [(sum_told(model, e), sexes) for e, sexes in shapes(model, outline, sums.sums)]
         more = {"table": table, "drawing": drawing, "mechanisms": [how.sentence for how in mechanisms], "shapes": once}
-        return Page("table.html", table.name, told, more)
+        return Page("explorer/table.html", table.name, told, more)
     tables = [
         {
             "at": table.at,
@@ -225,24 +235,25 @@ def structure(asked: Asked) -> Page:
         origins[origin] = origins.get(origin, 0) + 1
     told = {**explorer.summary["structure"], "origins": origins, "tables": tables}
     drawings = [map_of(t, s.heads, s.parts, labels=False) for t, s in zip(outline.tables, sorted_sums, strict=True)]
-    return Page("structure.html", "Structure", told, {"drawings": drawings, "origin_words": ORIGINS})
+    return Page("explorer/structure.html", "Structure", told, {"drawings": drawings, "origin_words": ORIGINS})
 
 
 def contradictions(asked: Asked) -> Page:
-    """List what cannot be."""
+    """List inconsistent published figures."""
     explorer = asked.explorer
     part = Part.of(asked.query, explorer.contradictions.height)
     rows = explorer.contradictions[part.first : part.last].to_dicts()
     axes = explorer.folder.told["areas"]
-    said = contradictions_in_words(explorer.summary) if explorer.summary["contradictions"] else ""
+    said = inconsistencies(explorer.summary) if explorer.summary["contradictions"] else ""
     more = {
         "part": part,
         "parameters": {},
         "said": said,
+        "kinds": INCONSISTENCIES,
         "addresses": [area_address("/".join(row[axis] for axis in axes)) for row in rows],
         "axes": axes,
     }
-    return Page("contradictions.html", "Contradictions", {**part.to_json(), "contradictions": rows}, more, rows)
+    return Page("explorer/contradictions.html", "Inconsistencies", {**part.to_json(), "contradictions": rows}, more, rows)
 
 
 def about(asked: Asked) -> Page:
@@ -250,7 +261,62 @@ def about(asked: Asked) -> Page:
     told = asked.explorer.summary
     kept = {name: told[name] for name in ("unround", "command", "source", "product", "threshold", "prior_in_words")}
     answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
-    return Page("about.html", "About these values", answer, {"folder": str(asked.explorer.folder.path)})
+    return Page("explorer/about.html", "About these values", answer, {"folder": str(asked.explorer.folder.path)})
+
+
+# -- try it -----------------------------------------------------------------------------------------------------------
+
+OFFERED = {
+    "rounding:5": "random rounding to base 5 (Canada)",
+    "rounding:3": "random rounding to base 3 (New Zealand)",
+    "sample:5": "base 5, but 0 or 10 below 10 (Canada's sample data)",
+    "graduated": "graduated random rounding",
+    "nearest:5": "rounding to the nearest 5",
+    "nearest:10": "rounding to the nearest 10",
+    "laplace:1.45": "discrete Laplace noise, scale 1.45",
+    "exact": "unrounded",
+}
+EXAMPLES = {
+    "All parts proved": ("48! = 20 + 20 + 20", "rounding:5"),
+    "Two solutions": ("87! = men: 35 + women: 45", "rounding:5"),
+    "Base 3": ("6 = 6 + 6", "rounding:3"),
+    "Ages, with a subdivision": (
+        "110! = young: 30 + 65 + 10\nyoung = under_5: 10 + under_10: 10 + under_15: 10",
+        "rounding:5",
+    ),
+    "Inconsistent numbers": ("60! = 20 + 20", "rounding:5"),
+}
+
+
+def try_it(asked: Asked) -> Page:
+    """Solve what was typed; the JSON twin is what `unround solve --json` prints, and an error where there is one."""
+    text, mechanism = asked.query.get("system", ""), asked.query.get("mechanism") or "rounding:5"
+    if mechanism not in OFFERED:
+        raise InputError(f"this page does not offer {mechanism!r}; choose one of {', '.join(OFFERED)}.")
+    answer: dict[str, Any] = asked.bench.solve(text, mechanism) if text.strip() else {}
+    solution, error = answer.get("solution"), answer.get("error", "")
+    drawings = {
+        cell["name"]: histogram(cell["distribution"], name=cell["name"], kind=cell["kind"], published=cell["published"])
+        for cell in (solution or {}).get("cells", ())
+        if cell["distribution"] and cell["kind"] != "given"
+    }
+    more = {
+        "text": text,
+        "mechanism": mechanism,
+        "mechanisms": OFFERED,
+        "examples": {
+            name: with_query("/try", {"system": system, "mechanism": how}) for name, (system, how) in EXAMPLES.items()
+        },
+        "solution": solution,
+        "error": error,
+        "drawings": drawings,
+        "longest": LONGEST,
+        "most_cells": MOST_CELLS,
+        "seconds": asked.bench.seconds,
+    }
+    return Page(
+        "explorer/try.html", "Try it", solution or ({"error": error} if error else {}), more, status=422 if error else 200
+    )
 
 
 # -- rows of lists ----------------------------------------------------------------------------------------------------

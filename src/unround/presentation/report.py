@@ -1,0 +1,277 @@
+"""`report.html` and `report-public.html`: an audit as one page each, complete in itself, without a script.
+
+Whatever the release, a page stays small: it shows a limited number of tables, findings and inconsistencies and counts the
+rest, and it shortens very long names. The public page is made from the summary alone, which names no area; anything in the
+summary that could name one is left out as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unround.audits import AuditFolder
+from unround.audits.folder import PUBLIC_REPORT, REPORT
+from unround.errors import InputError
+from unround.expectation import interval, surprise
+from unround.presentation import charts, dependence, nesting
+from unround.presentation.check import fit_in_words
+from unround.presentation.diff import diff_section
+from unround.presentation.site import render
+from unround.presentation.strongest import MOST, Strong, first_contradictions, strongest
+from unround.presentation.words import CLAIMS, INCONSISTENCIES, block_named, notice, several, size_named, verdict
+
+MOST_BLOCKS = 24
+MOST_ROUTES = 14
+MOST_FAMILIES = 10
+MOST_CLASHES = 20
+MOST_NOTES = 12
+MOST_ODD = 8
+"""Rows that are shown; the others are counted."""
+
+FEWEST_AREAS = 10
+"""With fewer areas the public page does not say how claims are spread over counts: that would nearly reveal the counts."""
+
+CHANCE = 0.99
+"""The probability of the range that the chart shows for chance."""
+
+POPULATION = {
+    "exact": "Counts published unrounded are taken as exact. Where the agency may have adjusted such a count slightly, "
+    "whatever depends on it is called conditional, not proved.",
+    "within5": "Counts published unrounded that may have been adjusted are taken as within 5 of the truth.",
+}
+"""What is assumed of unrounded counts."""
+
+
+def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
+    """Write both pages into an audit folder, replacing older ones.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        The audit.
+    diff : mapping, optional
+        What changed since another audit, `Diff.to_json()`: the pages get a section about it.
+
+    Raises
+    ------
+    InputError
+        If they cannot be written.
+    """
+    written = []
+    for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
+        path = folder.path / name
+        text = page(folder, public=public, diff=diff)
+        try:
+            path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as problem:
+            raise InputError(f"{path} cannot be written: {problem.strerror}. Is the folder yours?") from None
+        written.append(path)
+    return written[0], written[1]
+
+
+def page(folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None) -> str:
+    """Return the report of an audit as one HTML document.
+
+    Parameters
+    ----------
+    folder : AuditFolder
+        The audit.
+    public : bool
+        Leave out every area and every inferred value.
+    diff : mapping, optional
+        What changed since another audit, `Diff.to_json()`.
+    """
+    shown = context(folder, public=public)
+    return render("report.html", shown, diff=None if diff is None else diff_section(diff, public=public))
+
+
+def files_of(source: str) -> str:
+    """Name the files of a release without their folders; several were audited as one.
+
+    Examples
+    --------
+    >>> files_of("census/profile.csv + table.csv")
+    'profile.csv + table.csv'
+    """
+    return " + ".join(Path(one).name for one in source.split(" + "))
+
+
+def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
+    """Gather what a page shows; the template only lays it out."""
+    told = folder.summary
+    product = told["product"]
+    title = f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
+    few = public and told["areas"] < FEWEST_AREAS
+    return {
+        "public": public,
+        "told": told,
+        "title": title,
+        "file": files_of(told["source"]),
+        "notice": notice(product),
+        "kinds": [kind for kind in CLAIMS if told[kind]],
+        "verdict": verdict(told),
+        "assumed": _assumed(told, public=public),
+        "blocks": _blocks(told),
+        "families": _families(told),
+        "by_value": None if few else _by_value(told),
+        "by_size": _by_size(told),
+        "routes": _routes(told),
+        "nesting": nesting.section(told),
+        "findings": {} if public else {kind: found for kind in CLAIMS if (found := _findings(folder, kind))},
+        "clashes": _clashes(folder, public=public),
+        "truth": _truth(told, public=public),
+    }
+
+
+# -- what was assumed -------------------------------------------------------------------------------------------------
+
+
+def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
+    return {
+        "mechanisms": list(told["mechanisms"].items()),
+        "population": POPULATION[told["population"]],
+        "notes": [] if public else told["notes"][:MOST_NOTES],
+        "check": _checked(told.get("check"), public=public),
+        "sharing": {"sentences": dependence.sentences(told), "rows": dependence.rows(told)},
+    }
+
+
+def _checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
+    """Say whether the release fits how it is thought to have been published."""
+    odd = [one for one in (check or {"families": ()})["families"] if one["verdict"] != "fits"]
+    return {
+        "sentence": fit_in_words(check),
+        "alarm": bool(odd),
+        "odd": [(one["family"], one["verdict"], "" if public else one["note"]) for one in odd[:MOST_ODD]],
+        "more": len(odd) - len(odd[:MOST_ODD]),
+    }
+
+
+# -- claims by table, and next to chance ------------------------------------------------------------------------------
+
+
+def _blocks(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables with most claims, each with its bars, next to what chance predicts of its sums."""
+    chance = told.get("chance_by_block", {})
+    nothing = {"groups": 0, "proved": 0, "proved_expected": 0.0, "strong": 0, "strong_expected": 0.0}
+    rows = [
+        {"name": block_named(name, chance), **numbers, "chance": chance.get(name, nothing)}
+        for name, numbers in told["by_block"].items()
+    ]
+    silent = [name for name in chance if name not in told["by_block"]]
+    return {**_with_bars(rows, MOST_BLOCKS), "silent": len(silent)}
+
+
+def _routes(told: Mapping[str, Any]) -> dict[str, Any]:
+    return _with_bars([{"name": name, **numbers} for name, numbers in told["by_route"].items()], MOST_ROUTES)
+
+
+def _with_bars(rows: list[dict[str, Any]], most: int) -> dict[str, Any]:
+    """Keep the first rows and sum up the others; the largest row's claims are the longest bar."""
+    largest = max((sum(row[kind] for kind in CLAIMS) for row in rows), default=0)
+    rest = {kind: sum(row[kind] for row in rows[most:]) for kind in CLAIMS} if rows[most:] else None
+    return {"rows": rows[:most], "largest": largest, "more": len(rows) - len(rows[:most]), "rest": rest}
+
+
+def _families(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what single sums reveal, one row per kind of sum, with what chance predicts; and the chart of it."""
+    met = sorted((one for one in told["chance"] if one["groups"]), key=lambda one: -one["groups"])
+    telling = [one for one in met if one["proved"] or one["proved_expected"] >= 0.05]
+    one_base = len({one["base"] for one in met}) == 1
+    drawn = []
+    for one in telling[:MOST_FAMILIES]:
+        low, high = interval(one["proved_expected"], CHANCE)
+        base = "" if one_base else f", base {one['base']}"
+        label = f"{one['parts']} parts, {'exact' if one['exact_total'] else 'rounded'} total{base}"
+        drawn.append({"label": label, "found": one["proved"], "low": low, "high": high})
+    odd = [one for one in met if surprise(one["proved"], one["proved_expected"]) < 1 - CHANCE]
+    return {
+        "rows": met[:MOST_FAMILIES],
+        "more": len(met) - len(met[:MOST_FAMILIES]),
+        "chart": charts.against_chance(drawn) if drawn else None,
+        "proved": sum(one["proved"] for one in met),
+        "expected": sum(one["proved_expected"] for one in met),
+        "odd": [
+            f"{one['family']}: {one['proved']:,} found, {one['proved_expected']:,.1f} predicted"
+            for one in odd[:MOST_FAMILIES]
+        ],
+    }
+
+
+# -- where the risk sits ----------------------------------------------------------------------------------------------
+
+
+def _by_value(told: Mapping[str, Any]) -> dict[str, Any]:
+    rows = {size_named(name): numbers for name, numbers in told["sensitive_claims"]["by_value"].items()}
+    claims = sum(sum(numbers.values()) for numbers in rows.values())
+    return {"rows": rows, "chart": charts.stacked_bars(rows, "Claims by inferred count") if claims else None}
+
+
+def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return claims by the size of their area, and their number per 1,000 counts, published or suppressed."""
+    rows, rates = {}, {}
+    for name, numbers in told.get("by_area_size", {}).items():
+        if numbers["areas"]:
+            size = size_named(name)
+            rows[size] = numbers
+            rates[size] = {kind: 1000 * numbers[kind] / max(1, numbers["cells"]) for kind in CLAIMS}
+    claims = sum(numbers[kind] for numbers in rows.values() for kind in CLAIMS)
+    what = "Claims per 1,000 counts by size of area"
+    return {"rows": rows, "chart": charts.stacked_bars(rates, what, digits=1) if claims else None}
+
+
+# -- findings, inconsistencies, truth ----------------------------------------------------------------------------------
+
+
+def _findings(folder: AuditFolder, kind: str) -> list[dict[str, Any]]:
+    """Return the strongest findings of a kind, the likely ones with their histograms."""
+    if not folder.summary[kind] or not MOST[kind]:
+        return []
+    return [{"one": one, "chart": _histogram(one)} for one in strongest(folder, kind)]
+
+
+def _histogram(one: Strong) -> str:
+    if not one.distribution:
+        return ""
+    finding = one.finding
+    return charts.histogram(
+        one.distribution, name=one.what, kind=finding["kind"], published=finding["published"], height=120
+    )
+
+
+def _clashes(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
+    number = folder.summary["contradictions"]
+    rows = first_contradictions(folder, MOST_CLASHES) if number and not public else []
+    kinds = folder.summary["contradictions_by_kind"]
+    return {
+        "number": number,
+        "kinds": [several(many, *INCONSISTENCIES.get(kind, (kind, kind))) for kind, many in kinds.items()],
+        "rows": rows,
+        "more": number - len(rows),
+    }
+
+
+def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
+    """Return how claims compare with the truth, if it was given."""
+    score = told.get("truth")
+    if score is None:
+        return None
+    bands = [{**band, **_error_bar(band)} for band in score["calibration"].get("findings", []) if band["claims"]]
+    return {
+        "score": score,
+        "bands": bands,
+        "parts": dependence.by_part(score),
+        "wrong": [] if public else score["proved_wrong"],
+        "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,
+    }
+
+
+def _error_bar(band: Mapping[str, Any]) -> dict[str, float]:
+    """Return Wilson's 95% interval around the share that was right."""
+    z, n, share = 1.96, band["claims"], band["right"]
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return {"low": max(0.0, middle - half), "high": min(1.0, middle + half)}

@@ -1,0 +1,84 @@
+"""The one Jinja environment and the one stylesheet: every page, in a file or served, is a template of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unround._version import __version__
+from unround.presentation import charts, palette, words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE = Path(__file__).parent
+LONGEST = 300
+"""Characters of a name that are shown."""
+
+
+def render(template: str, context: Mapping[str, Any] | None = None, **more: Any) -> str:
+    """Return a page. Every name in it comes from somebody's file, and is escaped."""
+    text: str = environment().get_template(template).render({**(context or {}), **more})
+    return text
+
+
+@cache
+def environment() -> Environment:
+    """Return what all pages are made with."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {
+        "KINDS": words.CLAIMS,
+        "MEANINGS": words.MEANINGS,
+        "NO_INCONSISTENCIES": words.NO_INCONSISTENCIES,
+        "stylesheet": lambda: Markup(stylesheet()),
+        "strip": charts.strip,
+        "percent": words.percent,
+        "version": __version__,
+    }
+    made.filters |= {
+        "number": words.number,
+        "several": words.several,
+        "rate": words.rate,
+        "percent": words.percent,
+        "share": words.share,
+        "span": words.span_of,
+        "size": words.size_named,
+        "cut": cut,
+        "total": lambda numbers: sum(numbers.values()),
+    }
+    return made
+
+
+@cache
+def stylesheet() -> str:
+    """Return the stylesheet of all pages: the palette's tokens, the rules, the charts."""
+    return "\n".join((palette.tokens(), static("style.css").decode(), static("charts.css").decode()))
+
+
+@cache
+def static(name: str) -> bytes:
+    """Return one of our own files."""
+    return (HERE / "static" / name).read_bytes()
+
+
+def cut(text: object, longest: int = LONGEST) -> str:
+    """Return a text without what goes beyond a length.
+
+    Examples
+    --------
+    >>> cut("Montréal"), cut("Montréal", 5)
+    ('Montréal', 'Mont…')
+    """
+    whole = str(text)
+    return whole if len(whole) <= longest else f"{whole[: longest - 1]}…"

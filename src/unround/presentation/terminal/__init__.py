@@ -1,0 +1,1 @@
+"""What each command prints: one module per command, with the sentences that the pages use too."""

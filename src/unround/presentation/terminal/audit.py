@@ -1,0 +1,229 @@
+"""What `unround audit` prints."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unround.audits import AuditFolder
+from unround.presentation.check import fit_in_words
+from unround.presentation.dependence import by_part, rows, sentences
+from unround.presentation.nesting import TITLE, section
+from unround.presentation.terminal.layout import plain_table
+from unround.presentation.words import (
+    CLAIMS,
+    inconsistencies,
+    notice,
+    percent,
+    several,
+    share,
+    size_named,
+    verdict,
+)
+
+EXAMPLES = 8
+"""Kinds of sums that are listed."""
+
+
+def show_audit(folder: AuditFolder, console: Console) -> None:
+    """Print the verdict on a release, and where to look next."""
+    summary = folder.summary
+    console.print(Text(" ".join(verdict(summary)), style="bold"))
+    console.print()
+    if any(summary[name] for name in CLAIMS):
+        table = plain_table("inferred count", *CLAIMS)
+        for size, numbers in summary["sensitive_claims"]["by_value"].items():
+            table.add_row(size_named(size), *(f"{numbers[name]:,}" for name in CLAIMS))
+        table.add_row("all", *(f"{summary[name]:,}" for name in CLAIMS), style="bold")
+        console.print(table)
+        console.print()
+    if summary["likely_without_sums"]:
+        more = several(summary["likely_without_sums"], "more count is", "more counts are")
+        console.print(f"{more} likely from the published value alone, without any sum: not listed.\n")
+    _show_chance(summary, console)
+    if "check" in summary:  # audits of earlier versions have none
+        console.print(Text(f"\n{fit_in_words(summary['check'])}"))
+    _show_dependence(summary, console)
+    _show_nesting(summary, console)
+    if summary["contradictions"]:
+        console.print(Text(f"\n{inconsistencies(summary)}"))
+    for sentence in _not_used(summary):
+        console.print(Text(f"\n{sentence}"), style="yellow")
+    if "truth" in summary:
+        _show_truth(summary["truth"], console)
+    console.print(Text(f"\nPrior, {summary['prior_in_words']}."), style="dim")
+    for note in summary["notes"]:
+        console.print(Text(f"Note: {note}"), style="dim")
+    console.print(Text(f"\n{notice(summary['product'])}"), style="dim")
+    _show_files(folder, console)
+
+
+def _not_used(summary: Mapping[str, Any]) -> list[str]:
+    """Say which sums told nothing, and where there were too many possibilities to use them."""
+    found = []
+    added, unweighed = summary["structure"]["sums_added_up_afterwards"], summary["areas_not_weighed"]
+    if added:
+        found.append(
+            f"{several(added, 'sum adds', 'sums add')} up exactly in all areas: totals were added up after rounding, or all "
+            "counts were rounded together. Such totals add no information to their parts, and their sums are not used."
+        )
+    singly = summary["cells_judged_singly"]
+    if singly and not unweighed:
+        found.append(
+            f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
+            "make likely there was not worked out: that is no sign of safety."
+        )
+    if unweighed:
+        found.append(
+            f"In {unweighed:,} of {summary['areas']:,} areas the noise leaves too many counts possible to use all sums at "
+            "once. What sums make likely there was not worked out: that is no sign of safety."
+        )
+    return found
+
+
+def _show_chance(summary: Mapping[str, Any], console: Console) -> None:
+    """Print what single sums give away, where anything was found or was to be expected."""
+    families = [one for one in summary["chance"] if max(one["proved"], one["strong"], one["proved_expected"]) >= 0.05]
+    families += [one for one in summary["chance"] if one not in families and one["strong_expected"] >= 0.05]
+    if not families:
+        return
+    console.print("[bold]What single sums reveal, compared with chance[/]")
+    table = plain_table("kind of sum", "sums", "proved", "by chance", "strong", "by chance")
+    for one in sorted(families, key=lambda one: -one["groups"])[:EXAMPLES]:
+        numbers = (one["proved"], one["proved_expected"], one["strong"], one["strong_expected"])
+        shown = [f"{number:,.1f}" if isinstance(number, float) else f"{number:,}" for number in numbers]
+        table.add_row(one["family"], f"{one['groups']:,}", *shown)
+    console.print(table)
+    console.print(
+        "Each sum on its own, if all its counts are well above 0; the audit itself combines sums. proved: the sum has only "
+        f"one solution. strong: one of its counts is at least {share(summary['threshold'])} likely under a flat prior.",
+        style="dim",
+    )
+
+
+def _show_dependence(summary: Mapping[str, Any], console: Console) -> None:
+    """Print what was found about shared random numbers."""
+    for at, sentence in enumerate(sentences(summary)):
+        console.print(Text(f"\n{sentence}" if not at else sentence))
+    if any(one["used"] for one in (summary.get("dependence") or {"tables": ()})["tables"]):
+        table = plain_table(
+            "table", "share of its counts", "fitted to", "used", left=["share of its counts", "fitted to", "used"]
+        )
+        for row in rows(summary):
+            table.add_row(Text(row["table"]), row["shares"], row["counts"], row["used"])
+        console.print(table)
+
+
+def _show_nesting(summary: Mapping[str, Any], console: Console) -> None:
+    """Print how areas within areas were linked, and what came of it."""
+    shown = section(summary)
+    if shown is None:
+        return
+    console.print(f"\n[bold]{TITLE}[/]")
+    for sentence in shown["sentences"]:
+        console.print(Text(sentence))
+    console.print()
+    table = plain_table("areas in areas", "families", "linked", "columns", "left out")
+    for row in shown["levels"]:
+        table.add_row(Text(row["name"]), *(row[name] for name in ("families", "linked", "columns", "rejected")))
+    console.print(table)
+    for row in shown["levels"]:
+        if row["why"]:
+            console.print(Text(f"left out, {row['name']}: {row['why']}"), style="dim")
+    console.print()
+    table = plain_table("probabilities", "areas", "likely", "mean error", "largest error")
+    for row in shown["methods"]:
+        table.add_row(*(row[name] for name in ("name", "areas", "likely", "mean", "worst")))
+    console.print(table)
+    for row in shown["methods"]:
+        console.print(Text(f"{row['name']}: {row['sentence']}"), style="dim")
+    console.print(
+        "error: the distance from the exact distribution (total variation), measured where the exact one is known; the "
+        "mean over counts, and the largest.",
+        style="dim",
+    )
+
+
+def _show_truth(score: dict[str, Any], console: Console) -> None:
+    console.print(f"\n[bold]Against the truth[/] ({score['areas']:,} areas, {score['columns']:,} columns)")
+    for name in CLAIMS:
+        checked, wrong = score["checked"][name], score["wrong"][name]
+        if checked:
+            style = "bold red" if wrong and name == "proved" else ""
+            share = f"{wrong:,} wrong ({percent(wrong / checked)})" if wrong else "none wrong"
+            console.print(Text(f"  {name}: {checked:,} checked, {share}", style=style))
+    if score["assumption_failed"]:
+        console.print(Text(f"  An assumption failed: {score['assumption_failed']}.", style="bold red"))
+    table = plain_table("claimed", "what", "claims", "stated", "right", left=["what"])
+    for what, bands in score["calibration"].items():
+        for band in bands:
+            if band["claims"]:
+                between = f"{band['from']:.0%}–{band['to']:.0%}"
+                table.add_row(between, what, f"{band['claims']:,}", percent(band["stated"]), percent(band["right"]))
+    console.print(table)
+    _show_parts(score, console)
+
+
+def _show_parts(score: Mapping[str, Any], console: Console) -> None:
+    """Print how often likeliest counts were right, for totals and parts each."""
+    found = by_part(score)
+    if not found:
+        return
+    both = any(row["without"] for row in found)
+    headings = ["likeliest counts of", "counts", "stated", "right", "off", "likely ones off"]
+    table = plain_table(*headings, *(["off, none shared", "likely ones off"] if both else []))
+    for row in found:
+        names = ("part", "cells", "stated", "right", "off", "likely", *(("without", "likely_without") if both else ()))
+        table.add_row(*(row[name] for name in names))
+    console.print(table)
+
+
+def _show_files(folder: AuditFolder, console: Console) -> None:
+    """Say where to look next."""
+    what = {
+        "report.html": "the result as a page; open it in a browser",
+        "report-public.html": "the same without any area or inferred value, to share",
+        "findings.csv": "every claim with its range, probability and route (also as findings.parquet)",
+        "contradictions.csv": "inconsistent published figures, with the smallest clash",
+        "proofs.jsonl": "a certificate for every proved count",
+        "estimates.parquet": "an estimate of every count, with error bars",
+        "summary.json": "the numbers above, and more",
+    }
+    found = any(folder.summary[name] for name in CLAIMS)
+    useful = {"contradictions.csv": folder.summary["contradictions"], "proofs.jsonl": found, "findings.csv": found}
+    console.print(f"\nWritten to {folder.path}/. Look next at:")
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, text in what.items():
+        if (folder.path / name).exists() and useful.get(name, True):
+            table.add_row(f"  {name}", Text(text, style="dim"))
+    console.print(table)
+    # In one piece, however long: they are there to be copied.
+    example = _an_example(folder)
+    if example is not None:
+        console.print(Text(f"  unround explain {example}"), soft_wrap=True)
+    console.print(Text(f"  {shlex.join(['unround', 'serve', str(folder.path), '--open'])}"), soft_wrap=True)
+
+
+def _an_example(folder: AuditFolder) -> str | None:
+    """Return the arguments of `explain` for the first claim, the proved ones before the others."""
+    import polars as pl
+
+    axes = folder.told["axes"]
+    found = pl.scan_parquet(folder.path / "findings.parquet")
+    order = pl.col("kind").replace_strict({"proved": 0, "conditional": 1, "likely": 2}, return_dtype=pl.Int8)
+    rows = found.with_columns(order.alias("order")).sort("order", maintain_order=True).head(1).collect().to_dicts()
+    if not rows or len(folder.told["areas"]) > 1:
+        return None
+    row = rows[0]
+    area = row[folder.told["areas"][0]]
+    if axes == ["characteristic_id", "sex"]:
+        sex = "" if row["sex"] == "total" else f" --sex {row['sex']}"
+        return f"{folder.path} {area} {row['characteristic_id']}{sex}"
+    codes = tuple(row[axis] for axis in axes)
+    key = next(column.key for column in folder.model.columns if column.codes == codes)
+    return shlex.join([str(folder.path), str(area), key])

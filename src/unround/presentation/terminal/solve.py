@@ -1,0 +1,126 @@
+"""What `unround solve` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unround.presentation.terminal.layout import bullets, sparkline
+from unround.presentation.words import STYLES, argument, either, large, number, percent, span
+from unround.solution import ALIKE, CellAnswer, Solution
+
+MOST_PROOFS = 12
+"""Proofs that are printed in full."""
+
+
+def show_solution(solution: Solution, console: Console) -> None:
+    """Print everything that a person wants to know: the cells, the best solutions, the proofs, the assumptions."""
+    if not solution.feasible:
+        _show_clash(solution, console)
+        return
+    console.print(_cells_table(solution, console.width))
+    console.print(f"\n{_count(solution)} [dim]({solution.engine} engine: {solution.why})[/]")
+    if solution.solutions != 1 and solution.top:
+        console.print()
+        console.print(_top_table(solution))
+    if solution.proofs:
+        console.print("\n[bold]Proved[/], provided that the sums hold and exact cells are exact:")
+        proofs = Table.grid(padding=(0, 1, 0, 0))
+        for proof in solution.proofs[:MOST_PROOFS]:
+            through = f", through {', '.join(proof.rests_on)}" if proof.rests_on else ""
+            deep = f" ({argument(proof.depth).capitalize()}{through}.)" if proof.depth > 1 else ""
+            proofs.add_row(" •", Text(proof.text).append(deep, style="dim"))
+        console.print(proofs)
+        if len(solution.proofs) > MOST_PROOFS:
+            console.print(f"   and {len(solution.proofs) - MOST_PROOFS} more; --json gives them all.")
+    console.print("\n[bold]Assumed:[/]")
+    bullets(solution.assumptions, console, "dim")
+
+
+def _cells_table(solution: Solution, width: int) -> Table:
+    """Lay out the cells, one per row; a narrow terminal gets fewer columns, never numbers cut short."""
+    columns: list[tuple[str, Literal["left", "right"], Callable[[CellAnswer], str | Text]]] = [
+        ("cell", "left", lambda cell: Text(cell.name)),
+        ("published", "right", lambda cell: number(cell.published)),
+        ("possible", "right", lambda cell: span(cell.low, cell.high)),
+        ("likeliest", "right", _likeliest),
+        ("prob.", "right", lambda cell: "" if cell.probability is None else percent(cell.probability)),
+        ("distribution", "left", lambda cell: "" if cell.kind == "given" else sparkline(cell.distribution)),
+        ("90% sure", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
+        ("", "left", lambda cell: Text(cell.kind, style=STYLES[cell.kind])),
+    ]
+    left_out = {"distribution"} if width < 80 else set()
+    left_out |= {"90% sure"} if width < 60 else set()
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    shown = [column for column in columns if column[0] not in left_out]
+    for heading, justify, _ in shown:
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading == "distribution")
+    for cell in solution.cells:
+        table.add_row(*(show(cell) for _, _, show in shown))
+    return table
+
+
+def _likeliest(cell: CellAnswer) -> str:
+    """Return the likeliest value, or all of them if a few are equally likely."""
+    if cell.mode is None or cell.probability is None:
+        return ""
+    alike = [value for value, p in cell.distribution if p >= cell.probability * (1 - ALIKE)]
+    return either(alike) if len(alike) <= 3 else f"{len(alike)} alike"
+
+
+def _count(solution: Solution) -> str:
+    if solution.solutions is None:
+        unbounded = [cell.name for cell in solution.cells if cell.high is None]
+        if unbounded:
+            return f"There are infinitely many solutions: nothing limits {', '.join(unbounded)} from above."
+        return "There are too many solutions to count."
+    if solution.solutions == 1:
+        return "This is the only solution."
+    return f"{large(solution.solutions)} solutions."
+
+
+def _top_table(solution: Solution) -> Table:
+    """Lay out the best solutions, one per row; with many cells, one per column."""
+    shown = [cell.name for cell in solution.cells if cell.kind != "given"]
+    title = "The best solution" if len(solution.top) == 1 else f"The {len(solution.top)} best solutions"
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left", title_style="bold")
+    if len(shown) <= 8:
+        for name in shown:
+            table.add_column(Text(name), justify="right")
+        table.add_column("prob.", justify="right")
+        table.add_column("times the next", justify="right")
+        for one in solution.top:
+            times = "" if one.times_next is None else f"{one.times_next:.3g}"
+            table.add_row(*(f"{one.values[name]:,}" for name in shown), percent(one.probability), times)
+        return table
+    table.add_column("cell")
+    for rank in range(1, len(solution.top) + 1):
+        table.add_column(f"{rank}.", justify="right")
+    for name in shown:
+        table.add_row(Text(name), *(f"{one.values[name]:,}" for one in solution.top))
+    table.add_row("prob.", *(percent(one.probability) for one in solution.top))
+    table.add_row("times the next", *("" if t.times_next is None else f"{t.times_next:.3g}" for t in solution.top))
+    return table
+
+
+def _show_clash(solution: Solution, console: Console) -> None:
+    console.print("[bold red]No true counts fit.[/]")
+    if solution.clash is None:
+        console.print(f"{solution.why[0].upper()}{solution.why[1:]}.")
+        return
+    clash = solution.clash
+    console.print(Text("These cannot all hold: ").append(", ".join(clash.cells)).append(" in"))
+    for one in clash.sums:
+        console.print(Text(f"  {one}"))
+    if solution.argument:
+        console.print(Text(solution.argument))
+    if not clash.minimum:
+        console.print("(A smaller set of cells and sums may already clash; the search for it was stopped.)")
+    console.print(
+        "Check the numbers, whether the parts really add up to the total, and how the counts were protected "
+        "(! exact, @BASE, ~K within K, ? not published)."
+    )
