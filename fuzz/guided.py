@@ -27,7 +27,7 @@ def main(name: str, runs: str, seconds: str) -> None:
     # What is compiled must not be watched, for then it no longer compiles.
     import unround.audits
     import unround.explanation.cell
-    import unround.readers.scanning  # noqa: F401
+    import unround.readers.line_scan  # noqa: F401
 
     with atheris.instrument_imports(include=list(WATCHED)):
         from fuzz import targets

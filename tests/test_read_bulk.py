@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.readers import bulk, read, stream
-from unround.readers.scanning import NO_ID, SHORT, ScannedLine, Where, scan
+from unround.readers.line_scan import NO_ID, SHORT, FieldPlaces, ScanBuffers, scan
 from unround.readers.symbols import as_counts
 from unround.release import (
     ABSENT,
@@ -444,11 +444,11 @@ def test_the_scanner_reads_as_the_csv_module_does(
     ).writerows(rows)
     content = text.getvalue().encode()
     most = content.count(b"\n")
-    found = ScannedLine(
+    found = ScanBuffers(
         np.empty(most, np.int32), np.zeros((most, 3), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty((3 * most, 6), np.int64),
     )  # fmt: skip
-    where = Where(ord(delimiter), 1, 2, np.array([3, 5, 7]), np.array([4, 6, 8]), 8)
+    where = FieldPlaces(ord(delimiter), 1, 2, np.array([3, 5, 7]), np.array([4, 6, 8]), 8)
     counted = np.ones(13, dtype=bool)
     counted[12] = False
     number, areas, odd = scan(np.frombuffer(content, np.uint8), where, counted, found)
@@ -474,11 +474,11 @@ def test_lines_are_taken_for_those_of_the_area_before_only_where_they_are(areas:
     lines = [(area, *line, 10 * at + area) for area, own in enumerate(areas) for at, line in enumerate(own)]
     content = "".join(f"1,area{area},{number},{label},{count}\n" for area, number, label, count in lines).encode()
     most = content.count(b"\n")
-    found = ScannedLine(
+    found = ScanBuffers(
         np.empty(most, np.int32), np.zeros((most, 1), np.int32), np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty((most, 6), np.int64),
     )  # fmt: skip
-    where = Where(ord(","), 1, 2, np.array([4]), np.array([-1]), 4)
+    where = FieldPlaces(ord(","), 1, 2, np.array([4]), np.array([-1]), 4)
     number, begun, odd = scan(np.frombuffer(content, np.uint8), where, np.ones(4, dtype=bool), found)
     assert (number, odd) == (len(lines), 0)
     assert begun == sum(bool(own) for own in areas)
@@ -490,13 +490,13 @@ def test_lines_are_taken_for_those_of_the_area_before_only_where_they_are(areas:
     ("line", "number"), [(b"1,A,x,3\n", NO_ID), (b"1,A\n", SHORT), (b'1,"A,2,3\n', SHORT), (b"1,A,,\n", NO_ID)]
 )
 def test_lines_that_cannot_be_scanned(line: bytes, number: int) -> None:
-    found = ScannedLine(
+    found = ScanBuffers(
         np.empty(1, np.int32),
         np.zeros((1, 1), np.int32),
         np.empty(1, np.int64),
         np.empty(1, np.int64),
         np.empty((1, 6), np.int64),
     )
-    where = Where(ord(","), 1, 2, np.array([3]), np.array([-1]), 3)
+    where = FieldPlaces(ord(","), 1, 2, np.array([3]), np.array([-1]), 3)
     assert scan(np.frombuffer(line, np.uint8), where, np.ones(1, dtype=bool), found)[0] == 1
     assert found.ids[0] == number

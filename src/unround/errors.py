@@ -1,13 +1,13 @@
-"""The three ways in which unround can fail, told apart.
+"""The three ways in which unround can fail.
 
 `InputError` is about what the user gave: it says where, and what to do. `Infeasible` is about the data: no true counts
-fit what was published. `InternalError` is a fault of unround itself.
+fit what was published. `InternalError` is a fault in unround itself.
 """
 
 from __future__ import annotations
 
 WIDEST = 200
-"""Signs of a line that are shown with an error."""
+"""Characters of a line that are shown with an error."""
 
 
 class UnroundError(Exception):
@@ -15,7 +15,7 @@ class UnroundError(Exception):
 
 
 class InputError(UnroundError):
-    """Something given to unround cannot be used as it is.
+    """Something given to unround cannot be used.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class InputError(UnroundError):
             return head
         column = self.column or 1
         if len(shown) > WIDEST:
-            # Of a line of a million signs, what stands around the spot.
+            # Of a line of a million characters, show those around the spot.
             cut = max(0, min(column - 1 - WIDEST // 2, len(shown) - WIDEST))
             shown, column = shown[cut : cut + WIDEST], column - cut
         # Tabs stay tabs in the caret's line, so that the two lines keep their alignment.
@@ -77,4 +77,4 @@ class Infeasible(UnroundError):  # noqa: N818 - it reads as a verdict on the dat
 
 
 class InternalError(UnroundError):
-    """A fault of unround itself: please report it with the input that led here."""
+    """A fault in unround itself: please report it with the input that caused it."""

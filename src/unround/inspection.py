@@ -1,4 +1,4 @@
-"""Inspect a release: what is in it, how it was published, which sums hold, and which areas contradict themselves."""
+"""Inspect a release: what is in it, how it was published, which sums hold, and which published figures are inconsistent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nest
 
 @dataclass(frozen=True)
 class Inspection:
-    """What was seen in a release.
+    """What is in a release.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class Inspection:
     areas : int
         How many there are.
     levels : mapping
-        How many of each level, where the file tells.
+        How many of each level, where the file says.
     cells : mapping
-        How many counts there are, and how many are absent for which reason.
+        How many counts are published, and how many are missing for which reason.
     contradictions : list of dict
-        Sums that cannot hold in an area, with the smallest clash.
+        Sums that cannot hold in an area, with the smallest set of cells that clash.
     nesting : Nesting
         Which areas make up which.
     matches : tuple of Match
@@ -58,7 +58,7 @@ class Inspection:
         return write_plan(self.structure, self.release, self.matches)
 
     def sum_in_words(self, checked: JudgedSum) -> str:
-        """Return a sum by the names that people know, long ones shortened."""
+        """Return a sum in words, long ones shortened."""
         columns = [self.release.columns[c] for c in (checked.total, *checked.parts)]
         total, *parts = [display_name(column) for column in columns]
         shown = " + ".join(parts) if len(parts) <= 6 else f"{parts[0]} + {parts[1]} + … + {parts[-1]} ({len(parts)} parts)"
@@ -114,16 +114,16 @@ class Inspection:
 
 
 def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Inspection:
-    """Look at a release without inferring anything from it but what cannot be.
+    """Describe a release, and list its inconsistencies, without inferring any count.
 
     Parameters
     ----------
     release : Release
         What was published; `unround.readers` opens a file.
     plan_file : PlanFile, optional
-        The user's word on sums and mechanisms.
+        The user's decisions on sums and mechanisms.
     progress : function
-        Is told how far it is.
+        Called with the stage, how much of it is done, and out of how much.
     """
     with tempfile.TemporaryDirectory(prefix="unround-") as work:
         spool, structure = survey(release, Path(work), plan_file, progress)
@@ -141,7 +141,7 @@ def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage
 
 
 def _tally(spool: Spool) -> dict[str, int]:
-    """Count what is there and what is not."""
+    """Count what is published and what is missing."""
     found = Counter[str]()
     for block in spool.blocks(4096):
         there = block.counts > ABSENT

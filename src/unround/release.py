@@ -1,8 +1,8 @@
 """Release: what was published. Counts over areas × columns, which of them are missing and why, and what is known of each.
 
-A file of any layout becomes one integer table: a row for every area (or whatever the counts are counts of), and a column
-for every count that an area can have, such as "0 to 4 years, men". Files may be larger than memory, so that the table
-comes in blocks of areas, and can be gone through more than once.
+A file of any format becomes one integer table: one row per area (or whatever the counts are of), and one column per count
+that an area can have, such as "0 to 4 years, men". Files may be larger than memory, so the table comes in blocks of areas,
+and can be read more than once.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 Counts = NDArray[np.int32]
 Progress = Callable[[int], None]
-"""Is told how many bytes of the file have been read so far."""
+"""Called with the number of bytes of the file read so far."""
 
 LARGEST = 1_000_000_000
 """The largest count that a release can hold."""
 
 _FIRST = int(np.iinfo(np.int32).min)
 SUPPRESSED = _FIRST
-"""The agency hid this count: it exists, and sums may give it back."""
+"""The agency hid this count: it exists, and sums may reveal it."""
 NOT_APPLICABLE = _FIRST + 1
 """There is no such count: sums that would need it do not hold for this area."""
 NOT_AVAILABLE = _FIRST + 2
-"""Nothing is there, for a reason that the file does not give."""
+"""The count is missing, and the file does not say why."""
 UNRELIABLE = _FIRST + 3
 """The agency held it back as too unreliable."""
 UNREADABLE = _FIRST + 4
-"""Something is there that is no count: text, or a number with decimals, in a column of counts."""
+"""Something other than a count in a column of counts: text, or a number with decimals."""
 ABSENT = _FIRST + 15
 """A number up to this one in a table of counts is one of the codes above, not a count."""
 
@@ -49,7 +49,7 @@ WHY_ABSENT: Mapping[int, str] = {
 }
 
 AREA = "region"
-"""What the axis of areas is called in every census layout, and in findings."""
+"""What the axis of areas is called in all census formats, and in findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ class Column:
     key : str
         Its name in systems, proofs and files, unique within the release: "10", "10/men".
     codes : tuple of str
-        Its place on every axis but the areas', as in `Release.axes`: ("10", "men").
+        Its place on all axes except the areas', as in `Release.axes`: ("10", "men").
     label : str
         What it counts, without its sex: "0 to 4 years".
     block : str
-        The table that it stands in: for a profile, the nearest "Total - …" line above; "" where there is none.
+        The table it belongs to: for a profile, the nearest "Total - …" line above; "" where there is none.
     depth : int
         How far its label is indented, in levels.
     mechanism : Mechanism or None
-        How it was published, where the format or the user says so; None where that is to be found out from the data.
+        How it was published, where the format or the user says so; None where it has to be inferred from the data.
     adjusted : int
-        Published as it is, but by the agency's own words changed by up to so many in areas marked `adjustable`.
+        Published exactly, except that the agency says it may have changed it by up to this much in `adjustable` areas.
     """
 
     key: str
@@ -88,7 +88,7 @@ class Proposal:
     """A sum that may hold: a total and its parts, as positions of columns, and who says so.
 
     `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts) or
-    "file" (the user's word, which is taken unless the counts make it impossible) or "files" (a count that stands in several
+    "file" (the user says so, which is accepted unless the counts make it impossible) or "files" (a count that is in several
     files).
     """
 
@@ -99,7 +99,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some areas, whole: a frame with a row an area, and their counts.
+    """Some areas, complete: a frame with one row per area, and their counts.
 
     The frame's first columns are the axes of `Release.areas`; for a census `region`, `region_name`, `level` (as the file
     calls it, or ""), `parent` (or null) and `adjustable` (whether exact counts may have been changed a little; null where
@@ -130,23 +130,23 @@ class Release:
     source, file_format : str
         The file, and the name of its format.
     columns : tuple of Column
-        Every column of counts; columns of anything else are not here, but in `left_out`.
+        All columns of counts; other columns are in `left_out`.
     axes : tuple of str
-        What the codes of a column stand for: ("characteristic_id", "sex") in every census layout.
+        What the codes of a column stand for: ("characteristic_id", "sex") in all census formats.
     areas : tuple of str
         The axes of the rows: ("region",), or others in a tidy table.
     proposals : tuple of Proposal
-        Sums that the layout or the user's file suggests; nothing is believed before it is verified.
+        Sums that the format or the user's file suggests; none is used before it is verified.
     read : function
-        Goes through the file, and yields blocks; may be called again and again.
+        Reads the file and yields blocks; may be called repeatedly.
     size : int
         Of the file, in bytes, for progress bars.
     product : str or None
-        What to cite, where the format tells: "Statistics Canada, 2021 Census of Population".
+        What to cite, where the format says: "Statistics Canada, 2021 Census of Population".
     left_out : mapping
-        What is not counts: by reason (percentages, medians …) the labels.
+        Labels of what is not a count, by reason (percentages, medians …).
     notes : list of str
-        What a user should know about how the file was read. Reading may add to it.
+        What a user should know about how the file was read. Reading may add notes.
     """
 
     source: str

@@ -1,7 +1,7 @@
-"""The spool: a release as it was read, on disk, to be gone through again block by block.
+"""The spool: a release on disk, once parsed, to be read again block by block.
 
 Parsing takes far longer than inference on most files, and a release may be larger than memory. So the file is read once; its
-counts wait as plain integers in the folder that the audit works in.
+counts are kept as plain integers in the audit's working folder.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 COUNTS = "counts.bin"
-"""The file of counts in the folder that is worked in."""
+"""The file of counts in the working folder."""
 
 Stage = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and out of how much."""
+"""Called with what is being done, how much of it is done, and out of how much."""
 
 
 class Spool:
@@ -35,7 +35,7 @@ class Spool:
     path : Path
         Where the counts go.
     columns : int
-        How many counts an area has.
+        How many counts there are per area.
     """
 
     def __init__(self, path: Path, columns: int) -> None:
@@ -48,7 +48,7 @@ class Spool:
 
     @classmethod
     def open(cls, path: Path, columns: int, areas: pl.DataFrame | int) -> Spool:
-        """Open counts that were written before, of these areas, or of so many."""
+        """Open counts that were written before; `areas` are the areas, or their number."""
         spool = cls(path, columns)
         if isinstance(areas, int):
             spool.rows = areas
@@ -65,12 +65,12 @@ class Spool:
         self.rows += len(block.counts)
 
     def close(self, axes: tuple[str, ...]) -> None:
-        """End writing, and see that no area came twice.
+        """Finish writing, and check that no area occurred twice.
 
         Raises
         ------
         InputError
-            If there are no areas, or one stands in the file twice.
+            If there are no areas, or one occurs twice.
         """
         import polars as pl
 
@@ -96,13 +96,13 @@ class Spool:
         return read.reshape(stop - start, self.columns)
 
     def pick(self, rows: NDArray[np.int64]) -> Counts:
-        """Return the counts of the areas at these places; those that follow one upon the other are read at once."""
+        """Return the counts of the areas at these positions; consecutive ones are read at once."""
         if rows.size and (np.diff(rows) == 1).all():
             return self.counts(int(rows[0]), int(rows[-1]) + 1)
         return np.array(np.memmap(self.path, dtype=np.int32, mode="r", shape=(self.rows, self.columns))[rows])
 
     def blocks(self, size: int) -> Iterator[Block]:
-        """Go through the areas again, so many at a time."""
+        """Iterate over the areas again, `size` at a time."""
         for start in range(0, self.rows, size):
             stop = min(start + size, self.rows)
             yield Block(self.areas[start:stop], self.counts(start, stop))
@@ -116,7 +116,7 @@ def survey(
     *,
     insist: bool = True,
 ) -> tuple[Spool, Structure]:
-    """Read a release once: put its counts on disk, and find out which sums hold in it.
+    """Read a release once: put its counts on disk, and find the sums that hold in it.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def survey(
     work : Path
         The folder for the counts.
     plan_file : PlanFile, optional
-        The user's word on sums and mechanisms.
+        The user's decisions on sums and mechanisms.
     progress : function
-        Is told how far it is.
+        Called with the stage, how much of it is done, and out of how much.
     insist : bool
-        Whether a sum of the user's that cannot be is an error; else it is among those rejected.
+        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
     """
     spool = Spool(work / COUNTS, len(release.columns))
     seen = Survey(release, plan_file, insist=insist)

@@ -1,4 +1,4 @@
-"""What the mechanism seems to be: the base, 0 or 10 below 10, repeats alike or anew, round-up rates by remainder."""
+"""What the mechanism appears to be: the base, 0 or 10 below 10, repeats alike or anew, round-up rates by remainder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unround.structure import Structure
 from unround.structure.evidence import INFERRED
 
 LEAST_COUNTS = 20
-"""Counts of one remainder from which a rate is given."""
+"""The least number of counts of one remainder for which a rate is given."""
 
 Ints = NDArray[np.int64]
 
@@ -100,12 +100,12 @@ def _groups(structure: Structure) -> list[tuple[int, tuple[int, ...]]]:
 
 @dataclass(frozen=True)
 class Estimates:
-    """What the mechanism seems to be, as plain data.
+    """What the mechanism appears to be, as plain data.
 
     Parameters
     ----------
     tables : list
-        By table: the mechanism, whether it is declared, and what speaks for it.
+        By table: the mechanism, whether it is declared, and the evidence for it.
     repeats : list
         Counts that appear more than once: alike, or rounded anew.
     rates : list

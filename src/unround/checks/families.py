@@ -21,21 +21,21 @@ CHANCE = 1e-3
 """A departure must be less likely than this to be chance …"""
 
 LEAST_DISTANCE = 0.02
-"""… and the observed shares must differ from the expected ones by this much in all (total variation), …"""
+"""… and the observed shares must differ from the expected ones by this much in total (total variation), …"""
 
 LEAST_TAIL = 1.25
-"""… or the largest residuals come so many times as often, or as seldom."""
+"""… or the largest residuals occur this many times as often, or as rarely, as expected."""
 
 LEAST_EXPECTED = 5.0
-"""Residuals that are expected less often than this are joined with others in the test; so many of the largest ones must be
-expected for a ratio."""
+"""Residuals that are expected less often than this are pooled with others in the test; a ratio needs at least this many of
+the largest ones to be expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class SizedHistogram:
     """A part of a family: the sums with a total from `least` on, up to the next such part.
 
-    `shares` are those of |r|, of all that were seen; `tail_ratio` is as for the family.
+    `shares` are those of each |r|; `tail_ratio` is as for the family.
     """
 
     least: int
@@ -62,11 +62,11 @@ class Family:
     observed : mapping
         How often each |total − Σ parts| was published; for a family of counts, each remainder.
     expected : mapping
-        How often each was to be expected, as shares.
+        The share expected of each.
     p_value : float or None
-        How likely a histogram as far from the expected one is, if the declared mechanism is right.
+        How likely a histogram as far from the expected one is, if the mechanism is right.
     tail_ratio : float or None
-        How often the largest |r| occurs, next to how often it should; None with too few sums.
+        How often the largest |r| occurs, relative to expectation; None with too few sums.
     distance : float or None
         The total variation between the two.
     impossible : int
@@ -74,13 +74,13 @@ class Family:
     otherwise : str
         The verdict without the impossible ones.
     verdict, note : str
-        The verdict, and what it rests on and means.
+        The verdict, what it is based on, and what it means.
     by_size : tuple of SizedHistogram
         The same, by the size of the total.
     clash : str
-        The smallest set of cells that cannot be, for one example; "" where there is none.
+        The smallest set of cells that clash, for one example; "" where there is none.
     columns : frozenset of int
-        The columns of the release that stand in these sums.
+        The columns of the release that are in these sums.
     inexact : bool
         Whether it casts doubt on a count that is declared exact.
     basis : tuple of str
@@ -135,7 +135,7 @@ class FamilyHistogram:
     tail, tail_expected : float
         How many sums have, and should have, the largest |r| that they can have.
     alike : float
-        By how much more the sums of one area vary together than if each stood alone.
+        How much more the sums of one area vary together than independent ones would.
     """
 
     observed: np.ndarray
@@ -157,12 +157,12 @@ class FamilyHistogram:
 
     @property
     def tail_ratio(self) -> float | None:
-        """How often the largest |r| occurs, next to how often it should; None where too few are expected."""
+        """How often the largest |r| occurs, relative to expectation; None where too few are expected."""
         return float(self.tail / self.tail_expected) if self.tail_expected >= LEAST_EXPECTED else None
 
     @property
     def p_value(self) -> float:
-        """Pearson's test on the folded histogram, its statistic reduced by how much the sums of one area are alike."""
+        """Pearson's test on the folded histogram, its statistic reduced for the dependence of sums within an area."""
         from scipy.special import chdtrc  # scipy.stats takes a second to import
 
         seen, should = _joined(self.observed, self.expected)
@@ -185,14 +185,14 @@ class FamilyHistogram:
 
     @property
     def _noise(self) -> float:
-        """The distance that chance alone makes, on average: few sums are never quite as expected."""
+        """The average distance due to chance alone: few sums never match the expectation exactly."""
         shares = self.expected / max(self.expected.sum(), 1e-300)
         error = np.sqrt(shares * (1 - shares) * self.alike / max(self.sums, 1))
         return float(error.sum() * (2 / np.pi) ** 0.5 / 2)
 
 
 def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Join residuals from the outside in until each group is expected often enough."""
+    """Pool residuals from the outside in until each group is expected often enough."""
     seen, should = list[float](), list[float]()
     count = number = 0.0
     for far in np.flatnonzero((expected > 0) | (observed > 0))[::-1].tolist():

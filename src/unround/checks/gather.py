@@ -19,7 +19,7 @@ FARTHEST = 400
 """Residuals further from zero than this are counted as this."""
 
 _CELLS = 2_000_000
-"""Counts that are worked on at once."""
+"""Counts that are processed at once."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class ImpossibleSum:
 
 
 SIZES = (1, 2, 5, 20)
-"""Totals are also told apart by size: from the least, from twice that on, …"""
+"""Totals are also grouped by size: from the least, from twice that, …"""
 
 MOST_EXAMPLES = 3
 """Impossible sums that are kept of each."""
@@ -51,11 +51,11 @@ class ResidualCounter:
     sums : sequence of TestedSum
         What is tested.
     mechanisms : sequence
-        One a column of the release.
+        One per column of the release.
     adjusted : sequence of int
-        By how much the agency may have changed exact counts, a column.
+        By how much the agency may have changed exact counts, per column.
     families : mapping
-        The sums of each family, to see how much alike the sums of one area are.
+        The sums of each family, to measure how alike the sums of one area are.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class ResidualCounter:
                 self.tallies[first + i] += np.bincount(here, minlength=width).astype(np.int32)
 
     def alike(self, family: int) -> float:
-        """Return by how much more the sums of one area vary together than if each stood alone; at least 1."""
+        """Return how much more the sums of one area vary together than independent ones would; at least 1."""
         n = self.number[family]
         if n < 2:
             return 1.0

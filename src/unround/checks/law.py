@@ -1,11 +1,11 @@
-"""What residuals the declared mechanisms imply: total − parts, when every count was published on its own.
+"""The residuals (total − parts) that the mechanisms imply if every count was published independently.
 
-Rounding moves a count by an error e = published − true that depends on its remainder. With remainders that come as they
-may, the errors of all parts and the remainder of their sum follow by convolution; the remainder of the sum is that of the
-total, whose own error comes last: P(r) = Σ over remainders ρ and sums s of the parts' errors, P(ρ, s)·P(e = r + s | ρ).
-Large counts have even remainders, and this is the closed form of `unround.expectation`. Small ones have not: their
-distribution is deconvolved from the published counts of the areas that are compared, as for the prior of an audit. The
-total is always large: sums are compared from a least total on.
+Rounding moves a count by an error e = published − true that depends on its remainder. Whatever the distribution of the
+remainders, the errors of all parts and the remainder of their sum follow by convolution; the remainder of the sum is that of
+the total, whose own error comes last: P(r) = Σ over remainders ρ and sums s of the parts' errors, P(ρ, s)·P(e = r + s | ρ).
+Large counts have even remainders, and this is the closed form of `unround.expectation`. Small ones do not: their
+distribution is deconvolved from the published counts of the areas that are compared, as for the prior of an audit. The total
+is always large: sums are compared from a least total on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WIDEST = 64
 """Errors further from zero than this are left out: only noise without bounds has any."""
 
 _FAR = 10_000
-"""A count as large as this has nothing of a small one."""
+"""A count as large as this behaves like any larger one."""
 
 SMALL, FEW = 8, 0.005
 """Counts under so many steps have remainders that are not even, which matters unless fewer than this share are so small."""
@@ -107,7 +107,7 @@ def residual_shares(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArra
     reaches = [part.shape[1] // 2 for part in parts]
     reach = sum(reaches)
     length = 2 * (reach + total.shape[1] // 2) + 1
-    # Remainders go round, so that their part of the transform is circular as it should be; errors have room enough.
+    # Remainders are circular, and so is their part of the transform; errors have enough room.
     together: NDArray[np.complex128] = np.ones((modulus, length), dtype=np.complex128)
     for part in parts:
         together = together * np.fft.fft2(part, (modulus, length))

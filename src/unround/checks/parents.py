@@ -1,4 +1,4 @@
-"""Areas under the areas that they lie in: a parent's count against the sum of its children's."""
+"""Areas within areas: a parent's count against the sum of its children's."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MOST_CHILDREN = 60
 LEAST_MEAN = 12
 """The least average of a child's count, in steps between published counts."""
 HOLDS = 0.99
-"""In fewer of the parents than this possible, the areas of the file are not all that a parent has."""
+"""If fewer of the parents than this are possible sums, the file does not have all areas within them."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass
 class ParentSums:
-    """Adds up children while blocks go by.
+    """Adds up children, block by block.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ParentSums:
 
     @classmethod
     def of(cls, release: Release, spool: Spool, structure: Structure) -> ParentSums:
-        """Find out which areas lie in which others of the same file."""
+        """Find which areas lie within which others of the same file."""
         import polars as pl
 
         inside: dict[str, Ints] = {}
@@ -86,7 +86,7 @@ class ParentSums:
 
 
 def nested_families(nested: ParentSums, release: Release, spool: Spool) -> list[Family]:
-    """Compare every parent with its children: counts published as they are, and rounded ones."""
+    """Compare every parent with its children: exact counts, and rounded ones."""
     found = []
     for by, inside in nested.inside.items():
         children = np.bincount(inside[inside >= 0], minlength=len(inside))
@@ -112,7 +112,7 @@ def _exact(
     spool: Spool,
     nested: ParentSums,
 ) -> Family | None:
-    """Compare counts published as they are: they must add up, but for what the agency may have adjusted."""
+    """Compare exact counts: they must add up, except for what the agency may have adjusted."""
     number = int(whole.sum())
     if not number:
         return None
@@ -149,7 +149,7 @@ def _rounded(
     children: Ints,
     nested: ParentSums,
 ) -> Family | None:
-    """Compare rounded counts with the closed form for so many children, where these are large on average."""
+    """Compare rounded counts with the closed form for that number of children, where these are large on average."""
     number = children[:, None]
     step, reach = step_of(how), reach_of(how)
     few = whole & (number <= MOST_CHILDREN)

@@ -1,4 +1,4 @@
-"""START HERE: check_release() compares a release with the mechanisms that are declared for it, or seem to be."""
+"""START HERE: check_release() compares a release with the mechanisms declared for it, or inferred."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from unround.structure import PlanFile, Structure
 from unround.system import Cell, Sum, System
 
 SLIPS, SLIP_SHARE = 2, 0.002
-"""So many impossible sums, or this share of all, may be slips of the pen; more make an exact count doubtful."""
+"""This many impossible sums, or this share of all, may be typing errors; more cast doubt on an exact count."""
 
 NOT_INDEPENDENT = "rounding departs from independence"
 """What is said of columns whose residuals do not fit independent rounding."""
@@ -87,7 +87,7 @@ class Check:
 
     @property
     def doubts(self) -> dict[int, str]:
-        """For columns of the release whose probabilities rest on something that does not hold, what that is."""
+        """For columns whose probabilities rest on an assumption that does not hold, which one that is."""
         found: dict[int, list[str]] = {}
         for one in self.families:
             if one.otherwise == DEPARTS or one.inexact:
@@ -112,20 +112,20 @@ class Check:
 
 
 def check_release(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Check:
-    """Test on the data itself whether a release was published as declared.
+    """Test on the data themselves whether a release was published as declared, or as inferred.
 
     Parameters
     ----------
     release : Release
-        What was published; `unround.read_release` opens a file.
+        What was published; `unround.read` opens a file.
     plan_file : PlanFile, optional
-        The user's word on sums and mechanisms.
+        The user's decisions on sums and mechanisms.
     progress : function
-        Is told how far it is.
+        Called with the stage, how much of it is done, and out of how much.
 
     Examples
     --------
-    >>> check_release(read_release("census.csv")).verdict  # doctest: +SKIP
+    >>> check_release(unround.read("census.csv")).verdict  # doctest: +SKIP
     'fits'
     """
     with tempfile.TemporaryDirectory(prefix="unround-") as work:
@@ -281,7 +281,7 @@ def _not_exact(release: Release, exact: frozenset[int], gathered: ResidualCounte
 
 
 def _clash(release: Release, spool: Spool, structure: Structure, gathered: ResidualCounter, those: Sequence[int]) -> str:
-    """Return an example of what cannot be, that with the fewest cells."""
+    """Return an example of an impossible sum, the one with the fewest cells."""
     of: list[tuple[int, TestedSum]] = sorted(((s, gathered.sums[s]) for s in those), key=lambda pair: len(pair[1].parts))
     s, one = next((s, one) for s, one in of if gathered.examples.get(s))
     example = gathered.examples[s][0]

@@ -1,4 +1,4 @@
-"""Random numbers that total and parts share: what that does to residuals, and to probabilities that assume they do not.
+"""Random numbers that total and parts share: the effect on residuals, and on probabilities that assume independence.
 
 For two parts and a rounded total everything can be listed: the remainders of the parts, and the random number of each of the
 three counts, of which only the step of 1/b matters that it falls into. A pattern says which of the three share theirs. How
@@ -26,7 +26,7 @@ COMMON = 0.001
 """Residuals rarer than this are left out when probabilities are compared."""
 
 CLOSE = 0.006
-"""A mixture of patterns explains shares that it comes so close to (total variation)."""
+"""A mixture of patterns explains shares that it approximates within this distance (total variation)."""
 
 
 @lru_cache(maxsize=64)
@@ -58,7 +58,7 @@ def shares_of(base: int, pattern: tuple[int, int, int] = NONE) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class SharedNumbers:
-    """How much simple sharing comes closest to what was observed.
+    """The amount of simple sharing that comes closest to what was observed.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ from unround.release import Column, Release
 from unround.structure import JudgedSum, PlanFile, Structure
 
 LEAST_STEPS = 8
-"""The least total, in steps between published counts: 40 where counts were rounded to base 5. Below, the windows of most
-parts end at 0, and the residuals follow from the sizes of counts more than from their rounding."""
+"""The least total, in steps between published counts: 40 where counts were rounded to base 5. Below that, the windows of
+most parts end at 0, and residuals depend more on the sizes of counts than on their rounding."""
 
 AGES_BY_SEX = "ages by sex"
 OTHERS_BY_SEX = "other counts by sex"
@@ -42,7 +42,7 @@ class TestedSum:
     total, parts
         Positions of columns.
     kind, block
-        What it adds up, one of `KINDS`; and the table that it stands in.
+        What it adds up, one of `KINDS`; and its table.
     rounding : str
         The mechanism of its parts, by name; of the total, where the parts are exact.
     least : int
@@ -73,8 +73,8 @@ def step_of(mechanism: Mechanism) -> int:
 def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | None = None) -> list[TestedSum]:
     """Return the sums to test: all that hold, and those that only the rounding made doubtful.
 
-    A sum that the layout suggests and the counts refute says nothing about the rounding: it is no sum. Those that the user
-    added are tested whatever the counts say, and so are men and women.
+    A sum that the format suggests and the counts refute says nothing about the rounding: it is not a sum. Those that the
+    user added are tested whatever the counts say, and so are men and women.
     """
     wanted = _wanted(release, plan_file)
     found: dict[tuple[int, frozenset[int]], TestedSum] = {}
@@ -94,7 +94,7 @@ def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | N
 
 
 def _wanted(release: Release, plan_file: PlanFile | None) -> set[tuple[int, frozenset[int]]]:
-    """Return the sums that the user's plan adds to those of the layout."""
+    """Return the sums that the user's plan adds to those of the format."""
     place: dict[str | tuple[str, ...], int] = {}
     for at, column in enumerate(release.columns):
         place |= {column.key: at, column.codes: at}
@@ -123,7 +123,7 @@ def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -
 def _perhaps_inexact(one: JudgedSum, structure: Structure) -> bool:
     """Say whether a sum may have been refuted only because a count that is declared exact is not.
 
-    What the layout took for the same people and is not, such as those in private households, is off to one side.
+    Counts that the format takes for the same people but are not, such as those in private households, differ to one side.
     """
     kinds = [structure.mechanisms[c] for c in (one.total, *one.parts)]
     if one.cause not in ("impossible", "spread") or Exact() not in kinds or None in kinds:

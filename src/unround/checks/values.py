@@ -1,4 +1,4 @@
-"""The published counts themselves: multiples of the declared base, and of nothing larger."""
+"""The published counts themselves: multiples of the base, and of nothing larger."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNEVEN = 0.15
 
 
 def value_families(release: Release, structure: Structure, published: PublishedTally) -> list[Family]:
-    """Return a family a mechanism, and one for every table in which something is wrong."""
+    """Return one family per mechanism, and one for each table in which something is wrong."""
     groups: dict[tuple[Mechanism, str], list[int]] = {}
     for column, how in enumerate(structure.mechanisms):
         if how is not None and published.steps[column] > 1:
@@ -80,7 +80,7 @@ def _family(
 
 
 def _clash(how: Mechanism, columns: list[int], release: Release, published: PublishedTally) -> str:
-    """Return one count that cannot be: it clashes with its mechanism alone."""
+    """Return one count that its mechanism cannot publish."""
     column = next(c for c in columns if published.example[c, 0] >= 0)
     area, value = published.example[column].tolist()
     where = f"row {area + 1}, {release.columns[column].key}"

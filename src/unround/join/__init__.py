@@ -2,7 +2,7 @@
 
 - `joining`: START HERE. `join` takes releases and returns one
 - `matching`: which columns of the files are one count, and which areas are one area
-- `merging`: the counts of all files on disk, gone through area by area
+- `merging`: the counts of all files on disk, read together, area by area
 """
 
 from unround.join.joining import join

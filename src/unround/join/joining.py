@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     import polars as pl
 
 FEW, SHARE = 12, 0.2
-"""Areas that stand in several files, if fewer than these (and than this share of a file), do not tell how they relate."""
+"""If fewer areas than this (and a smaller share of a file) are in several files, the files cannot be compared by them."""
 
 
 def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: Progress = lambda _: None) -> Release:
-    """Return several releases as one: every area once, every count once, and again for each time that it was published.
+    """Return several releases as one: each area once, and each count as often as it was published.
 
-    Where an area stands in several files, the first number that is published of a count stands under its key, the second
-    under the same with "@2", and so on; each of these is proposed to be the same count, and the data decide whether it is,
-    and whether it was rounded anew.
+    Where an area is in several files, the first published number of a count goes under its key, the second under the same
+    key with "@2", and so on; each of these is proposed to be the same count, and the data decide whether it is, and whether
+    it was rounded anew.
 
     Parameters
     ----------
     releases : sequence of Release
-        The files, of any layouts. Each is read once, now; its counts wait on disk.
+        The files, of any formats. Each is read once, now; its counts are kept on disk.
     matches : sequence of Match
-        The user's word on columns that are the same count.
+        The user's decisions on columns that are the same count.
     progress : function
-        Is told how many bytes of all files have been read.
+        Called with the number of bytes read so far, of all files.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
 
 
 def _refuse(releases: Sequence[Release]) -> None:
-    """Complain of files whose cells have other axes, or that were given twice."""
+    """Refuse files whose cells have different axes, or that are given twice."""
     first = releases[0]
     for release in releases[1:]:
         if len(release.axes) != len(first.axes) or len(release.areas) != len(first.areas):
@@ -107,7 +107,7 @@ def _name(release: Release) -> str:
 
 
 def _frames(stored: StoredReleases, releases: Sequence[Release]) -> list[pl.DataFrame]:
-    """Return the areas of every file, having seen that none stands in its own file twice, and that there are some."""
+    """Return the areas of each file, after checking that there are some, and none twice."""
     for frame, release in zip(stored.frames, releases, strict=True):
         if not frame.height:
             raise InputError(f"there is no area in {_name(release)}: it has a header, but no counts.")
@@ -121,7 +121,7 @@ def _frames(stored: StoredReleases, releases: Sequence[Release]) -> list[pl.Data
 
 
 def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
-    """Turn "which area is this row" into "which row is this area", -1 where a file has it not."""
+    """Turn "which area is this row" into "which row is this area", -1 where a file does not have it."""
     found = []
     for own in places:
         rows = np.full(areas, -1, dtype=np.int64)
@@ -131,7 +131,7 @@ def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
 
 
 def _refuse_strangers(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release]) -> None:
-    """Complain of a file that shares neither a column nor an area with any other."""
+    """Refuse a file that shares neither a column nor an area with any other."""
     for number, release in reversed(list(enumerate(releases))):  # the first is what the others are joined to
         shares_columns = any(number in slot.columns and len(slot.columns) > 1 for slot in slots)
         shares_areas = any(((rows[number] >= 0) & (rows[other] >= 0)).any() for other in range(len(rows)) if other != number)
@@ -146,7 +146,7 @@ def _refuse_strangers(slots: Sequence[MatchedColumn], rows: Sequence[Places], re
 
 
 def _areas(frames: Sequence[pl.DataFrame], rows: Sequence[Places], releases: Sequence[Release]) -> pl.DataFrame:
-    """Return one frame of all areas; where files disagree on one, the first that says something is right."""
+    """Return one frame of all areas; where files disagree, the first that says anything is used."""
     import polars as pl
 
     first = releases[0].areas
@@ -169,11 +169,12 @@ def _areas(frames: Sequence[pl.DataFrame], rows: Sequence[Places], releases: Seq
 
 
 Made = dict[int, list[int]]
-"""For every count (by its place among the slots) its columns in the joined release: the first number, the second, …."""
+"""For every count (by its position among the matched columns) its columns in the joined release: the first number, the
+second, …."""
 
 
 def _layout(slots: Sequence[MatchedColumn], rows: Sequence[Places]) -> tuple[list[FileGroup], list[Column], Made]:
-    """Lay out the columns: counts in the order of the files, and after them the counts that are shown again."""
+    """Lay out the columns: counts in the order of the files, followed by the counts that are repeated."""
     depths: dict[tuple[int, ...], int] = {}
     together: dict[tuple[int, ...], list[int]] = {}
     for at, slot in enumerate(slots):
@@ -199,7 +200,7 @@ def _layout(slots: Sequence[MatchedColumn], rows: Sequence[Places]) -> tuple[lis
 
 
 def _depth(files: tuple[int, ...], rows: Sequence[Places]) -> int:
-    """Return how often counts that stand in these files are published in more than a few areas."""
+    """Return how many times counts that are in these files are published in more than a few areas."""
     number = np.sum([rows[file] >= 0 for file in files], axis=0)
     smallest = min(int((rows[file] >= 0).sum()) for file in files)
     depth = 1
@@ -209,7 +210,7 @@ def _depth(files: tuple[int, ...], rows: Sequence[Places]) -> int:
 
 
 def _again(column: Column, number: int, taken: set[str]) -> Column:
-    """Return the column for the second (third, …) number that is published of a count."""
+    """Return the column for the second (third, …) published number of a count."""
     tail = f"@{number}"
     while f"{column.key}{tail}" in taken:
         tail += "'"

@@ -28,7 +28,7 @@ _TAIL = re.compile(r"@(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The user's word on which columns of a file are columns of the files before it.
+    """The user's decision on which columns of a file are columns of earlier files.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Match:
     characteristics : mapping
         The same for all sexes at once: codes on the first axis.
     line : int
-        Where it stands in the plan.
+        Its line in the plan file.
     """
 
     file: str
@@ -50,7 +50,7 @@ class Match:
 
 @dataclass(eq=False)
 class MatchedColumn:
-    """One count that areas can have, and where it stands: `columns` gives its column in every file that has it."""
+    """One count that areas can have; `columns` gives its column in each file that has it, `how` what matched it."""
 
     column: Column
     columns: dict[int, int]
@@ -58,22 +58,22 @@ class MatchedColumn:
 
 
 def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) -> list[MatchedColumn]:
-    """Return every count once, with the columns that show it.
+    """Return each count once, with the columns that show it.
 
     Columns are one count if the user says so; or if they have the same key and the same label; or else, in another
-    layout, if they alone have the same label and sex. None of this is believed yet where areas stand in several files.
+    format, if they alone have the same label and sex. Where areas are in several files, the data have to confirm it.
 
     Parameters
     ----------
     releases : sequence of Release
         The files, in the order in which they were given.
     matches : sequence of Match
-        The user's word.
+        The user's decisions.
 
     Raises
     ------
     InputError
-        Where the user names a file or column that is not there.
+        Where the user names a file or column that does not exist.
     """
     said = _said(releases, matches)
     slots: list[MatchedColumn] = []
@@ -127,7 +127,7 @@ def _said(releases: Sequence[Release], matches: Sequence[Match]) -> list[dict[st
 
 
 def _is_called(release: Release, name: str) -> bool:
-    """Whether a release is meant: by its file, or by the TOML beside it that describes it."""
+    """Whether a release is meant: by its file, or by the TOML that describes it."""
     path = Path(release.source)
     return name in (release.source, path.name) or Path(name).with_suffix("").name == path.with_suffix("").name
 
@@ -144,7 +144,7 @@ def _find(
     by_key: Mapping[str, MatchedColumn],
     labels: Mapping[tuple[str, ...], MatchedColumn],
 ) -> tuple[MatchedColumn | None, str]:
-    """Return the count that a column shows, if files before this one have it, and what says so."""
+    """Return the count that a column shows, if earlier files have it, and what matched it."""
     if column.key in said:
         return by_key.get(said[column.key]), "the plan"
     same = by_key.get(column.key)
@@ -173,13 +173,13 @@ def _is_bare(column: Column) -> bool:
 
 
 def _plain(label: str) -> str:
-    """Return a label without what layouts add to it."""
+    """Return a label without what formats add to it."""
     text = re.sub(r"^total\s+-\s+|\s+-\s+(100% data|25% sample data)$", "", label.strip().lower())
     return re.sub(r"[\s,]+", " ", text).strip()
 
 
 def _compatible(one: Column, other: Column) -> bool:
-    """Whether two columns can stand under one name: not if they may have been published in different ways.
+    """Whether two columns can have one name: not if they may have been published in different ways.
 
     Where one file says that its counts are exact, and another says nothing, only the one's are.
     """
@@ -192,7 +192,7 @@ def _joined(one: Column, other: Column) -> Column:
 
 
 def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> tuple[list[str], list[list[int]]]:
-    """Return every area once, as it is known in all layouts; and for every file, which of these its rows are.
+    """Return each area once, by a code that is the same in all formats; and for each file, which area each row is.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def _refuse_mixed(
     number: int,
     releases: Sequence[Release],
 ) -> None:
-    """Complain of a code that is an area of one level here, and of another level in a file of the same layout."""
+    """Refuse a code that is an area of one level here, and of another level in a file of the same format."""
     for code, name in zip(own, level, strict=True):
         before, where = levels.setdefault(code, (name, number))
         if before and name and before != name and releases[where].file_format == releases[number].file_format:
@@ -252,7 +252,7 @@ def _refuse_mixed(
 
 
 def with_truth(truth: Release, release: Release) -> Release:
-    """Return a table of true counts in which counts that were published several times stand as often.
+    """Return a table of true counts in which counts that were published several times are repeated as often.
 
     Parameters
     ----------

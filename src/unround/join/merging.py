@@ -1,4 +1,4 @@
-"""The counts of several files, on disk, gone through together: one row an area, whatever files it stands in."""
+"""The counts of several files, on disk, read together: one row per area, whichever files it is in."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 Places = NDArray[np.int64]
 
 _CELLS = 1_000_000
-"""Counts that are worked on at once."""
+"""Counts that are processed at once."""
 _RANK = {SUPPRESSED: 3, UNRELIABLE: 2, NOT_APPLICABLE: 1, NOT_AVAILABLE: -1}
-"""Of several reasons why a count is absent, the one that says most: that it exists, and is hidden."""
+"""Of several reasons why a count is absent, the most informative first: that it exists, and is hidden."""
 
 
 class StoredReleases:
-    """The counts of every file, in a folder that goes when nobody needs it any more.
+    """The counts of all files, in a folder that is removed when it is no longer needed.
 
     Parameters
     ----------
     releases : sequence of Release
         The files; each is read once.
     progress : function
-        Is told how many bytes of all files have been read.
+        Called with the number of bytes read so far, of all files.
     """
 
     def __init__(self, releases: Sequence[Release], progress: Progress) -> None:
@@ -82,7 +82,7 @@ class StoredReleases:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileGroup:
-    """Counts that stand in the same files, how often an area can show them, and where they go.
+    """Counts that are in the same files, how often an area can show them, and where they go.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class FileGroup:
 
 @dataclass(eq=False)
 class Dropped:
-    """Counts of which an area showed more than there was room for: how many, and how many of these were other numbers."""
+    """Published numbers for which there was no room: how many, and how many of them differed."""
 
     areas: int = 0
     counts: int = 0
@@ -132,7 +132,7 @@ def merged(
     columns : int
         How many columns there are.
     dropped : Dropped
-        Is told what there was no room for.
+        Counts what there was no room for.
     """
     at_once = max(16, min(4096, _CELLS // max(1, columns)))
     first_time = not dropped.told

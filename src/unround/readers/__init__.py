@@ -4,8 +4,8 @@ Formats, in the order in which a file is tried on them:
 
 - `statcan` (bulk.py): Statistics Canada's bulk files, a line a characteristic and area;
 - `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
-- `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, a line an area;
-- `indicators` (indicators.py): a line an area, columns called `indicator_<ID>`;
+- `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, one line per area;
+- `indicators` (indicators.py): one line per area, columns called `indicator_<ID>`;
 - `first-names` (first_names.py): names with total, men+ and women+;
 - `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
 - `tidy` (tidy.py): any CSV or Parquet, described in a TOML file.
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 LOOKS: Mapping[str, str] = {
     "statcan": "a line a characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
     "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
-    "censusmapper": "a line an area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
-    "indicators": "a line an area, and columns such as indicator_10",
+    "censusmapper": "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
+    "indicators": "one line per area, and columns such as indicator_10",
     "first-names": "a line a first name, with counts of total, men+ and women+",
     "statsnz": "a line a count: code,name,variable,variable_group,count",
     "tidy": "any CSV or Parquet with a release.toml that describes it",

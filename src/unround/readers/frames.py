@@ -1,6 +1,6 @@
-"""Frames: a pandas or polars DataFrame becomes a Release, in long form (one row a cell) or in wide form (one row an area).
+"""Frames: a pandas or polars DataFrame, long (one row per cell) or wide (one row per area), becomes a Release.
 
-pandas is not needed here, nor imported: a frame is taken by its columns.
+pandas is neither needed nor imported here: a frame is read by its columns.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _is_nothing(value: Any) -> bool:
 
 
 def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
-    """Turn a table with one row an area into one with one row a cell, and describe it."""
+    """Turn a table with one row per area into one with one row per cell, and describe it."""
     for key in given:
         if key not in _WIDE:
             known = ", ".join(_WIDE)

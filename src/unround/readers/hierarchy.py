@@ -26,7 +26,7 @@ def read_hierarchy(path: Path, codes: Collection[str], total: str | None = None)
     Parameters
     ----------
     path : Path
-        Indented text if its name ends in .hrc, else pairs parted by commas, semicolons or tabs.
+        Indented text if its name ends in .hrc, else pairs separated by commas, semicolons or tabs.
     codes : collection of str
         The codes of the table, which tell a header from a pair.
     total : str, optional

@@ -1,4 +1,4 @@
-"""Indicators: a line an area, and columns `indicator_<ID>` by the CHARACTERISTIC_IDs of the 2021 Canadian profile.
+"""Indicators: one line per area, and columns `indicator_<ID>` by the CHARACTERISTIC_IDs of the 2021 Canadian profile.
 
 The file has no labels, and only totals. What the IDs stand for is public (the profile's own list of 2,631 characteristics),
 but of that list only what is needed is here: which IDs are no counts, and how some much used ones add up.

@@ -245,7 +245,7 @@ def _counts(page: _Page, wanted: Sequence[Sequence[_PageValues | None]]) -> tupl
 
 
 def _areas(titles: Sequence[str], columns: Sequence[Column], counts: Counts) -> pl.DataFrame:
-    """Return a row an area. The file has no codes: the name, and the province if it is given, take their place."""
+    """Return one row per area. The file has no codes: the name, and the province if it is given, take their place."""
     parsed = [found.groups() if (found := _AREA.fullmatch(title)) else (title, "", "") for title in titles]
     short = [f"{name}{rest if rest.startswith(',') or not rest else f', {rest}'}" for name, _, rest in parsed]
     often = Counter(short)

@@ -189,7 +189,7 @@ def _scanned(source: Source, taken: TakenRows, progress: Progress) -> Iterator[_
 
 def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows | None:
     """Read the lines of a chunk."""
-    from unround.readers.scanning import ScannedLine, Where, scan
+    from unround.readers.line_scan import FieldPlaces, ScanBuffers, scan
 
     text = np.frombuffer(chunk, dtype=np.uint8)[start:]
     most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.cells)
@@ -197,14 +197,14 @@ def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows |
     last = int(max(taken.id, cells.max(), symbols.max()))
     counted = np.ones(int(taken.ids.max()) + 1, dtype=bool)
     counted[taken.ids] = taken.counted
-    found = ScannedLine(
+    found = ScanBuffers(
         np.empty(most, dtype=np.int32),
         np.full((most, sexes), NOT_AVAILABLE, dtype=np.int32),
         np.empty(most, dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.empty((most * sexes, 6), dtype=np.int64),
     )
-    where = Where(ord(taken.delimiter), taken.region, taken.id, cells, symbols, last)
+    where = FieldPlaces(ord(taken.delimiter), taken.region, taken.id, cells, symbols, last)
     lines, areas, odd = scan(text, where, counted, found)
     if not lines:
         return None
@@ -263,7 +263,7 @@ def _first_line(body: memoryview, start: int, taken: TakenRows, source: Source) 
 
 
 def _block(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Block:
-    """Turn lines into a table: a row an area, a column a count."""
+    """Turn lines into a table: one row per area, a column a count."""
     areas, sexes = len(rows.areas), len(taken.cells)
     known = len(taken.ids)
     if len(rows.ids) == areas * known and bool(np.all(rows.ids.reshape(areas, known) == taken.ids)):

@@ -17,7 +17,7 @@ from unround.structure.repeats import FILES
 from unround.structure.residuals import SumTally
 
 _WITNESSES = 3
-"""A split along an axis needs so many judged examples before it is believed of others."""
+"""A split along an axis needs this many tested examples before it is assumed of others."""
 _HOLDING = 0.98
 """And this share of them must hold."""
 _SURPLUS = 0.02
@@ -52,14 +52,14 @@ def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[
 
 
 def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names: Sequence[str]) -> list[JudgedSum]:
-    """Reject the sums below a total whose parts come to more than it: where people gave several answers, groups overlap.
+    """Reject the sums below a total whose parts add to more than it: where people gave several answers, groups overlap.
 
-    In such a table small groups may add up by good luck in nearly every area, and still not be partitions.
+    In such a table small groups may add up by chance in nearly every area, and still not be partitions.
 
     Parameters
     ----------
     checked, results : sequence
-        All verdicts, and what they rest on.
+        All verdicts, and what they are based on.
     names : sequence of str
         The columns' keys.
     """

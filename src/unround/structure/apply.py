@@ -1,4 +1,4 @@
-"""The user's word, applied: which columns a plan file means, and its verdicts instead of those of the counts."""
+"""A plan file applied: which columns it means, and its decisions in place of the verdicts of the counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unround.structure.residuals import SumTally
 from unround.structure.verify import areas_
 
 MOST = 0.5
-"""A sum that is impossible in more of the areas than this is not taken from anyone."""
+"""A sum that is impossible in a larger share of areas than this is refused, whoever asks for it."""
 
 Pair = tuple[int, int]
 
@@ -29,12 +29,12 @@ class AppliedPlan:
     release : Release
         The release that it is about.
     insist : bool
-        Whether a sum of the user's that cannot be is an error; else it stays rejected.
+        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
 
     Raises
     ------
     InputError
-        Where the plan names a column that is not there.
+        Where the plan file names a column that does not exist.
     """
 
     def __init__(self, plan_file: PlanFile, release: Release, insist: bool = True) -> None:
@@ -79,7 +79,7 @@ class AppliedPlan:
         text = self._overrides.text
         lines = text.splitlines()
         column = 1
-        for at in range(line - 1, len(lines)):  # the key may stand a few lines below its heading
+        for at in range(line - 1, len(lines)):  # the key may be a few lines below its heading
             if at > line - 1 and lines[at].lstrip().startswith("["):
                 break
             if spot and f'"{spot}"' in lines[at]:
@@ -88,7 +88,7 @@ class AppliedPlan:
         return InputError(message, source=text or None, line=line, column=column, where=self._overrides.where)
 
     def judge(self, judged: Sequence[tuple[SumTally, JudgedSum]]) -> list[JudgedSum]:
-        """Return the verdicts with the user's in place of those of the counts.
+        """Return the verdicts, with the user's decisions in place of those of the counts.
 
         Raises
         ------

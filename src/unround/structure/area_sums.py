@@ -1,4 +1,4 @@
-"""Do areas add up to the areas that they lie in? Parents and children of one release, compared on some columns."""
+"""Do areas add up to their parents? Parents and children of one release, compared on some columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _COMPARED = 24
-"""Columns that are compared; a few large ones tell as much as all."""
+"""Columns that are compared; a few large ones are as informative as all."""
 _NOT_CODES = ("region_name", "level", "adjustable")
 
 

@@ -1,4 +1,4 @@
-"""What is found out about the structure of a release: sums, repeats, mechanisms, and the evidence for each."""
+"""What was found about the structure of a release: sums, repeats, mechanisms, and the evidence for each."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from unround.release import Column
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""
 Name = str | tuple[str, ...]
-"""How a plan file calls a column: by its key, or by its codes."""
+"""How a plan file names a column: by its key, or by its codes."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedSum:
-    """A proposed sum and what the counts say about it.
+    """A proposed sum, and the verdict of the counts on it.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class JudgedSum:
 class Repeat:
     """Columns that show the same count.
 
-    `alike` says that their published numbers are the same, so that all but the first tell nothing new; if not, the
+    `alike` says that their published numbers are the same, so that all but the first add no information; if not, the
     count was rounded anew for each of them, and every one is evidence.
     """
 
@@ -134,9 +134,9 @@ class Structure:
     areas : int
         How many areas were seen.
     mechanisms : tuple
-        How each column was published; None where that could not be told. Such columns are in no sum.
+        How each column was published; None where that is not known. Such columns are in no sum.
     how : tuple of MechanismEvidence
-        What the mechanisms rest on.
+        What the mechanisms are based on.
     sums, rejected : tuple of JudgedSum
         The sums that hold, one-part sums for counts that were rounded anew among them; and those that do not.
     repeats : tuple of Repeat
@@ -183,7 +183,7 @@ class Structure:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSum:
-    """The user's word on one sum: its columns, whether to use it, who proposed it, and on which line it stands."""
+    """The user's decision on one sum: its columns, whether to use it, who proposed it, and its line in the file."""
 
     total: Name
     parts: tuple[Name, ...]
@@ -194,7 +194,7 @@ class PlannedSum:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDependence:
-    """The user's word on a table: in which share of its counts random numbers are shared, by pattern; and its line."""
+    """The user's decision on a table: the share of its counts that share random numbers, by pattern; and its line."""
 
     table: str
     shares: Mapping[str, float]
@@ -203,7 +203,7 @@ class PlannedDependence:
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """The user's word, from a plan file: it is taken instead of what the counts say.
+    """The user's decisions, from a plan file: they override the verdicts of the counts.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 _CELLS = 2_000_000
-"""Counts that are worked on at once."""
+"""Counts that are processed at once."""
 _SIGMAS = 7.0
 """No rounding takes a residual further than so many standard deviations, in all families and columns of a country."""
 _TYPICAL = 4.0

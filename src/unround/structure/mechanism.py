@@ -1,8 +1,8 @@
-"""How were the counts published? Told from what divides them, where neither the format nor the user says so.
+"""How were the counts published? Inferred from what divides them, where neither the format nor the user says so.
 
 Counts that were all rounded to multiples of 5 are multiples of 5; five times fewer of others are. What divisibility cannot
 tell is *how* they were rounded (at random or to the nearest), and whether counts of every size were left as they are or had
-noise added: then the usual is assumed, and said.
+noise added: then the usual mechanism is assumed, and the result says so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DIVISORS = (*_BASES, 2)
 _CHANCE = 1e-6
 """A base is believed when unrounded counts would be multiples of it so often with at most this probability."""
 _ODD = 0.005
-"""Rounded counts may be no multiples of the base in this share of cells: slips of the pen, reported as contradictions."""
+"""Rounded counts may be no multiples of the base in this share of cells: typing errors, reported as inconsistencies."""
 _SLIPS, _MANY = 2, 50
 """So many slips may stand among at least so many counts, whatever their share."""
 _FEW = 20
@@ -36,7 +36,7 @@ _UNTOLD, _UNROUNDED, _MIXED = 0, 1, -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Divisibility:
-    """How many counts of each column are there, and multiples of what; every array has one entry a column.
+    """How many counts of each column are there, and multiples of what; every array has one entry per column.
 
     `multiples[i]` are those above zero that `_DIVISORS[i]` divides, `large` and `large_multiples` the same for counts of 20
     and more; `fives` and `tens` are the counts of exactly 5 and 10, and `divisor` is the largest number

@@ -138,7 +138,7 @@ def stars(
     compare : function
         Judges pairs by a sample of areas.
     mechanisms : sequence
-        One a column.
+        One per column.
     inside : container of pairs
         Totals and what is inside them: such a part cannot be the same as its total, nor as what that is the same as.
     """

@@ -34,7 +34,7 @@ class ResidualTally:
     sums : sequence of Proposal
         The sums; those with a column of unknown mechanism are never judged.
     mechanisms : sequence
-        One a column.
+        One per column.
     windows : ScatterWindows
         The same, ready to look up.
     adjusted : sequence of int

@@ -112,7 +112,7 @@ class ScatterWindows:
     Parameters
     ----------
     mechanisms : sequence
-        One a column; columns without one are treated as unpublished.
+        One per column; columns without one are treated as unpublished.
     adjusted : sequence of int
         By how much an exact count may have been changed, a column.
     """

@@ -36,7 +36,7 @@ LOOK = 2_000
 _ROUNDS = 4
 """How deep sums inside sums are looked for."""
 _CELLS = 2_000_000
-"""Counts that are worked on at once."""
+"""Counts that are processed at once."""
 
 
 def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: PlanFile | None = None) -> Structure:
@@ -73,9 +73,9 @@ class Survey:
     release : Release
         What was published.
     rules : PlanFile, optional
-        The user's word.
+        The user's decisions.
     insist : bool
-        Whether a sum of the user's that cannot be is an error; else it is among those rejected.
+        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
     """
 
     def __init__(self, release: Release, rules: PlanFile | None = None, *, insist: bool = True) -> None:

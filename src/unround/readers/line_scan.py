@@ -43,7 +43,7 @@ def _inner(function: Function) -> Function:
     return cast(Function, njit(**_INNER)(function))
 
 
-class Where(NamedTuple):
+class FieldPlaces(NamedTuple):
     """Where the fields are, counted from 0. Lines begin with what describes the area, up to the ID."""
 
     delimiter: int
@@ -56,7 +56,7 @@ class Where(NamedTuple):
     """The last of all these."""
 
 
-class ScannedLine(NamedTuple):
+class ScanBuffers(NamedTuple):
     """Arrays to fill, with room for every line."""
 
     ids: NDArray[np.int32]
@@ -175,18 +175,18 @@ def _cell(text: Bytes, begin: int, end: int, sign: int, sign_end: int) -> tuple[
 
 
 @njit(nogil=True, cache=True)
-def scan(text: Bytes, where: Where, counted: NDArray[np.bool_], found: ScannedLine) -> tuple[int, int, int]:
+def scan(text: Bytes, where: FieldPlaces, counted: NDArray[np.bool_], found: ScanBuffers) -> tuple[int, int, int]:
     """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
 
     Parameters
     ----------
     text : array of bytes
         In any encoding that keeps ASCII as it is.
-    where : Where
+    where : FieldPlaces
         The fields to read.
     counted : array of bool
         By ID: whether to read the cells of such lines at all. Those of IDs beyond it are read.
-    found : ScannedLine
+    found : ScanBuffers
         Filled.
 
     Returns
