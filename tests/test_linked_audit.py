@@ -19,7 +19,7 @@ from unround import check_proof
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.claims import NESTED, read_proof
 from unround.explanation.cell import explain_at
-from unround.linked import families
+from unround.linked import methods
 from unround.linked.methods import GIBBS, METHODS
 from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
@@ -115,7 +115,7 @@ def audited(made: Country, out: Path, **options: object) -> AuditFolder:
 def messages_at_base_3() -> Iterator[None]:
     """Let large families exchange messages, which are otherwise sampled at base 3: so every method has its areas."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "NARROW", 0.0)
+        patch.setattr(methods, "NARROW", 0.0)
         yield
 
 
