@@ -13,15 +13,17 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from bench import results
 
 from docs.speed_tables import with_tables
+from unround.cli import run as unround_command
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
@@ -42,6 +44,9 @@ COMMANDS = (
     "paper",
 )
 
+CONSOLE_PAGES = ("solve", "audit", "checks", "linked", "protect", "compare")
+MEASURED_PAGES = ("speed", "scale")
+
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```text\n.*?```\n", re.DOTALL)
 
@@ -55,18 +60,37 @@ def reader() -> Iterator[Path]:
 
 
 def run(command: str, folder: Path = ROOT) -> str:
-    """Run a command as the README shows it, in a folder with the examples, 100 columns wide and without colours."""
+    """Run a command as the README shows it, in a folder with the examples, 100 columns wide and without colours.
+
+    It runs in this process: a new one for every command would spend most of its time on starting.
+    """
     words = shlex.split(command)
     if words[0] != "unround":
         raise ValueError(f"the docs show a command that is not unround: {command}")
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
-    program = [sys.executable, "-c", "import sys; sys.argv[0] = 'unround'; from unround.cli import main; main()", *words[1:]]
-    done = subprocess.run(
-        program, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"{command}: {done.stderr}")
-    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").splitlines())
+    terminal = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    code: object = 0
+    with (
+        patch.dict(os.environ, terminal),
+        patch.object(sys, "argv", words),
+        patch.object(sys.modules["__main__"], "__package__", None),  # or --help would show the name of this program
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            unround_command()
+        except SystemExit as stop:
+            code = stop.code
+    shown, complaint = _text(out), _text(err)
+    if code not in (0, 1, None):
+        raise RuntimeError(f"{command}: {complaint}")
+    return "\n".join(line.rstrip() for line in (shown + complaint).strip("\n").splitlines())
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def filled(page: str) -> str:
@@ -99,25 +123,23 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def pages() -> dict[Path, str]:
-    """Return every generated page with the text that it should have."""
-    shown = [
-        ROOT / "README.md",
-        ROOT / "docs" / "solve.md",
-        ROOT / "docs" / "audit.md",
-        ROOT / "docs" / "checks.md",
-        ROOT / "docs" / "linked.md",
-        ROOT / "docs" / "protect.md",
-        ROOT / "docs" / "compare.md",
-    ]
+def pages() -> dict[Path, Callable[[], str]]:
+    """Return every generated page, and what makes the text that it should have."""
+    shown = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in CONSOLE_PAGES))
+    measured = (ROOT / "docs" / f"{name}.md" for name in MEASURED_PAGES)
     return {
-        **{page: filled(page.read_text(encoding="utf-8")) for page in shown},
-        ROOT / "docs" / "cli.md": reference(),
-        **{
-            page: with_tables(page.read_text(encoding="utf-8"), results.load())
-            for page in (ROOT / "docs" / "speed.md", ROOT / "docs" / "scale.md")
-        },
+        **{page: partial(_rewritten, page, filled) for page in shown},
+        ROOT / "docs" / "cli.md": reference,
+        **{page: partial(_rewritten, page, _measured) for page in measured},
     }
+
+
+def _rewritten(page: Path, rewrite: Callable[[str], str]) -> str:
+    return rewrite(page.read_text(encoding="utf-8"))
+
+
+def _measured(page: str) -> str:
+    return with_tables(page, results.load())
 
 
 def main() -> None:
@@ -126,7 +148,7 @@ def main() -> None:
 
     written = write_docs(ROOT / "docs", fresh="--fresh" in sys.argv[1:])
     for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text(), encoding="utf-8")
         written.append(path)
     print(*(path.relative_to(ROOT) for path in written), sep="\n")
 

@@ -1,17 +1,23 @@
-"""What all tests share: Hypothesis draws the same examples every time, and writes nothing."""
+"""What all tests share: audits that are made once, and Hypothesis, which draws the same examples every time."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import hashlib
 import io
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import shared
 from unround.cli import run as run_unround
 
 settings.register_profile(
@@ -42,6 +48,22 @@ class Ran(NamedTuple):
 Run = Callable[..., Ran]
 
 
+def run_in(folder: Path, *arguments: str) -> int:
+    """Run `unround` in a folder, in this process; return its exit code."""
+    output = io.StringIO()
+    with (
+        patch.object(sys, "argv", ["unround", *arguments]),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
+    ):
+        try:
+            run_unround()
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 0
+    return 0
+
+
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs `unround` with arguments, in this process."""
@@ -61,17 +83,72 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def hostile_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeOnce]:
+    """Return a function that makes a folder once per test run, whichever of the parallel workers needs it first.
+
+    Tests only read these folders, and copy what they want to change: the run fails if one was changed.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent  # the workers' folders are all in it
+    used: dict[Path, str] = {}
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, finished = root / f"shared-{name}", root / f"shared-{name}.digest"
+        with (root / f"shared-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not finished.exists():
+                shutil.rmtree(folder, ignore_errors=True)  # what a worker that failed left of it
+                folder.mkdir()
+                fill(folder)
+                finished.write_text(_digest(folder))
+        used[folder] = finished.read_text()
+        return folder
+
+    yield make
+    changed = [folder.name for folder, digest in used.items() if _digest(folder) != digest]
+    assert not changed, f"a test changed {', '.join(changed)}, which other tests read too"
+
+
+def _digest(folder: Path) -> str:
+    """Return what changes when any file in the folder does."""
+    contents = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        contents.update(str(path.relative_to(folder)).encode())
+        if path.is_file():
+            contents.update(path.read_bytes())
+    return contents.hexdigest()
+
+
+@pytest.fixture(scope="session")
+def simulated_census(make_once: MakeOnce) -> Path:
+    """Return a simulated census of 600 areas, ages by sex, in Statistics Canada's format."""
+    return make_once("census", shared.simulate_census)
+
+
+@pytest.fixture(scope="session")
+def audited_census(make_once: MakeOnce, simulated_census: Path) -> Path:
+    """Return its audit with estimates and pages, scored against the truth."""
+    return make_once("audited", lambda folder: shared.audit_census(simulated_census, folder)) / "audit"
+
+
+@pytest.fixture(scope="session")
+def survey_audit(make_once: MakeOnce) -> Path:
+    """Return the audit of the documentation's example, with its pages."""
+    return make_once("survey", shared.audit_survey) / "audit"
+
+
+@pytest.fixture(scope="session")
+def hostile_audit(make_once: MakeOnce) -> Path:
     """Return the audit of a small table whose names would break a careless page."""
-    from tests.explorer import survey
-
-    return survey(tmp_path_factory.mktemp("survey"))
+    return make_once("hostile", shared.audit_hostile_survey) / "audit"
 
 
 @pytest.fixture(scope="session")
-def census_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the audit of a simulated census."""
-    from tests.explorer import census
-
-    return census(tmp_path_factory.mktemp("simulated"))
+def census_audit(make_once: MakeOnce) -> Path:
+    """Return the audit of a simulated census of 120 areas, as the tests of the explorer know it."""
+    return make_once("explored", shared.audit_small_census) / "audit"

@@ -43,19 +43,16 @@ COLUMNS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def census(simulated_census: Path) -> Path:
     """A simulated census of 600 areas, ages by sex, in the bulk layout."""
-    folder = tmp_path_factory.mktemp("census")
-    simulate(folder, areas=600, seed=5)
-    return folder
+    return simulated_census
 
 
-@pytest.fixture(scope="module")
-def audited(census: Path, tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
+@pytest.fixture
+def audited(audited_census: Path) -> AuditFolder:
     """Its audit, with estimates, scored against the truth."""
-    out = tmp_path_factory.mktemp("audit") / "out"
-    return audit(read(census / BULK), out, AuditOptions(estimates=True), truth=read(census / "truth.parquet"))
+    return AuditFolder.open(audited_census)
 
 
 def truth_of(census: Path) -> dict[tuple[str, str, str], int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.explorer import FORMULA, IMAGE
+from tests.shared import FORMULA, IMAGE
 from unround.web.addresses import area_address, cell_address
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")

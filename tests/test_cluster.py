@@ -8,20 +8,23 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.test_resume import contents
-from unround.audits.job import FOLDER
+from tests.conftest import Run, run_in
+from tests.test_resume import FOLDER, contents
+from unround.audits import cluster as audits_cluster
 from unround.audits.work import PARTS
 from unround.simulation import simulate
 
 pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
 
-RELEASE = "census/98-401-X2021006_English_CSV_data.csv"
+COMMAND = ("audit", "census/98-401-X2021006_English_CSV_data.csv", "-o", "out", "--block", "8")
 STARTING = 60
 
 
@@ -62,11 +65,10 @@ class Cluster:
             process.wait()
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("cluster")
-    simulate(where / "census", areas=160, rows="age", seed=6)
-    return where
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    simulate(tmp_path / "census", areas=160, rows="age", seed=6)
+    return tmp_path
 
 
 @pytest.fixture
@@ -76,31 +78,38 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     started.close()
 
 
-def _audit(where: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "unround", "audit", RELEASE, "-o", "out", "--block", "8", *more]
-    return subprocess.Popen(command, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+@contextmanager
+def killed_on_the_way(worker: subprocess.Popen[bytes], job: Path) -> Iterator[None]:
+    """Kill a worker as soon as four blocks of a job are done; it must come to that."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.005):
+            if len(list((job / PARTS).glob("0*"))) >= 4:
+                worker.send_signal(signal.SIGKILL)
+                return
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    yield
+    over.set()
+    watching.join()
+    assert worker.wait(STARTING) == -signal.SIGKILL
 
 
 def test_a_worker_is_lost_and_the_result_is_that_of_one_machine(place: Path, cluster: Cluster) -> None:
     cluster.add_worker()
     cluster.add_worker()
-    parts = place / "out" / FOLDER / PARTS
-    process = _audit(place, "--cluster", cluster.address)
-    while process.poll() is None and (not parts.exists() or len(list(parts.glob("0*"))) < 4):
-        time.sleep(0.005)
-    assert process.poll() is None, process.communicate()[1].decode()
-    cluster.workers[0].send_signal(signal.SIGKILL)
-    _, told = process.communicate()
-    assert process.returncode == 0, told.decode()
-    run = json.loads((place / "out" / "run.json").read_text())
+    out = place / "out"
+    with killed_on_the_way(cluster.workers[0], out / FOLDER):
+        assert run_in(place, *COMMAND, "--cluster", cluster.address) == 0
+    run = json.loads((out / "run.json").read_text())
     assert run["cluster"] == cluster.address
     assert run["blocks"] >= 10
-    distributed = contents(place / "out")
-    shutil.rmtree(place / "out")
-    process = _audit(place)
-    process.communicate()
-    alone = contents(place / "out")
-    shutil.rmtree(place / "out")
+    distributed = contents(out)
+    shutil.rmtree(out)
+    assert run_in(place, *COMMAND) == 0
+    alone = contents(out)
     # What was typed is in the summary, and nothing else may differ.
     summaries = [json.loads(files.pop("summary.json")) for files in (distributed, alone)]
     commands = [summary.pop("command") for summary in summaries]
@@ -110,15 +119,18 @@ def test_a_worker_is_lost_and_the_result_is_that_of_one_machine(place: Path, clu
     assert {name for name in alone if distributed[name] != alone[name]} <= {"report.html", "report-public.html"}
 
 
-def test_without_workers_or_scheduler_it_says_what_to_do(place: Path, cluster: Cluster) -> None:
-    process = _audit(place, "--cluster", "tcp://127.0.0.1:9", "--threshold", "0.7")
-    _, told = process.communicate()
-    assert process.returncode == 2
-    assert b"no Dask scheduler answers at tcp://127.0.0.1:9" in told
-    assert b"dask scheduler" in told
+def test_without_workers_or_scheduler_it_says_what_to_do(
+    run: Run, place: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(audits_cluster, "PATIENCE", "1s")
+    ran = run(*COMMAND, "--cluster", "tcp://127.0.0.1:9", "--threshold", "0.7")
+    assert ran.code == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in ran.err
+    assert "dask scheduler" in ran.err
     assert not (place / "out").exists()
-    process = _audit(place, "--cluster", cluster.address)
-    _, told = process.communicate()
-    assert process.returncode == 2
-    assert b"the cluster has no workers" in told
+    monkeypatch.setattr(audits_cluster, "PATIENCE", "5s")  # long enough for a scheduler on a busy machine to answer
+    ran = run(*COMMAND, "--cluster", cluster.address)
+    assert ran.code == 2
+    assert "the cluster has no workers" in ran.err
     assert not (place / "out").exists()

@@ -27,7 +27,6 @@ from unround.presentation.strongest import MOST, letters, sentences, strongest
 from unround.presentation.words import verdict
 from unround.readers import read
 from unround.readers.frames import from_frame
-from unround.simulation import simulate
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
@@ -36,19 +35,15 @@ LARGEST = 3_000_000
 VOID = {"meta", "br", "img", "link", "hr", "input"}
 
 
-@pytest.fixture(scope="module")
-def census(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
-    """The audit of a simulated census of 300 areas, scored against the truth, with its pages."""
-    folder = tmp_path_factory.mktemp("census")
-    simulate(folder, areas=300, seed=11)
-    return audit_release(
-        read(folder / BULK), folder / "audit", truth=read(folder / "truth.parquet"), command="unround audit x"
-    )
+@pytest.fixture
+def census(audited_census: Path) -> AuditFolder:
+    """The audit of a simulated census of 600 areas, scored against the truth, with its pages."""
+    return AuditFolder.open(audited_census)
 
 
-@pytest.fixture(scope="module")
-def survey(tmp_path_factory: pytest.TempPathFactory) -> AuditFolder:
-    return audit_release(read(SURVEY), tmp_path_factory.mktemp("survey") / "audit")
+@pytest.fixture
+def survey(survey_audit: Path) -> AuditFolder:
+    return AuditFolder.open(survey_audit)
 
 
 def copied(folder: AuditFolder, to: Path, **changes: Any) -> AuditFolder:

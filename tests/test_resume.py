@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import shutil
@@ -14,39 +15,45 @@ from pathlib import Path
 
 import pytest
 
-from unround.audits import AuditFolder, AuditOptions, audit
+from tests.conftest import MakeOnce, run_in
+from unround.audits import AuditFolder, AuditOptions, audit, cluster
 from unround.audits.folder import RUN
-from unround.audits.job import COMPLETE, DONE, FOLDER, PREPARED, job_folder, move_out
+from unround.audits.job import PREPARED, job_folder
 from unround.audits.parts import add_up, new_part, part_folder
 from unround.audits.work import PARTS, Job
 from unround.errors import InputError
+from unround.output import DONE, MOVING
 from unround.readers import read
 from unround.simulation import simulate
 
-KILLS = 20
+FOLDER = ".audit"
+THOROUGH = "UNROUND_THOROUGH" in os.environ
+KILLS = 20 if THOROUGH else 6
 RELEASE = "census/98-401-X2021006_English_CSV_data.csv"
 COMMAND = ("audit", RELEASE, "-o", "out", "--truth", "census/truth.parquet", "--estimates", "--block", "6")
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session")
+def audited_once(make_once: MakeOnce) -> Path:
     """A folder with a small census, and its audit as nobody disturbed it under `undisturbed`."""
-    where = tmp_path_factory.mktemp("resume")
-    simulate(where / "census", areas=120, rows="age", seed=5)
-    assert _run(where) == 0
-    (where / "out").rename(where / "undisturbed")
-    return where
+
+    def fill(where: Path) -> None:
+        simulate(where / "census", areas=120, rows="age", seed=5)
+        assert run_in(where, *COMMAND) == 0
+        (where / "out").rename(where / "undisturbed")
+
+    return make_once("resume", fill)
 
 
-def _start(where: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "unround", *COMMAND, *more]
+@pytest.fixture
+def place(audited_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, to disturb."""
+    return Path(shutil.copytree(audited_once, tmp_path / "place"))
+
+
+def _start(where: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "unround", *COMMAND]
     return subprocess.Popen(command, cwd=where, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def _run(where: Path, *more: str) -> int:
-    process = _start(where, *more)
-    process.communicate()
-    return process.returncode
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -58,10 +65,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_killed_twenty_times_it_ends_with_the_same_bytes(place: Path) -> None:
+def test_killed_again_and_again_it_ends_with_the_same_bytes(place: Path) -> None:
     chance = random.Random(20)
     job, out = place / "out" / FOLDER, place / "out"
-    shutil.rmtree(out, ignore_errors=True)
     seen, kills = set[int](), 0
     while kills < KILLS:
         before = _parts(job)
@@ -72,8 +78,7 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(place: Path) -> None:
                 time.sleep(0.01)
             time.sleep(chance.uniform(0, 0.3))
         elif (job / PREPARED).exists():
-            more = chance.choice((0, 1, 2))
-            while process.poll() is None and _parts(job) - before < more:
+            while process.poll() is None and _parts(job) - before < kills % 3:
                 time.sleep(0.01)
             time.sleep(chance.uniform(0, 0.2))
         else:
@@ -88,13 +93,12 @@ def test_killed_twenty_times_it_ends_with_the_same_bytes(place: Path) -> None:
         assert not (out / "summary.json").exists(), "half an audit must not look like one"
         kills += 1
         seen.add(_parts(job))
-    assert len(seen) > 4, "the kills must come at different moments"
+    assert len(seen) > (4 if THOROUGH else 2), "the kills must come at different moments"
     before = _parts(job)
-    assert _run(place) == 0
+    assert run_in(place, *COMMAND) == 0
     assert contents(out) == contents(place / "undisturbed")
     assert not job.exists()
     assert json.loads((out / RUN).read_text())["blocks_done_before"] == before
-    shutil.rmtree(out)
 
 
 def _parts(job: Path) -> int:
@@ -109,7 +113,7 @@ def test_killed_while_results_are_moved_out_it_has_only_to_move_the_rest(place: 
         job = out / FOLDER
         shutil.copytree(place / "undisturbed", job / DONE)
         (job / "key").write_text("whatever was asked for")
-        (job / COMPLETE).write_text(json.dumps(names))
+        (job / MOVING).write_text(json.dumps({"new": names, "leaving": []}))
         for name in names[:moved]:
             (job / DONE / name).rename(out / name)
         with pytest.raises(InputError, match=r"no usable sum|nothing to infer"):  # something else fails afterwards …
@@ -136,29 +140,30 @@ def test_a_full_disk_stops_it_and_what_is_done_is_kept(place: Path) -> None:
     told = stopped.stderr.decode()
     assert stopped.returncode == 2, told
     assert "cannot go on" in told
-    assert "the same command goes on from there" in told
+    assert "run the same command again to continue" in told
     assert _parts(out / FOLDER) == json.loads((place / "undisturbed" / "run.json").read_text())["blocks"]
     assert not (out / "summary.json").exists()
-    assert _run(place) == 0
+    assert run_in(place, *COMMAND) == 0
     assert contents(out) == contents(place / "undisturbed")
-    shutil.rmtree(out)
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_so(place: Path) -> None:
-    job = place / "out" / FOLDER
-    process = _start(place)
-    while process.poll() is None and _parts(job) < 1:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, told = process.communicate()
-    if process.returncode != 0:
-        assert process.returncode == 130
-        assert b"the same command goes on from there" in told
-        assert _parts(job) >= 1
-        assert not list((job / PARTS).glob(".half*"))
-        assert _run(place) == 0
-    assert contents(place / "out") == contents(place / "undisturbed")
-    shutil.rmtree(place / "out")
+    out, job = place / "out", place / "out" / FOLDER
+    for _ in range(10):
+        process = _start(place)
+        while process.poll() is None and _parts(job) < 1:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+        if process.returncode != 0:
+            break
+        shutil.rmtree(out)  # it was quicker; begin anew
+    assert process.returncode == 130
+    assert b"run the same command again to continue" in told
+    assert _parts(job) >= 1
+    assert not list((job / PARTS).glob(".half*"))
+    assert run_in(place, *COMMAND) == 0
+    assert contents(out) == contents(place / "undisturbed")
 
 
 def test_another_question_begins_anew(place: Path, tmp_path: Path) -> None:
@@ -192,23 +197,26 @@ def _interrupted(out: Path, release, options: AuditOptions):  # type: ignore[no-
 
 
 def test_two_audits_into_one_folder_do_not_mix(tmp_path: Path) -> None:
-    with job_folder(tmp_path / "out", "one"), pytest.raises(InputError, match="another audit is being written"):  # noqa: SIM117
+    with job_folder(tmp_path / "out", "one"), pytest.raises(InputError, match="another `unround audit` is writing"):  # noqa: SIM117
         with job_folder(tmp_path / "out", "one"):
             raise AssertionError
     assert not (tmp_path / "out").exists()
 
 
 def test_failures_leave_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot go on"), job_folder(tmp_path / "deep" / "out", "key") as job:
-        (job / PREPARED).write_text((tmp_path / "missing").read_text())
+    with pytest.raises(InputError, match="cannot go on"), job_folder(tmp_path / "deep" / "out", "key") as output:
+        (output.work / PREPARED).write_text((tmp_path / "missing").read_text())
     assert not (tmp_path / "deep").exists()
     with pytest.raises(KeyboardInterrupt), job_folder(tmp_path / "deep" / "out", "key"):
         raise KeyboardInterrupt  # while it was still reading
     assert not (tmp_path / "deep").exists()
 
 
-def test_a_cluster_that_is_gone_does_not_cost_what_was_done_before(place: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_is_gone_does_not_cost_what_was_done_before(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
+    monkeypatch.setattr(cluster, "PATIENCE", "1s")
     release, out = read(place / RELEASE), tmp_path / "out"
     with pytest.raises(KeyboardInterrupt), _interrupted(out, release, AuditOptions(block=6)):
         pass
@@ -227,25 +235,6 @@ def test_a_part_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
             (part / "a").write_text(text)
     assert [path.name for path in tmp_path.iterdir()] == ["000003"]
     assert (part_folder(tmp_path, 3) / "a").read_text() == "first"
-
-
-def test_an_old_audit_comes_back_if_the_new_one_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, job = tmp_path, tmp_path / FOLDER
-    (job / DONE).mkdir(parents=True)
-    for name in ("summary.json", "findings.csv"):
-        (out / name).write_text("old")
-        (job / DONE / name).write_text("new")
-    replace = Path.replace
-
-    def fails(self: Path, to: Path) -> Path:
-        if self == job / DONE / "summary.json":
-            raise PermissionError
-        return replace(self, to)
-
-    monkeypatch.setattr(Path, "replace", fails)
-    with pytest.raises(PermissionError):
-        move_out(job, out)
-    assert {(out / name).read_text() for name in ("summary.json", "findings.csv")} == {"old"}
 
 
 def test_blocks_add_up(place: Path, tmp_path: Path) -> None:

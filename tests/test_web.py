@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from tests.conftest import Run
-from tests.explorer import FORMULA, IMAGE, OLDEST, SLASHED
+from tests.shared import FORMULA, IMAGE, OLDEST, SLASHED
 from unround import check_proof, parse, solve
 from unround.audits import AuditFolder
 from unround.audits.claims import read_proof

@@ -1,73 +1,230 @@
-"""A hidden folder inside the one that results go into: files are made there, and moved out when all are complete."""
+"""The folder that a command writes its results into: all of them, or nothing.
+
+Files are made in a hidden working folder inside the target and moved out when all are complete. Nothing that is not an
+older result of the same command is replaced; an older result comes back if the new one cannot be moved into its place; and
+a run that was killed while moving is completed by the next.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
-import platform
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from unround.errors import InputError
 
+DONE, KEY, LOCK, MOVING = "done", "key", "lock", "moving.json"
+"""In the working folder: finished files, what they answer, who is at work, and which files are being moved out."""
+
+_OLDER = "older"
+
+KEPT = "The work done so far is kept: run the same command again to continue."
+
+
+class Stopped(InputError):  # noqa: N818 - it says what became of the work, which can go on
+    """A command could not go on. Where its work can be resumed, that is kept and the message says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFolder:
+    """A folder that is being written, lent by `output_folder`.
+
+    Parameters
+    ----------
+    path : Path
+        Where the results will go.
+    work : Path
+        The hidden folder inside it, for anything that is needed on the way.
+    older : function
+        Names the files of an older result in a folder, see `output_folder`.
+    """
+
+    path: Path
+    work: Path
+    older: Callable[[Path], Iterable[str]]
+
+    @property
+    def done(self) -> Path:
+        """The folder for finished files."""
+        return self.work / DONE
+
+    def publish(self, names: Iterable[str]) -> None:
+        """Move finished files out of `done`, in place of an older result, which comes back if that fails.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The files in the order in which they are put in place; those that were not made are skipped. The last one is the
+            first of an older result to go: while it is there, all files belong together.
+        """
+        new = [name for name in names if (self.done / name).exists()]
+        leaving = [name for name in self.older(self.path) if name not in new]
+        write_json(self.work / MOVING, {"new": new, "leaving": leaving})
+        self.finish_moving()
+
+    def finish_moving(self) -> None:
+        """Move what has not been moved yet."""
+        moving, aside = self.work / MOVING, self.work / _OLDER
+        names = json.loads(moving.read_text(encoding="utf-8"))
+        new, leaving = names["new"], names["leaving"]
+        aside.mkdir(exist_ok=True)
+        try:
+            waiting = [name for name in reversed(new) if (self.done / name).exists()]
+            _move([*waiting, *leaving], self.path, aside)
+            _move(new, self.done, self.path)
+        except BaseException:
+            _move([name for name in reversed(new) if not (self.done / name).exists()], self.path, self.done)
+            _move([*leaving, *new], aside, self.path)
+            moving.unlink()
+            raise
+        moving.unlink()
+
+
+def _move(names: Sequence[str], origin: Path, target: Path) -> None:
+    """Move those files that are there."""
+    for name in names:
+        if (origin / name).exists():
+            (origin / name).replace(target / name)
+
 
 @contextmanager
-def workshop(out: Path, name: str, check: Callable[[Path], None]) -> Iterator[Path]:
-    """Lend a hidden folder inside `out`; nothing of it, nor a new `out`, survives a failure.
+def output_folder(
+    out: Path,
+    command: str,
+    older: Callable[[Path], Iterable[str]],
+    *,
+    key: str = "",
+    checkpoint: str = "",
+) -> Iterator[OutputFolder]:
+    """Lend a folder to write results into; nothing of it, nor a new `out`, survives a failure.
+
+    With a key, the work survives where it was stopped (by Ctrl-C, a full disk, lost workers) or killed after the checkpoint,
+    and the next run with the same key finds it.
 
     Parameters
     ----------
     out : Path
         Where the results will go.
-    name : str
-        What is being made, for the hidden folder's name.
-    check : function
-        Raises InputError where `out` holds what must not be replaced.
+    command : str
+        The command that writes them; the working folder is named after it.
+    older : function
+        Returns the names of all files that an older result in a folder can consist of, which a new one replaces; raises
+        InputError where files of these names are there that the command did not write.
+    key : str
+        What the results answer; without it, nothing that was left is used.
+    checkpoint : str
+        The file in the working folder that marks the work before it as worth keeping.
 
     Raises
     ------
     InputError
-        Where `out` cannot be written.
+        Where `out` cannot be written, holds something that must not be replaced, or is being written by another run.
+    Stopped
+        Where a file cannot be written or read on the way.
     """
-    prefix = f".{name}-{platform.node()}-"
+    output = OutputFolder(out, out / f".{command}", older)
+    work = output.work
+    if out.is_file():
+        raise InputError(f"cannot write into {out}: it is a file, not a folder. Choose another folder with -o.")
     try:
-        check(out)
-        made = [folder for folder in (out, *out.parents) if not folder.exists()]
-        out.mkdir(parents=True, exist_ok=True)
-        _sweep(out, prefix)
-        folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=out))
+        new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
+        work.mkdir(parents=True, exist_ok=True)
+        lock = _lock(work, command)
     except OSError as error:
         raise InputError(f"cannot write into {out}: {error.strerror or error}. Choose another folder with -o.") from error
-    done = False
+    keep = False
     try:
-        yield folder
-        done = True
+        try:
+            if (work / MOVING).exists():  # a run was killed at its very last step
+                output.finish_moving()
+                _clear(work)
+            older(out)
+            if not key or not (work / KEY).is_file() or (work / KEY).read_text(encoding="utf-8") != key:
+                _clear(work)
+            write_whole(work / KEY, key)
+            output.done.mkdir(exist_ok=True)
+            yield output
+        except Exception as error:
+            if not _is_about_files(error):
+                raise
+            raise _stopped(error, out, command, KEPT if key and (work / checkpoint).exists() else "") from error
+    except (KeyboardInterrupt, SystemExit, MemoryError, InputError) as stop:
+        keep = bool(key) and (work / checkpoint).exists()
+        if keep and isinstance(stop, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"stopped. {KEPT}") from None
+        raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if not done:
-            for empty in made:
-                if empty.is_dir() and not any(empty.iterdir()):
-                    empty.rmdir()
+        if not keep and not (work / MOVING).exists():
+            shutil.rmtree(work, ignore_errors=True)
+            for folder in new_folders:
+                if folder.is_dir() and not any(folder.iterdir()):
+                    folder.rmdir()
+        lock.close()
 
 
-def _sweep(out: Path, prefix: str) -> None:
-    """Remove what runs on this machine left behind when they were killed."""
-    for left in out.iterdir():
-        number = left.name.removeprefix(prefix).split("-")[0]
-        if left.name.startswith(prefix) and number.isdecimal() and not _runs(int(number)):
-            shutil.rmtree(left, ignore_errors=True)
+def _is_about_files(error: Exception) -> bool:
+    """Whether a file could not be written or read: the disk is full, say. Polars has errors of its own for that."""
+    return isinstance(error, OSError) or type(error).__module__.startswith("polars")
 
 
-def _runs(process: int) -> bool:
-    """Whether a process may still run; where there is no harmless way to ask, it may."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
+def _stopped(error: Exception, out: Path, command: str, kept: str) -> Stopped:
+    """Say what became of the work where a file could not be written or read."""
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    named = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+    return Stopped(f"`unround {command}` into {out} cannot go on: {why}{named}. Is there room on the disk? {kept}".rstrip())
+
+
+def _lock(work: Path, command: str) -> BinaryIO:
+    """Reserve the working folder for this process; the reservation ends however the process ends."""
+    while True:
+        held = (work / LOCK).open("ab")
+        try:
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if (work / LOCK).exists() and os.path.samestat(os.fstat(held.fileno()), os.stat(work / LOCK)):
+                return held
+        except ImportError:  # this system has no such locks: two runs into one folder are then the user's business
+            return held
+        except BlockingIOError:
+            held.close()
+            raise InputError(
+                f"another `unround {command}` is writing into {work.parent}: wait for it, or choose another folder with -o."
+            ) from None
+        except OSError as error:
+            if error.errno in (errno.ENOLCK, errno.ENOTSUP):  # nor has every network drive
+                return held
+            held.close()
+            raise
+        held.close()  # whoever had it has just finished, and removed it
+        work.mkdir(parents=True, exist_ok=True)
+
+
+def _clear(work: Path) -> None:
+    """Remove everything but the lock."""
+    for path in work.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is there with all its text, or not at all."""
+    half = path.with_name(path.name + ".half")
+    with half.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    half.replace(path)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write plain data, whole or not at all."""
+    write_whole(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")

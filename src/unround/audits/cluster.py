@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround._version import __version__
-from unround.audits.job import KEPT, Stopped
 from unround.audits.work import Job, work_on
 from unround.errors import InputError
+from unround.output import KEPT, Stopped
 
 if TYPE_CHECKING:
     from distributed import Client

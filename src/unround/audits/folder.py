@@ -42,7 +42,9 @@ PUBLIC_REPORT = "report-public.html"
 MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 
-OURS = (SUMMARY, RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL)
+OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL, SUMMARY)
+"""In the order in which they are put in place: where there is a summary, all files belong together."""
+
 VERSION = 2
 """Of the layout of `model/`; folders of another version have to be made anew."""
 
@@ -53,13 +55,12 @@ ROW_GROUP = 128
 """Areas that are read together when one of them is asked for."""
 
 
-def check(out: Path) -> None:
-    """Complain where a folder holds files of these names that no audit wrote."""
-    if out.is_file():
-        raise InputError(f"{out} is a file, not a folder: choose another name with -o.")
+def older_audit(out: Path) -> tuple[str, ...]:
+    """Return the names that the files of an audit have; complain where some are there that no audit wrote."""
     there = [name for name in OURS if (out / name).exists()]
     if there and _summary(out) is None:
         raise InputError(f"{out} already holds {there[0]}, but no {SUMMARY} of an audit: choose another folder with -o.")
+    return OURS
 
 
 def _summary(out: Path) -> dict[str, Any] | None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from unround.audits import folder as files
 from unround.audits.inferred import KINDS
-from unround.audits.job import DONE
 from unround.audits.parts import COUNTED, add_up, part_folder
 from unround.audits.work import CLASHES, PARTS, PUBLISHED, Job, in_order
+from unround.output import DONE
 
 if TYPE_CHECKING:
     import polars as pl

@@ -19,7 +19,7 @@ from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
 from unround.audits.dependence import Dependence
-from unround.audits.job import DONE, PREPARED, job_folder, job_key, move_out, write_json
+from unround.audits.job import PREPARED, job_folder, job_key
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
@@ -34,6 +34,7 @@ from unround.checks import Check, check_spool
 from unround.errors import InternalError
 from unround.linked.families import MOST_LINKED
 from unround.linked.methods import METHODS
+from unround.output import write_json
 from unround.release import ABSENT, Release
 from unround.spool import Spool, Stage
 from unround.spool import survey as survey
@@ -92,7 +93,8 @@ def audit(
     """
     options, out, clock = options or AuditOptions(), Path(out), _Clock()
     key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
-    with job_folder(out, key) as folder:
+    with job_folder(out, key) as output:
+        folder = output.work
         if cluster is not None:
             try_cluster(cluster, folder)
         # 1. Read the file once, find out which sums hold, compile what all areas share; unless a run before this one did.
@@ -121,12 +123,12 @@ def audit(
         # 3. Put the parts together, and everything in its place.
         counted = merge(job, lambda step, steps: progress("Writing", step, steps))
         clock.lap("writing")
-        write_json(folder / DONE / files.SUMMARY, _summary(job, counted, command))
-        write_json(folder / DONE / files.RUN, clock.told(job, cluster))
-        finish(files.AuditFolder.open(folder / DONE))
+        write_json(output.done / files.SUMMARY, _summary(job, counted, command))
+        write_json(output.done / files.RUN, clock.told(job, cluster))
+        finish(files.AuditFolder.open(output.done))
         clock.lap("reporting")
-        write_json(folder / DONE / files.RUN, clock.told(job, cluster))
-        move_out(folder, out)
+        write_json(output.done / files.RUN, clock.told(job, cluster))
+        output.publish(files.OURS)
     return files.AuditFolder.open(out)
 
 

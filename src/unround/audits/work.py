@@ -19,13 +19,14 @@ from unround.audits.chance import Chance
 from unround.audits.claims import Labels, findings_frame, proof_lines, proofs
 from unround.audits.dependence import Dependence
 from unround.audits.inferred import KINDS, Inferred, Rules
-from unround.audits.job import PREPARED, write_json
+from unround.audits.job import PREPARED
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
 from unround.audits.parts import COUNTED, new_part, part_folder
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
+from unround.output import write_json
 from unround.prior import Prior
 from unround.release import ABSENT, Release
 from unround.spool import COUNTS, Spool, adjustable

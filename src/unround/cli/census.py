@@ -116,9 +116,9 @@ def simulate(
             repeat=repeat,
             dependence=shared,
         )
-    for path in (*made.files, *([made.within] if made.within else []), made.truth, made.note):
+    for path in (*made.files, *([made.nesting] if made.nesting else []), made.truth, made.note):
         typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
-    within = f" --areas {made.within}" if made.within else ""
+    within = f" --areas {made.nesting}" if made.nesting else ""
     typer.echo(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)

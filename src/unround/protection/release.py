@@ -15,12 +15,13 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact
 from unround.mechanisms.sampling import SystemGenerator
+from unround.output import output_folder
 from unround.protection.names import exact_columns, with_labels
 from unround.protection.score import ProtectionScore
 from unround.protection.table import Protection, keepable, publish_in_steps
-from unround.protection.write import NOTE, NOTE_TITLE, TableWriter, move_out, protected_workshop, release_toml
+from unround.protection.write import NOTE, NOTE_TITLE, OURS, TableWriter, older_table, release_toml
 from unround.release import Release
-from unround.simulation.write import ABOUT
+from unround.simulation.write import ABOUT, TABLE
 from unround.spool import Spool, Stage, survey
 from unround.structure import PlanFile, Structure
 
@@ -167,13 +168,13 @@ def protect(
     exact = exact_columns(choices.exact, plain.columns)
     if len(exact) == len(plain.columns):
         raise InputError("all columns are to be published as they are: leave some out of --exact.")
-    with protected_workshop(out) as work:
+    with output_folder(out, "protect", older_table) as output:
         # 1. Read the table: which sums hold among true counts?
-        spool, structure = survey(plain, work, plan_file, progress)
+        spool, structure = survey(plain, output.work, plan_file, progress)
         sums = true_sums(structure)
         notes += _notes(choices, sums, plain, exact, spool)
         # 2. Publish, a few areas at a time, and see what every step costs.
-        table, steps = TableWriter(work, plain), dict[str, ProtectionScore]()
+        table, steps = TableWriter(output.done, plain), dict[str, ProtectionScore]()
         for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
             progress("Protecting", done * AREAS_AT_ONCE, spool.rows)
             true = block.counts.astype(np.int64)
@@ -188,11 +189,11 @@ def protect(
         farthest = list(steps.values())[-1].farthest
         declared = choices.how.declared(clamp=choices.clamp, additive=choices.additive, farthest=farthest)
         about = release_toml(plain, spool.areas.columns, declared, exact, sums)
-        (work / ABOUT).write_text(about, encoding="utf-8")
+        (output.done / ABOUT).write_text(about, encoding="utf-8")
         made = Protected(
-            table=out,
-            about=out,
-            note=out,
+            table=out / TABLE,
+            about=out / ABOUT,
+            note=out / NOTE,
             choices=choices,
             declared=declared.name,
             areas=spool.rows,
@@ -202,9 +203,9 @@ def protect(
             steps=steps,
             notes=tuple(notes),
         )
-        (work / NOTE).write_text(_note(made, truth.source, command), encoding="utf-8")
-        there = move_out(work, out)
-    return replace(made, table=there[0], about=there[1], note=there[2])
+        (output.done / NOTE).write_text(_note(made, truth.source, command), encoding="utf-8")
+        output.publish(OURS)
+    return made
 
 
 def true_sums(structure: Structure) -> Equations:

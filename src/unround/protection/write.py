@@ -1,15 +1,10 @@
-"""The folder that a protected table goes into: a tidy table, the TOML that describes it, and a note for those who made it.
-
-Files are made in a hidden folder inside and moved out when all are complete; the note is removed first and put back last,
-so that where it stands, all files belong together.
-"""
+"""The files of a protected table: a tidy table, the TOML that describes it, and a note for those who made it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,30 +14,27 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN, Mechanism
 from unround.mechanisms.base import IntArray
-from unround.output import workshop
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.simulation.write import ABOUT, TABLE, Parts
 
 NOTE = "PROTECTED.txt"
 NOTE_TITLE = "Protected by unround: not to be published with the table"
+OURS = (TABLE, ABOUT, NOTE)
+"""In the order in which they are put in place: where there is a note, all files belong together."""
+
 _CENSUS = ("characteristic_id", "sex")
 _VALUE = "published"
 
 
-@contextmanager
-def protected_workshop(out: Path) -> Iterator[Path]:
-    """Lend a hidden folder inside `out`, unless that holds what must not be replaced."""
-    with workshop(out, "protect", _check) as folder:
-        yield folder
-
-
-def _check(out: Path) -> None:
-    there = [name for name in (TABLE, ABOUT, NOTE) if (out / name).exists()]
+def older_table(out: Path) -> tuple[str, ...]:
+    """Return the names that the files have; complain where some are there that `protect` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
     if there and not _ours(out):
         raise InputError(
             f"{out} already holds {' and '.join(there)}, and no {NOTE} of unround's says that it was made by protecting a "
             "table: choose another folder with -o."
         )
+    return OURS
 
 
 def _ours(out: Path) -> bool:
@@ -50,13 +42,6 @@ def _ours(out: Path) -> bool:
         return (out / NOTE).read_text(encoding="utf-8", errors="replace").startswith(NOTE_TITLE)
     except OSError:
         return False
-
-
-def move_out(folder: Path, out: Path) -> tuple[Path, Path, Path]:
-    """Put the finished files into `out`, in place of older ones."""
-    (out / NOTE).unlink(missing_ok=True)
-    table, about, note = ((folder / name).replace(out / name) for name in (TABLE, ABOUT, NOTE))
-    return table, about, note
 
 
 class TableWriter:

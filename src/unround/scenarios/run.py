@@ -16,9 +16,10 @@ from unround.audits.summary import CLAIMS
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.mechanisms import mechanism
+from unround.output import output_folder
 from unround.release import Release
 from unround.scenarios.exposure import SMALLNESS, SURENESS
-from unround.scenarios.files import AFTER, BEFORE, REPORT, whatif_workshop
+from unround.scenarios.files import AFTER, BEFORE, OURS, REPORT, older_whatif
 from unround.scenarios.join import aligned, declared, joined
 from unround.scenarios.repairs import repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
@@ -156,14 +157,15 @@ def _published_differently(release: Release, table: Release, before: AuditFolder
 @contextmanager
 def _folders(out: Path | None) -> Iterator[tuple[Path, Path]]:
     """Lend a folder to work in, and one for the results, which are moved into `out` if all goes well."""
-    with tempfile.TemporaryDirectory(prefix="unround-whatif-") as work:
-        if out is None:
-            made = Path(work) / "made"
-            made.mkdir()
-            yield Path(work), made
-        else:
-            with whatif_workshop(out) as made:
-                yield Path(work), made
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="unround-whatif-") as work:
+            done = Path(work) / "done"
+            done.mkdir()
+            yield Path(work), done
+    else:
+        with output_folder(out, "whatif", older_whatif) as output:
+            yield output.work, output.done
+            output.publish(OURS)
 
 
 def _told(

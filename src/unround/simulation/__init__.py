@@ -19,10 +19,11 @@ from pathlib import Path
 
 from unround.errors import InputError
 from unround.mechanisms.sharing import SharedDraws
+from unround.output import output_folder
 from unround.simulation.companions import note
 from unround.simulation.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
 from unround.simulation.editions import AREAS, Editions, Files, write_areas
-from unround.simulation.folder import NOTE, census_workshop, move_out
+from unround.simulation.folder import NOTE, older_census
 from unround.simulation.geography import plan
 from unround.simulation.profile import ROWS
 from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
@@ -60,8 +61,8 @@ class Simulated:
         The true counts; and SIMULATED.txt, which says that all of it is invented, and how to make it again.
     areas, cells, bytes : int
         How many areas, how many counts, and the size of release and truth.
-    within : Path or None
-        The file that tells which area lies in which, where levels were asked for.
+    nesting : Path or None
+        The file that says which area is within which, where levels were asked for.
     """
 
     files: tuple[Path, ...]
@@ -70,7 +71,7 @@ class Simulated:
     areas: int
     cells: int
     bytes: int
-    within: Path | None = None
+    nesting: Path | None = None
 
     @property
     def summary(self) -> str:
@@ -135,8 +136,8 @@ def simulate(
     progress : callable, optional
         Told how many areas are done.
     levels : str, optional
-        Which levels to write, parted by commas: "da,csd,cd,province". The country then has many CSDs of few DAs, as real
-        ones have, and areas.csv tells which area lies in which. Without it all are written.
+        Which levels to write, separated by commas: "da,csd,cd,province". The country then has many CSDs of few DAs, as real
+        ones have, and areas.csv says which area is within which. Without it all are written.
     apart : bool
         Whether every level has a file of its own.
     repeat : int
@@ -163,31 +164,39 @@ def simulate(
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
     table = schema(rows)
     editions = Editions.of(levels, apart, repeat)
-    place = plan(areas, seed, editions.told)  # complains about the number of areas before anything is written
+    place = plan(areas, seed, editions.nested)  # complains about the number of areas before anything is written
     file_format = f"{format}, zipped" if zip else format
-    with census_workshop(out, file_format) as folder:
+    with output_folder(out, "simulate", lambda folder: older_census(folder, file_format)) as output:
         wide = file_format == "censusmapper"
-        release, truth = Files(folder, file_format, table, seed, editions, dependence), TruthWriter(folder, table, wide=wide)
+        release = Files(output.done, file_format, table, seed, editions, dependence)
+        truth = TruthWriter(output.done, table, wide=wide)
         done = 0
         try:
-            for block in published_counts(areas, seed, rows, editions.told, dependence):
+            for block in published_counts(areas, seed, rows, editions.nested, dependence):
                 release.add(block)
                 truth.add(block)
                 done += len(block.land)
                 if progress:
                     progress(done)
-            written, true = release.close(), truth.close()[0]
+            files = (*release.close(), *truth.close())
         finally:
             release.drop()
-        told = folder / NOTE
-        names, options = editions.names(file_format), editions.options()
-        within = AREAS if editions.told else ""
-        text = note(file_format, names, TRUTH, areas, seed, rows, options, within, dependence.name if dependence else "")
-        told.write_text(text, encoding="utf-8")
-        size = sum(path.stat().st_size for path in (*written, true))
-        if within:
-            write_areas(folder / AREAS, place.regions, editions.levels, wide)
-            written.append(folder / AREAS)
-        about, files, true = move_out(out, told, written, true)
-    lies = files[-1] if within else None
-    return Simulated(files[:-1] if within else files, true, about, areas, truth.cells, size, lies)
+        size = sum(path.stat().st_size for path in files)
+        names = editions.names(file_format)
+        nesting = AREAS if editions.nested else ""
+        shared = dependence.name if dependence else ""
+        text = note(file_format, names, TRUTH, areas, seed, rows, editions.options(), nesting, shared)
+        (output.done / NOTE).write_text(text, encoding="utf-8")
+        if nesting:
+            write_areas(output.done / AREAS, place.regions, editions.levels, wide)
+        # The note first: no invented number is ever there without it. The truth last: where it is, all files are.
+        output.publish((NOTE, *names, AREAS, TRUTH))
+    return Simulated(
+        files=tuple(out / name for name in names),
+        truth=out / TRUTH,
+        note=out / NOTE,
+        areas=areas,
+        cells=truth.cells,
+        bytes=size,
+        nesting=out / AREAS if nesting else None,
+    )

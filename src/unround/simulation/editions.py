@@ -29,9 +29,9 @@ class Editions:
     ----------
     levels : tuple of str
         The levels whose areas are written, among `LEVELS`.
-    told : bool
-        Whether somebody asked for levels: then the country has many CSDs of few DAs, as real ones have, and a file tells
-        which area lies in which.
+    nested : bool
+        Whether levels were asked for: then the country has many CSDs of few DAs, as real ones have, and a file says which
+        area is within which.
     apart : bool
         Whether every level has a file of its own.
     repeat : int
@@ -39,7 +39,7 @@ class Editions:
     """
 
     levels: tuple[str, ...] = LEVELS
-    told: bool = False
+    nested: bool = False
     apart: bool = False
     repeat: int = 1
 
@@ -64,7 +64,9 @@ class Editions:
         wanted = [name.strip().lower() for name in levels.split(",") if name.strip()]
         strange = next((name for name in wanted if name not in _CALLED), None)
         if strange is not None or not wanted:
-            raise InputError(f"there is no level {strange or ''!r}: choose from da, csd, cd and province, parted by commas.")
+            raise InputError(
+                f"there is no level {strange or ''!r}: choose from da, csd, cd and province, separated by commas."
+            )
         chosen = {_CALLED[name] for name in wanted}
         return cls(tuple(level for level in LEVELS if level in chosen), True, apart, repeat)
 
@@ -85,7 +87,7 @@ class Editions:
     def options(self) -> str:
         """Return what to type for the same."""
         called = {level: name for name, level in _CALLED.items()}
-        levels = f" --levels {','.join(called[level] for level in self.levels)}" if self.told else ""
+        levels = f" --levels {','.join(called[level] for level in self.levels)}" if self.nested else ""
         return f"{levels}{' --apart' if self.apart else ''}{f' --repeat {self.repeat}' if self.repeat > 1 else ''}"
 
 

@@ -1,0 +1,53 @@
+"""The audits that tests share: of a simulated census, of the documentation's example, and of one whose names are hostile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from unround.audits import AuditOptions, audit
+from unround.presentation.audited import audit_release
+from unround.readers import read
+from unround.simulation import simulate
+
+BULK = "98-401-X2021006_English_CSV_data.csv"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+IMAGE = "<img src=x onerror=alert(1)>"
+FORMULA = '=HYPERLINK("http://x","y")'
+SLASHED = "a/b ../c?.json"
+OLDEST = "<b>80 & over</b>"
+"""The names of three areas, and of one age."""
+
+
+def simulate_census(folder: Path) -> None:
+    """Simulate a census that is large enough to count how often claims are right."""
+    simulate(folder, areas=600, seed=5)
+
+
+def audit_census(census: Path, folder: Path) -> None:
+    """Audit it with everything that an audit can write."""
+    truth = read(census / "truth.parquet")
+    options = AuditOptions(estimates=True)
+    audit_release(read(census / BULK), folder / "audit", options, truth=truth, command="unround audit x")
+
+
+def audit_survey(folder: Path) -> None:
+    """Audit the example of the documentation."""
+    audit_release(read(EXAMPLES / "survey.toml"), folder / "audit")
+
+
+def audit_hostile_survey(folder: Path) -> None:
+    """Audit the example of the documentation, with hostile names in it."""
+    for name in ("survey.csv", "survey.toml", "survey.hrc"):
+        text = (EXAMPLES / name).read_text(encoding="utf-8")
+        for old, new in (("D08", IMAGE), ("D03", FORMULA), ("D04", SLASHED), ("80+", OLDEST)):
+            quoted = f'"{new.replace(chr(34), chr(34) * 2)}"' if name.endswith(".csv") else new
+            text = text.replace(old, quoted)
+        (folder / name).write_text(text, encoding="utf-8")
+    audit(read(folder / "survey.toml"), folder / "audit")
+
+
+def audit_small_census(folder: Path) -> None:
+    """Audit a census that has few pages."""
+    file = simulate(folder / "census", 120, seed=3).files[0]
+    audit(read(file), folder / "audit")

@@ -1,0 +1,228 @@
+"""Results are written whole or not at all, replace nothing but older ones, and survive being killed at any moment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from unround.errors import InputError
+from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder
+
+NAMES = ("note", "part", "folder", "seal")
+"""What a result consists of here; `folder` is one, and an older result may have an `extra` file."""
+
+
+def older(out: Path) -> list[str]:
+    there = [name for name in (*NAMES, "extra") if (out / name).exists()]
+    if there and not (out / "note").exists():
+        raise InputError(f"{there[0]} is not ours")
+    return [*NAMES, "extra"]
+
+
+def make(folder: Path, text: str) -> None:
+    for name in NAMES:
+        if name == "folder":
+            (folder / name).mkdir(parents=True)
+            (folder / name / "inside").write_text(text)
+        else:
+            (folder / name).write_text(text)
+
+
+def write(out: Path, text: str) -> None:
+    with output_folder(out, "try", older) as output:
+        make(output.done, text)
+        output.publish(NAMES)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+WHOLE = {text: dict.fromkeys(("folder/inside", "note", "part", "seal"), text) for text in ("old", "new")}
+MOVES = 9
+"""Four older files and the extra one are moved away, four new ones into place."""
+
+
+def moves(monkeypatch: pytest.MonkeyPatch, stop_at: int, stop: BaseException | None) -> list[str]:
+    """Count what is moved out or in; at one of these moves, stop."""
+    rename, seen = Path.replace, list[str]()
+
+    def replace(path: Path, target: Path) -> Path:
+        if path.parent.name == "done" or Path(target).parent.name == "older":
+            seen.append(path.name)
+            if len(seen) == stop_at and stop is not None:
+                raise stop
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    return seen
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A folder with an older result that has one file more, and something of the user's."""
+    write(tmp_path / "out", "old")
+    (tmp_path / "out" / "extra").write_text("old")
+    (tmp_path / "out" / "mine").write_text("mine")
+    return tmp_path / "out"
+
+
+def test_an_older_result_is_replaced_as_a_whole(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = moves(monkeypatch, 0, None)
+    write(out, "new")
+    assert contents(out) == WHOLE["new"] | {"mine": "mine"}
+    assert seen == ["seal", "folder", "part", "note", "extra", *NAMES]
+    assert len(seen) == MOVES
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), PermissionError("no"), SystemExit(143)], ids=repr)
+@pytest.mark.parametrize("at", range(1, MOVES + 1))
+def test_an_older_result_comes_back_whenever_moving_fails(
+    out: Path, monkeypatch: pytest.MonkeyPatch, at: int, stop: BaseException
+) -> None:
+    before = contents(out)
+    with monkeypatch.context() as patch:
+        moves(patch, at, stop)
+        with pytest.raises((type(stop), Stopped)):
+            write(out, "new")
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("at", range(1, MOVES + 1))
+def test_killed_while_moving_nothing_looks_complete_and_the_next_run_completes_it(out: Path, at: int) -> None:
+    code = f"""
+import os, signal
+from pathlib import Path
+from tests.test_output import write
+rename, seen = Path.replace, []
+def replace(path, target):
+    if path.parent.name == "done" or Path(target).parent.name == "older":
+        seen.append(path.name)
+        if len(seen) == {at}:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return rename(path, target)
+Path.replace = replace
+write(Path({str(out)!r}), "new")
+"""
+    root = str(Path(__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert done.returncode < 0
+    left = {name: text for name, text in contents(out).items() if not name.startswith(".")}
+    if "seal" in left:
+        assert left == WHOLE["old"] | {"extra": "old", "mine": "mine"}
+    with pytest.raises(RuntimeError), output_folder(out, "try", older):
+        raise RuntimeError  # the next run fails for a reason of its own
+    assert contents(out) == WHOLE["new"] | {"mine": "mine"}
+
+
+def test_a_failure_while_the_older_result_comes_back_loses_nothing(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        if (path.parent.name, path.name) in (("done", "seal"), ("older", "part")):
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            write(out, "new")
+    assert (out / ".try" / MOVING).exists()
+    assert not (out / "seal").exists()
+    write(out, "newer")
+    assert set(contents(out).values()) == {"newer", "mine"}
+
+
+def test_what_is_not_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "seal").write_text("another's")
+    with pytest.raises(InputError, match="seal is not ours"):
+        write(tmp_path, "new")
+    assert contents(tmp_path) == {"seal": "another's"}
+
+
+def test_what_appears_meanwhile_is_not_replaced_either(tmp_path: Path) -> None:
+    with output_folder(tmp_path, "try", older) as output:
+        make(output.done, "new")
+        (tmp_path / "part").write_text("another's")
+        with pytest.raises(InputError, match="part is not ours"):
+            output.publish(NAMES)
+    assert contents(tmp_path) == {"part": "another's"}
+
+
+def _fail(out: Path, failure: BaseException) -> None:
+    with output_folder(out, "try", older) as output:
+        make(output.done, "half")
+        raise failure
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), RuntimeError(), InputError("no"), SystemExit()], ids=repr)
+def test_a_failure_leaves_nothing_behind(tmp_path: Path, failure: BaseException) -> None:
+    with pytest.raises(type(failure)):
+        _fail(tmp_path / "deep" / "out", failure)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _leave(out: Path, stop: BaseException, key: str = "question", checkpoint: bool = True) -> None:
+    with output_folder(out, "try", older, key=key, checkpoint="ready") as output:
+        (output.work / "half").write_text("half")
+        if checkpoint:
+            (output.work / "ready").write_text("")
+        raise stop
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), InputError("no"), MemoryError(), SystemExit(143)], ids=repr)
+def test_work_is_kept_for_the_same_question_alone(tmp_path: Path, stop: BaseException) -> None:
+    for again, kept in (("question", True), ("another", False), ("", False)):
+        with pytest.raises(type(stop)) as stopped:
+            _leave(tmp_path / "out", stop)
+        if isinstance(stop, KeyboardInterrupt):
+            assert KEPT in str(stopped.value)
+        with output_folder(tmp_path / "out", "try", older, key=again, checkpoint="ready") as output:
+            assert (output.work / "half").exists() == kept
+            assert output.done.is_dir()
+        assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("stop", "key", "checkpoint"),
+    [(KeyboardInterrupt(), "", True), (KeyboardInterrupt(), "question", False), (RuntimeError(), "question", True)],
+)
+def test_work_is_not_kept_without_key_or_checkpoint_or_after_a_fault(
+    tmp_path: Path, stop: BaseException, key: str, checkpoint: bool
+) -> None:
+    with pytest.raises(type(stop)) as stopped:
+        _leave(tmp_path / "out", stop, key, checkpoint)
+    assert KEPT not in str(stopped.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("key", "kept"), [("question", True), ("", False)])
+def test_a_full_disk_is_said_and_work_is_called_kept_only_where_it_is(tmp_path: Path, key: str, kept: bool) -> None:
+    with pytest.raises(Stopped, match=r"`unround try` into .*out cannot go on: No space left") as stopped:
+        _leave(tmp_path / "out", OSError(28, "No space left on device"), key)
+    assert (KEPT in str(stopped.value)) == kept == (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[OutputFolder]:
+    with output_folder(tmp_path / "out", "try", older) as output:
+        yield output
+
+
+def test_two_runs_into_one_folder_do_not_mix(held: OutputFolder) -> None:
+    with pytest.raises(InputError, match=r"another `unround try` is writing into .*out: wait for it, or choose"):
+        write(held.path, "new")
+    assert (held.work / LOCK).exists()
+    assert held.done.is_dir()
+
+
+def test_a_file_is_not_taken_for_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError, match=r"cannot write into .*file: it is a file, not a folder. Choose another folder"):
+        write(tmp_path / "file", "new")
