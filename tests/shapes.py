@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding, Unpublished, Within, mechanism
@@ -18,12 +20,32 @@ from unround.system import Cell, Sum, System
 Known = tuple[System, tuple[int, ...]]
 """A system, and the true counts that it was published from."""
 
+Example = TypeVar("Example")
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def examples(number: int) -> int:
     """Return how many examples to draw: the number given, or a multiple of it under `make thorough`."""
     return number * int(os.environ.get("UNROUND_THOROUGH", "1"))
+
+
+def judge(strategy: st.SearchStrategy[Example], number: int, check: Callable[[Example], None]) -> None:
+    """Check examples until so many have been judged; fail if there are fewer.
+
+    `check` leaves out an example that it cannot judge by Hypothesis' `assume`, which does not count.
+    """
+    judged = 0
+
+    @settings(max_examples=examples(number))
+    @given(strategy)
+    def judge_one(example: Example) -> None:
+        nonlocal judged
+        check(example)
+        judged += 1
+
+    judge_one()
+    assert judged >= examples(number), f"only {judged} of {examples(number)} examples were judged"
 
 
 def published(name: str, true: int, how: Mechanism, rng: np.random.Generator) -> Cell:

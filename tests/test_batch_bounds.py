@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests import shapes
-from unround.batch.compiled_sums import compile_sums, implied_sums
+from unround.batch.compiled_sums import compile_sums
 from unround.batch.lookup import SumClass
 from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, scan
 from unround.batch.threads import in_threads
@@ -178,23 +178,6 @@ def test_pairs_come_before_the_rest_and_short_sums_before_long_ones() -> None:
 def test_a_sum_that_repeats_another_is_listed() -> None:
     layout = compile_sums(3, ((0, (1, 2)), (0, (2, 1))), frozenset())
     assert (layout.links_of, layout.unused) == (((0,),), (1,))
-
-
-def test_sums_that_follow_from_two_others_open_loops() -> None:
-    overlapping: Equations = ((0, (1, 2, 3)), (4, (2, 3)), (5, (3, 2)), (6, (2, 7)))
-    assert compile_sums(8, overlapping, frozenset()).unused != ()
-    new = implied_sums(overlapping)
-    assert [one for one, _ in new] == [(0, (4, 1)), (5, (4,)), (0, (5, 1))]
-    for (total, parts), (large, small) in new:  # the larger sum is the new one with the smaller put in
-        assert overlapping[large][0] == total
-        assert overlapping[small][0] in parts
-        inside = set(parts) - {overlapping[small][0]} | set(overlapping[small][1])
-        assert inside == set(overlapping[large][1])
-    layout = compile_sums(8, (*overlapping, *(one for one, _ in new)), frozenset())
-    used = {layout.equations[e] for e in in_forest(layout)}
-    # Nothing is lost: what is not used follows from what is.
-    assert used >= {(5, (4,)), (6, (2, 7))}
-    assert len(used) == 4
 
 
 def profile(rows: str) -> tuple[CompiledSums, list[Mechanism], NDArray[np.int64]]:
@@ -596,7 +579,7 @@ def test_a_scan_of_many_areas_block_after_block() -> None:
             zeros = (cells[:, 1:] == 0).sum(axis=1)
             classes = [found.lookup.classes[found.lookup.class_of[code]] for code in found.codes[fits, e]]
             assert [one.zero for one in classes] == zeros[fits].tolist()
-            assert found.residuals(e).total() == usable.sum() == found.scanned[e]
+            assert found.residuals(e).total() == usable.sum() == (found.codes[:, e] != UNSCANNED).sum()
             assert found.residuals(e)[None, 0] == (found.codes[:, e] == IMPOSSIBLE).sum()
         tight = tighten(layout, windows_of(counts, mechanisms)[0])
         wrong = (found.codes == IMPOSSIBLE).any(axis=1)

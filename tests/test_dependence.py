@@ -136,7 +136,7 @@ def test_posteriors_agree_with_the_enumeration_of_all_worlds_and_random_numbers(
     prior = PriorTable(np.arange(len(model.columns)) * 60, np.full(len(model.columns), 60), weights.ravel())
     windows, misfits = windows_of(counts, model.mechanisms)
     assert not misfits.any()
-    tight = tighten(pair.layout, windows)
+    tight = tighten(pair.compiled, windows)
     sharing = sharing_of(pair, dependence(model).groups(model))
     assert (sharing.row >= 0).sum() == len(model.columns) // 3
     for area in range(len(counts)):
@@ -145,7 +145,7 @@ def test_posteriors_agree_with_the_enumeration_of_all_worlds_and_random_numbers(
             for count, probability in distribution.items():
                 asked = np.zeros_like(counts)
                 asked[area, cell] = count
-                found = posteriors(pair.layout, windows, tight, prior, None, asked, Drawn(sharing, counts)).asked
+                found = posteriors(pair.compiled, windows, tight, prior, None, asked, Drawn(sharing, counts)).asked
                 assert found is not None
                 assert found[area, cell] == pytest.approx(float(probability), abs=1e-12)
 
@@ -155,9 +155,9 @@ def test_the_pull_is_the_derivative_of_the_likelihood() -> None:
     model = paired(model_of(1, mechanism, ages=False), groups_of(model_of(1, mechanism, ages=False)))
     counts = np.array([[40, 15, 20]], dtype=np.int32)
     windows, _ = windows_of(counts, model.mechanisms)
-    tight = tighten(model.layout, windows)
+    tight = tighten(model.compiled, windows)
     sharing = sharing_of(model, dependence(model).groups(model), least=1)
-    found = pulls(model.layout, windows, tight, None, None, Drawn(sharing, counts))[0, 0]
+    found = pulls(model.compiled, windows, tight, None, None, Drawn(sharing, counts))[0, 0]
 
     def likelihood(shares: tuple[float, ...]) -> float:
         states = product(range(11, 20), range(16, 25))
@@ -307,7 +307,7 @@ def test_plans_that_cannot_be(village: Path, tmp_path: Path, entry: str, said: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("men-total:0.3", "no pattern"),
+        ("men-total:0.3", "not a pattern"),
         ("total-men:x", "a number"),
         ("total-men:0.8,men-women:0.3", "at most 1"),
         ("total-men:0.1,total-men:0.1", "twice"),

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import shapes
-from tests.shapes import Known, examples
+from tests.shapes import examples
 from unround.equations import parse
 from unround.errors import Infeasible, InputError, InternalError
 from unround.infer import enumerate as engine
@@ -78,18 +78,11 @@ def certify_weights(listed: IntArray, windows: Sequence[Window], truth: Brute, t
 
 @pytest.mark.parametrize("shape", shapes.ALL)
 def test_every_shape(shape: str) -> None:
-    @given(shapes.ALL[shape])
-    @settings(max_examples=examples(30))
-    def check(known: Known) -> None:
-        certify(known[0])
-
-    check()
+    shapes.judge(shapes.ALL[shape], 30, lambda known: certify(known[0]))
 
 
-@given(shapes.any_numbers())
-@settings(max_examples=examples(80))
-def test_systems_that_often_have_no_solution(system: System) -> None:
-    certify(system)
+def test_systems_that_often_have_no_solution() -> None:
+    shapes.judge(shapes.any_numbers(), 80, certify)
 
 
 @st.composite
@@ -120,10 +113,8 @@ def tables(draw: st.DrawFn) -> System:
     return System(cells, sums)
 
 
-@given(tables())
-@settings(max_examples=examples(150))
-def test_tables_with_margins(system: System) -> None:
-    certify(system)
+def test_tables_with_margins() -> None:
+    shapes.judge(tables(), 150, certify)
 
 
 @st.composite

@@ -20,7 +20,7 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.certificates import read_proof
 from unround.audits.claims import REASONS, RestsOn
 from unround.explanation.cell import explain_at
-from unround.linked import families
+from unround.linked import methods
 from unround.linked.methods import GIBBS, METHODS
 from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
@@ -116,7 +116,7 @@ def audited(made: Country, out: Path, **options: object) -> AuditFolder:
 def messages_at_base_3() -> Iterator[None]:
     """Let large families exchange messages, which are otherwise sampled at base 3: so every method has its areas."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "NARROW", 0.0)
+        patch.setattr(methods, "NARROW", 0.0)
         yield
 
 

@@ -1,14 +1,15 @@
-"""Whole releases at once: many areas with one structure, as arrays and compiled kernels.
+"""Whole releases: many areas with one structure, as arrays and compiled kernels.
 
-`infer` works out one system of any shape; this package does the same for a block of areas whose sums are all alike, and
-agrees with it. In the order of the flow:
+`infer` solves one system of any shape; this package does the same for a block of areas that share their sums, and agrees
+with it. In the order of the flow:
 
-- `types`: the arrays that everything here takes and gives
-- `compile`: the structure that all areas share, made once
-- `windows`: what each published count leaves possible
-- `tighten`: bounds by all sums together, and which sums they rest on
-- `scan` and `lookup`: what each sum says on its own, by look-up
-- `posterior`: exact joint posteriors, with `forest`, `buffers`, `sweeps`, `convolution`, `summary`; `sharing`: totals that
-  share random numbers with their parts; and `depth`: how many sums away from a cell one must look until its count is likely
-- `compiled` and `threads`: how kernels are compiled and run
+- `types`: the arrays that everything here takes and returns
+- `compiled_sums`: the structure that all areas share, compiled once; `forest` has it as tables for the kernels
+- `windows`: the true counts that each published count leaves possible
+- `tighten`: bounds by all sums together, and which sums they depend on
+- `scan` and `lookup`: what each sum says on its own, by table look-up
+- `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence`, in `buffers`, with `convolution` and
+  `summary`; `sampling`: draws of whole areas; `sharing`: totals that share random numbers with their parts; `depth`: how
+  many sums away from a cell one must look until its count is likely
+- `jit` and `threads`: how kernels are compiled and run
 """

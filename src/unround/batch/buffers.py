@@ -1,7 +1,7 @@
-"""The room that the numbers of one area take up: which links are used, in which order, and where each array lies.
+"""The buffers of one area: which links are used, in which order, and where each array is in the arena.
 
-Bounds decide all of this. A partial sum is cut to what the parts before it can give and what the parts after it and the
-total still allow (see `chain`). Ends that have one value left take no part: they shift the total.
+Bounds determine all of this. A partial sum is cropped to what the parts before it can give and what the parts after it and
+the total still allow (see `chain`). Ends with one possible value take no part: they shift the total.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MOST_WORK = 500_000_000
 """Multiplications, going up, above which a link is not used: a few tenths of a second."""
 
 ABSENT, SINGLE, PAIRED, LOOSE = 0, 1, 2, 3
-"""What a node is in the area at hand: nothing, for it has too many values; one count (of a pair: its total); a pair of
+"""What a node is in the area at hand: nothing, because it has too many values; one count (of a pair: its total); a pair of
 counts; or a pair whose total need not be their sum."""
 
 IMPOSSIBLE = -1
-"""Stands for the size of the room where no values add up."""
+"""Returned in place of a size where no values add up."""
 
 BOX = 0
 """The first of the four columns that hold a box, in all tables."""
@@ -64,13 +64,13 @@ messages it has sent; and whether its messages to its children can be skipped.""
 ORDER, ARRAY, DOWN, PARTIAL, PARTIAL_BOX = 4, 5, 6, 7, 8
 """Further columns of `Buffers.slots`. The slots of a link are its ends, those with more than one value first, from narrow to
 wide: which end it is; where its array lies, the message back to it, and the partial sum up to it. Where messages travel in
-rounds, those of later rounds follow each message."""
+rounds, those of later rounds follow."""
 
 
 class Buffers(NamedTuple):
-    """Where everything of the area at hand is; the columns of the tables are named above.
+    """Where all arrays of the area at hand are; the columns of the tables are named above.
 
-    `spare` says where there is room for what is known of a sum (twice), of a node, and of one of its layers.
+    `spare` has the places of temporary arrays: for a sum (twice), for a node, and for one of its layers.
     """
 
     nodes: Table
@@ -80,7 +80,7 @@ class Buffers(NamedTuple):
 
 
 def buffers_for(forest: Forest) -> Buffers:
-    """Make the room that one thread needs; it is used again and again, area by area."""
+    """Make the tables that one thread needs; they are reused for every area."""
 
     def table(rows: int, columns: int) -> Table:
         return np.zeros((rows, columns), dtype=np.int64)
@@ -124,7 +124,7 @@ def turned(box: Box) -> Box:
 
 @inner
 def _set_nodes(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray) -> int:
-    """Decide what every node is, and give it room; return how much."""
+    """Decide what every node is, and place its arrays; return their size."""
     size = 0
     for n in range(len(forest.nodes)):
         total, first, second = forest.nodes[n, CELL], forest.nodes[n, CELL + 1], forest.nodes[n, CELL + 2]
@@ -233,16 +233,16 @@ def _set_partials(slots: Table, start: int, free: int, goal: Box) -> float:
 
 @inner
 def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray, rounds: int) -> tuple[int, int, int]:
-    """Lay out one area; return the numbers that it needs, those that a convolution needs, and the links that are cut.
+    """Place the arrays of one area; return the sizes of arena and scratch, and how many links are cut.
 
     Parameters
     ----------
     forest, buffers
-        The structure; and what to fill in.
+        The structure, and the tables to fill in.
     low, high, active
         The area's bounds, and which equations hold in it.
     rounds : int
-        How many messages of each kind to make room for: one, or more where they travel in rounds.
+        How many messages of each kind to keep: one, or more where they travel in rounds.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""The layout of a whole release: like the plan of one system, but for any sums, loops among them or not.
+"""The sums of a whole release, compiled: like the plan of one system, but for any sums, with loops or without.
 
-Sums that would close a loop are left out of the forest that carries probabilities; bounds and proofs use them all.
+Sums that would close a loop are left out of the forest that carries probabilities; bounds and proofs use all of them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def compile_sums(
     equations : tuple
         The sums, as (total, parts) in positions of columns.
     fixed : frozenset of int
-        Columns that are published exactly. They close no loop, because each link gets its own copy of them.
+        Columns published exactly. They close no loop, because each link gets its own copy of them.
     splits : tuple
-        Totals and the two parts of each that are to be one node, which only sums that close loops would be otherwise. Those
-        that are no link of the forest, or share a cell with another node of this kind, stay as they are.
+        Totals with their two parts that are to be one node even if that opens no loop. Those that are not a link of the
+        forest, or share a cell with another such node, are ignored.
 
     Notes
     -----
@@ -57,7 +57,7 @@ def compile_sums(
 def _without_overlap(
     splits: tuple[Crossing, ...], crossings: tuple[Crossing, ...], compiled: CompiledSums, fixed: frozenset[int]
 ) -> list[Crossing]:
-    """Return the splits that can become nodes besides those that are nodes already."""
+    """Return the splits that can become nodes in addition to the crossings."""
     taken = {cell for crossing in crossings for cell in crossing} | fixed
     linked = {e for equations in compiled.links_of if len(equations) == 1 for e in equations}
     used = {(total, frozenset(parts)) for e, (total, parts) in enumerate(compiled.equations) if e in linked}
@@ -70,7 +70,7 @@ def _without_overlap(
 
 
 def _forest(drawing: Drawing, columns: int, equations: Equations, fixed: frozenset[int]) -> CompiledSums:
-    """Keep links while they close no loop, the best ones first."""
+    """Keep links that close no loop, in order of preference (Kruskal's algorithm)."""
 
     def preference(i: int) -> tuple[bool, bool, int, int]:
         link = drawing.links[i]
@@ -104,7 +104,7 @@ def _joined(link: Draft, above: list[int]) -> bool:
 
 
 def _top(node: int, above: list[int]) -> int:
-    """Return the node that stands for a piece, and shorten the way to it."""
+    """Return the representative of a piece (union-find, with path halving)."""
     while above[node] != node:
         above[node] = above[above[node]]
         node = above[node]

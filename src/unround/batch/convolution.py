@@ -1,8 +1,8 @@
 """Convolutions of arrays over pairs of counts, compiled: the inner loops of messages for whole releases.
 
-An array lies in a long vector (the arena), row by row; its box (first row, first column, rows, columns) says which pair of
-counts its first entry stands for. A single count is a box of one row. If the rows of both factors are laid out equally far
-apart, with zeros between them, a convolution of two axes becomes one of a single, long axis: long loops are fast loops.
+An array is part of a long vector (the arena), row by row; its box (first row, first column, rows, columns) says which pair
+of counts its first entry belongs to. A single count is a box of one row. If the rows of both factors are equally spaced,
+with zeros in between, a convolution over two axes becomes one over a single long axis: long loops are fast loops.
 
 All terms are non-negative, so nothing cancels. Results are scaled by powers of two, which loses no digit.
 """

@@ -1,7 +1,7 @@
-"""How deep a likely claim is: messages that travel in rounds, compiled.
+"""The depth of likely claims: belief propagation on a flooding schedule, compiled.
 
-After k rounds a node has heard from everything within k links, and from nothing else. A message of a round is only worked
-out if it can still reach a cell in question.
+After k rounds a node's belief includes everything within k links, and nothing else. A message is only computed if it can
+still reach a cell in question.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from unround.batch.types import Ints
 from unround.mechanisms.base import FloatArray
 
 DEEPEST = 6
-"""Stands for this depth and any greater one."""
+"""Stands for this depth or any greater one."""
 
 OPEN_YET = -2
-"""Stands for the depth of a cell in question until it is known."""
+"""Stands for a depth that is wanted and not yet known."""
 
 _FAR = 1 << 30
+"""A distance greater than any."""
 
 
 @inner
 def _measure(forest: Forest, buffers: Buffers, depth: Ints) -> None:
-    """Work out how far nodes and links are from the cells in question."""
+    """Compute how far nodes and links are from the cells in question."""
     nodes, links = buffers.nodes, buffers.links
     for n in range(len(nodes)):
         nodes[n, NODE_DISTANCE] = _FAR
@@ -70,7 +71,7 @@ def _approach(forest: Forest, buffers: Buffers, i: int, distance: int) -> None:
 def _send(
     forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints, radius: int
 ) -> None:
-    """Send all messages that the cells in question need to hear from this far."""
+    """Send all messages that reach the cells in question from within this radius."""
     for sent in range(radius):
         for i in range(len(forest.links) - 1):
             if not buffers.links[i, USED] or buffers.links[i, DONE] > sent or buffers.links[i, DISTANCE] > radius - sent:
@@ -103,9 +104,9 @@ def find_depths(
     Parameters
     ----------
     forest, buffers, arena, scratch, evidence, area
-        As for all sweeps, with weights in place and room for `DEEPEST` rounds.
+        As for `sum_product`, with local evidence set and buffers for `DEEPEST` rounds.
     low, high : array
-        The windows' own bounds: those that sums have tightened would already know too much.
+        The windows' own bounds: those tightened by sums would anticipate the answer.
     value, threshold
         The claimed counts, and the probability that makes a claim.
     depth : array

@@ -30,7 +30,7 @@ HOME, HOME_LAYER = 0, 1
 
 
 class Forest(NamedTuple):
-    """The plan of a layout, one table for nodes, links, their ends, their sums, and cells; the columns are named above."""
+    """A plan as tables of nodes, links, their ends, their sums, and cells; the columns are named above."""
 
     nodes: Table
     links: Table
@@ -41,7 +41,7 @@ class Forest(NamedTuple):
 
 @lru_cache(maxsize=8)
 def forest_of(compiled: CompiledSums) -> Forest:
-    """Write the plan of a layout as tables, once."""
+    """Write the plan of compiled sums as tables, once."""
     plan, equations = compiled.plan, compiled.equations
     splits = {(total, frozenset(parts)): e for e, (total, parts) in reversed(list(enumerate(equations)))}
     nodes, links, ends, sums = list[list[int]](), list[list[int]](), list[list[int]](), list[list[int]]()

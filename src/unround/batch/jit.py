@@ -1,4 +1,4 @@
-"""How functions are compiled: those that the interpreter calls, and those that only compiled code calls."""
+"""How functions are compiled: kernels, which Python calls, and inner functions, which only compiled code calls."""
 
 from __future__ import annotations
 

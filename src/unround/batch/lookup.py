@@ -1,8 +1,8 @@
-"""What one sum tells on its own: for every class of sums, and every residual, how many solutions and how likely.
+"""What one sum says on its own: for every class of sums and every residual, the number of solutions and probabilities.
 
-Given how many parts were published as 0 or as something larger, and whether the total is exact, rounded, or
-rounded to 0, all that a single sum can tell depends on its residual r = total − Σ parts. It follows by convolution,
-under the flat prior.
+Given how many parts were published as 0 or as something larger, and whether the total is exact, rounded, or rounded to
+0, everything that a single sum says depends on its residual r = total − Σ parts. It follows by convolution, under the flat
+prior.
 """
 
 from __future__ import annotations

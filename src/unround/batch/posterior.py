@@ -1,4 +1,4 @@
-"""Exact joint posteriors of whole releases: sum-product over the forest of every area, compiled."""
+"""Exact joint posteriors of whole releases: sum-product belief propagation on the forest of every area, compiled."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from unround.mechanisms.base import BoolArray, FloatArray
 
 
 class _BlockInput(NamedTuple):
-    """What the kernel is given of a block of areas: bounds, which areas and equations to use, and claimed counts.
+    """The kernel's input for a block: bounds, which areas and equations to use, and claimed counts.
 
-    `wanted` says which cells to work out; it has no rows where all are.
+    `wanted` says which cells to compute; it has no rows where all are.
     """
 
     low: Ints
@@ -47,9 +47,9 @@ class _BlockInput(NamedTuple):
 
 
 class _BlockOutput(NamedTuple):
-    """What the kernel fills in: the arrays of `Posterior`, depths, those of `Distributions`, and states.
+    """The kernel's output: the arrays of `Posterior`, depths, those of `Distributions`, and states.
 
-    `asked`, `start`, `states` and `pulls` have no rows where nobody asks for them.
+    `asked`, `start`, `states` and `pulls` have no rows where they are not wanted.
     """
 
     mode: Ints
@@ -76,7 +76,7 @@ def posteriors(
     drawn: Drawn | None = None,
     wanted: NDArray[np.bool_] | None = None,
 ) -> Posterior:
-    """Work out the distribution of every cell of every area, given all that was published of the area.
+    """Compute the distribution of every cell of every area, given everything published about the area.
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ def posteriors(
     tight : Tight
         Bounds, which cut every window first. Areas that are not feasible are left out.
     prior : PriorTable, optional
-        Weights of true counts by column; flat unless given.
+        Weights of true counts by column; flat by default.
     active : array, optional
-        Areas × equations: False where a sum does not hold. All hold unless given.
+        Areas × equations: False where a sum does not hold. By default all hold.
     value : array, optional
-        Areas × columns: counts whose probability is wanted besides that of the likeliest, such as the true ones where
-        somebody knows them. See `Posterior.asked`.
+        Areas × columns: counts whose probability is wanted in addition to that of the likeliest, such as the true ones
+        where they are known. See `Posterior.asked`.
     drawn : Drawn, optional
-        How totals share random numbers with their parts; each count has its own unless given.
+        How totals share random numbers with their parts; by default each count has its own.
     wanted : array, optional
-        Areas × columns: the cells whose distributions somebody will look at. The others are left as in areas that are not
-        feasible, which saves most of the time if there are many of them. All are wanted unless told.
+        Areas × columns: the cells whose distributions are needed; by default all. The others are left as in areas that are
+        not feasible, which saves most of the time if there are many of them.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def posteriors(
 
 
 def empty_posterior(areas: int, columns: int, *, asked: bool = False) -> Posterior:
-    """Return the posterior of areas of which nothing is known."""
+    """Return a posterior without any information, to be filled in."""
     return Posterior(
         mode=np.full((areas, columns), NONE, dtype=np.int32),
         probability=np.zeros((areas, columns)),
@@ -155,7 +155,7 @@ def samples(
     prior: PriorTable | None = None,
     active: NDArray[np.bool_] | None = None,
 ) -> Ints:
-    """Draw whole areas at random, each state as often as it is likely.
+    """Draw whole areas from their joint posteriors.
 
     Parameters
     ----------
@@ -164,12 +164,12 @@ def samples(
     number : int
         How many states of each area to draw.
     seed : int
-        Of the random numbers: the same for every area, so that it does not matter which others are there.
+        Of the random numbers: the same for every area, so that results do not depend on the other areas.
 
     Returns
     -------
     array
-        Number × areas × columns; -1 in areas where nothing adds up, and for cells that nothing bounds.
+        Number × areas × columns; -1 in areas where no counts add up, and for cells that nothing bounds.
     """
     states = np.full((number, *tight.low.shape), -1, dtype=np.int32)
     _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, states=states, seed=seed)
@@ -177,7 +177,7 @@ def samples(
 
 
 def empty_distributions(low: Ints, high: Ints) -> Distributions:
-    """Make room for the distributions of cells within their bounds."""
+    """Return distributions of zeros for all cells within their bounds, to be filled in."""
     width = high.astype(np.int64) - low + 1
     width[(width > MOST_VALUES) | (width < 1)] = 0
     start = np.cumsum(width).reshape(width.shape) - width
@@ -192,7 +192,7 @@ def pulls(
     active: NDArray[np.bool_] | None,
     drawn: Drawn,
 ) -> FloatArray:
-    """Work out how what was published pulls at the shares of the patterns in which random numbers are shared.
+    """Compute the gradient of the log likelihood by the proportions of the patterns in which random numbers are shared.
 
     Parameters
     ----------
@@ -202,9 +202,9 @@ def pulls(
     Returns
     -------
     array
-        Areas × rows of `Sharing.shares` × (patterns and 1): for each pattern the derivative of the logarithm of the area's
-        likelihood by its share, and last the number of nodes that have their say. A share times its derivative is the
-        expected number of nodes with that pattern.
+        Areas × rows of `Sharing.shares` × (patterns and 1): for each pattern the derivative of the area's log likelihood by
+        its proportion, and last the number of nodes that contribute. A proportion times its derivative is the expected
+        number of nodes with that pattern (as in EM).
     """
     found = np.zeros((len(tight.low), len(drawn.sharing.shares), PATTERNS + 1))
     _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, pulled=found)
@@ -222,7 +222,7 @@ def flood(
     threshold: float,
     drawn: Drawn | None = None,
 ) -> Ints:
-    """Work out how deep likely claims are: how many sums follow one upon the other from the cell to what makes it likely.
+    """Compute the depth of likely claims: how many links from the cell one must look for the claim to be likely.
 
     Parameters
     ----------
@@ -239,20 +239,20 @@ def flood(
     -------
     array
         For every cell in question the least k such that sums up to k links away give the claimed count that probability,
-        `depth.DEEPEST` for this many or more; -1 for all other cells. 0 says that the published count of the cell itself
-        is enough. That a total is the sum of its two parts, where these are the state of one node, is the first link.
+        `depth.DEEPEST` for this many or more; -1 for all other cells. At 0 the published count of the cell itself is
+        enough. Where a total and its two parts are one node, their sum is the first link.
 
     Notes
     -----
-    Bounds that sums have tightened would know too much from the start, so that the windows' own are used, except where
-    those have more than `buffers.MOST_VALUES` values.
+    Bounds tightened by sums would anticipate the answer, so the windows' own are used, except where those have more
+    than `buffers.MOST_VALUES` values.
     """
     depth = np.where(wanted & tight.feasible[:, np.newaxis], OPEN_YET, -1).astype(np.int32)
     narrow = windows.high - windows.low < MOST_VALUES
     low, high = np.where(narrow, windows.low, tight.low), np.where(narrow, windows.high, tight.high)
     chosen = (depth == OPEN_YET).any(axis=1)
     _run(compiled, windows, prior, active, low, high, chosen, None, value, threshold - ALIKE, depth, drawn=drawn)
-    # In an area where nothing adds up there is nothing to be near to.
+    # In an area where no counts add up, depth has no meaning.
     depth[depth == OPEN_YET] = DEEPEST
     return depth
 
@@ -276,7 +276,7 @@ def _run(
     pulled: FloatArray | None = None,
     wanted: BoolArray | None = None,
 ) -> None:
-    """Work out posteriors, or depths, or draw states, of the areas that are chosen: one kernel, compiled once."""
+    """Compute posteriors or depths, or draw states, of the chosen areas: one kernel, compiled once."""
     areas, columns = low.shape
     forest = forest_of(compiled)
     evidence = evidence_of(windows, prior, columns, len(forest.nodes), drawn)

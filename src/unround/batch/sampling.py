@@ -1,6 +1,6 @@
-"""One joint state of a whole area at random, compiled: after messages went up, values are drawn on the way down.
+"""Draws of a whole area from its exact joint posterior, compiled: forward filtering, backward sampling on a forest.
 
-Every state comes with exactly the probability that it has, given what the area's windows, prior and sums say.
+After the upward pass of `sum_product`, values are drawn from the roots to the leaves.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from unround.infer.plan import FIRST, PAIR, TOTAL
 from unround.mechanisms.base import FloatArray
 
 RandomState = NDArray[np.uint64]
-"""The state of a source of random numbers: one number, changed by every draw. Its first value is the seed."""
+"""The state of the random number generator: one number, changed by every draw. Its first value is the seed."""
 
 
 @inner
 def draw(random_state: RandomState) -> float:
-    """Return a number from 0 to below 1, by SplitMix64: the same on every machine and in every thread."""
+    """Return a number from 0 up to but not including 1, by SplitMix64: the same on every machine and in every thread."""
     random_state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = random_state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -49,7 +49,7 @@ def draw(random_state: RandomState) -> float:
 
 @inner
 def _place_in(arena: FloatArray, at: int, size: int, random_state: RandomState) -> int:
-    """Draw a place in a stretch of weights."""
+    """Draw a position with probability proportional to its weight."""
     everything = 0.0
     for k in range(size):
         everything += arena[at + k]
@@ -67,7 +67,7 @@ def _place_in(arena: FloatArray, at: int, size: int, random_state: RandomState) 
 def _set_from_layer(
     buffers: Buffers, arena: FloatArray, n: int, layer: int, value: int, random_state: RandomState, state: Table
 ) -> None:
-    """Draw the state of a pair of which one layer is known."""
+    """Draw the state of a pair, conditional on one layer."""
     own, at = box_at(buffers.nodes, n, BOX), buffers.nodes[n, BELIEF]
     everything, left, drawn = 0.0, 0.0, False
     for turn in range(2):
@@ -89,7 +89,7 @@ def _set_from_layer(
 
 @inner
 def _divide(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, random_state: RandomState, state: Table) -> None:
-    """Draw the states of a link's children, given that of its parent."""
+    """Draw the states of a link's children, conditional on that of its parent."""
     slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
     start, free = forest.links[i, END], buffers.links[i, FREE]
@@ -144,16 +144,16 @@ def sample(
     state: Table,
     into: Ints,
 ) -> None:
-    """Draw one value for every cell of an area, all together, after `up` and before `down`.
+    """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass.
 
     Parameters
     ----------
     forest, buffers, arena, evidence, area, low, high
-        As for all sweeps.
+        As for the passes of `sum_product`.
     random_state : array
-        The source of random numbers.
+        The state of the random number generator.
     state : array
-        Buffers for the states of all nodes, two columns.
+        Scratch space for the states of all nodes, two columns.
     into : array
         Receives the value of every cell. Cells that nothing bounds are left as they are.
     """
@@ -181,7 +181,7 @@ def sample(
 def _own_value(
     evidence: Evidence, area: int, column: int, low: int, high: int, random_state: RandomState, otherwise: int
 ) -> int:
-    """Draw the value of a cell that no link reaches; of one with more than a window's worth of values, none is drawn."""
+    """Draw the value of a cell that no link reaches; cells with very many values are left unchanged."""
     if high - low > 1000:
         return otherwise
     everything = 0.0

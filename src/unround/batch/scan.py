@@ -1,7 +1,6 @@
 """The scan: what each sum says on its own, looked up for any number of areas.
 
-It depends only on the residual and a few other numbers (see `lookup`), so that it is worked out once for every class of
-sums.
+It depends only on the residual and a few other numbers (see `lookup`), so it is computed once for every class of sums.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Scan:
         return self._in_areas(self.lookup.solutions == 1)
 
     def strong(self, threshold: float) -> NDArray[np.int64]:
-        """In how many areas each sum, on its own, makes some cell so likely without proving it."""
+        """In how many areas each sum, on its own, makes some cell at least this likely without proving it."""
         return self._in_areas((self.lookup.solutions > 1) & (self.lookup.best >= np.float32(threshold)))
 
     def _in_areas(self, which: BoolArray) -> NDArray[np.int64]:
@@ -96,7 +95,7 @@ def scan(compiled: CompiledSums, counts: Counts, mechanisms: Sequence[Mechanism]
 
 
 class Scanner:
-    """The sums of a layout that can be looked up, and every class of them met so far.
+    """The sums that can be looked up, and every class of them met so far.
 
     Parameters
     ----------

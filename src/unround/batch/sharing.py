@@ -1,10 +1,9 @@
-"""Random numbers that a total and its two parts share: what that makes of the weights of a pair, compiled.
+"""Random numbers shared by a total and its two parts: how they change the weights of a pair, compiled.
 
-A count goes up where its random number is below the share of its way that it has gone; so whether it went up, and how likely
-that was, says in which part of the unit interval its random number fell: in [0, p) if up, with likelihood p, in [p, 1) if
-down, with likelihood 1 − p. Two counts that share a random number have both been published with the length of what these two
-have in common, instead of the product of their lengths. That needs the likelihoods and the directions alone, and so holds
-for every rounding to one of two neighbours, whatever its base.
+A count is rounded up if its random number is below its probability p of going up. So its direction shows in which part of
+the unit interval the random number fell: in [0, p) if up, with likelihood p; in [p, 1) if down, with likelihood 1 − p. The
+likelihood of two counts that share a random number is the length of the intersection of their two intervals, instead of the
+product of the lengths. Only likelihoods and directions matter, so this holds for any rounding to one of two neighbours.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ first part; the total uses that of the second part; both parts use the same."""
 
 
 class Draws(NamedTuple):
-    """What the kernel is told about shared random numbers.
+    """The kernel's input about shared random numbers.
 
-    `row` has for every node the row of `shares` (rows × patterns) that holds for it, -1 where it shares nothing; `two_way`
-    for every column whether its counts went to one of two neighbours. `least` is the least published total, a row each, of
-    the nodes that say something about the shares.
+    `row` has for every node its row of `shares` (rows × patterns), -1 where it shares nothing; `two_way` for every column
+    whether its counts were rounded to one of two neighbours. `least` has for every row the least published total of nodes
+    that inform the proportions.
     """
 
     published: Ints
@@ -39,7 +38,7 @@ class Draws(NamedTuple):
 
 @inner
 def chance(draws: Draws, lows: Ints, starts: Table, weights: FloatArray, area: int, column: int, count: int) -> float:
-    """Return how likely what was published of a cell is; 1 where no random number was used."""
+    """Return the likelihood of a cell's published count; 1 where no random number was used."""
     start = starts[area, column]
     if start < 0 or not draws.two_way[column]:
         return 1.0
@@ -48,7 +47,7 @@ def chance(draws: Draws, lows: Ints, starts: Table, weights: FloatArray, area: i
 
 @inner
 def in_common(one: float, one_up: bool, two: float, two_up: bool) -> float:
-    """Return how many times as likely it is that two counts were published so with one random number as with two."""
+    """Return the ratio of the likelihoods of two published counts, with one random number to with two."""
     common = min(one, two) if one_up == two_up else max(0.0, one + two - 1.0)
     return common / (one * two)
 
@@ -64,12 +63,12 @@ def times(
     first: int,
     second: int,
 ) -> tuple[float, float, float]:
-    """Return for the patterns that share something how many times as likely they make what was published of a pair."""
+    """Return the likelihood ratio of each pattern of sharing to independence, for one pair."""
     total = chance(draws, lows, starts, weights, area, cells[0], first + second)
     one = chance(draws, lows, starts, weights, area, cells[1], first)
     two = chance(draws, lows, starts, weights, area, cells[2], second)
     if total * one * two <= 0.0:
-        return 1.0, 1.0, 1.0  # such a pair has no weight anyway
+        return 1.0, 1.0, 1.0  # this pair has no weight in any case
     up = first + second < draws.published[area, cells[0]]
     one_up, two_up = first < draws.published[area, cells[1]], second < draws.published[area, cells[2]]
     return in_common(total, up, one, one_up), in_common(total, up, two, two_up), in_common(one, one_up, two, two_up)
@@ -88,7 +87,7 @@ def weigh_sharing(
     at: int,
     box: Box,
 ) -> None:
-    """Multiply the weights of the pairs of a node by what sharing makes of them."""
+    """Multiply the weights of a node's pairs by their likelihood ratios under the mixture of patterns."""
     shares = draws.shares[draws.row[n]]
     for r in range(box[2]):
         for c in range(box[3]):
@@ -112,10 +111,10 @@ def pull(
     box: Box,
     pulls: FloatArray,
 ) -> None:
-    """Add up how a node pulls at the shares of its row: by how much more of each pattern would make it likelier.
+    """Add a node's contribution to the gradient by the proportions of its row.
 
-    `pulls` has a row for each of `draws.shares`: one number a pattern, the expectation of how many times as likely the
-    pattern makes what was published as the mixture does; and last the number of nodes.
+    `pulls` has a row for each of `draws.shares`: per pattern, the expected ratio of its likelihood to that of the mixture;
+    and last the number of nodes.
     """
     row = draws.row[n]
     if row < 0 or draws.published[area, cells[0]] < draws.least[row]:

@@ -93,7 +93,7 @@ def set_local_evidence(
 
 @inner
 def reduce_to(arena: FloatArray, at: int, own: Box, layer: int, to: FloatArray, goal: int, low: int, size: int) -> None:
-    """Add up an array over pairs to one over the counts of one layer, from `low` on."""
+    """Sum an array over pairs to one over the counts of one layer, from `low` on."""
     fill(to, goal, size, 0.0)
     for r in range(own[2]):
         start = at + r * own[3]
@@ -110,7 +110,7 @@ def reduce_to(arena: FloatArray, at: int, own: Box, layer: int, to: FloatArray, 
 
 @inner
 def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, box: Box) -> float:
-    """Multiply what is known of a node by a message about one of its layers; return 0 if nothing is left."""
+    """Multiply a belief by a message about one of its layers; return 0 if nothing is left."""
     for r in range(own[2]):
         start = at + r * own[3]
         if layer == FIRST:
@@ -132,9 +132,9 @@ def _multiply(arena: FloatArray, at: int, own: Box, layer: int, message: int, bo
 
 @inner
 def absorb_from_above(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, sent: int) -> float:
-    """Multiply what is known of a node by the message from the link above it; return 0 if nothing is left.
+    """Multiply a node's belief by the message from the link above it; return 0 if nothing is left.
 
-    `sent` is the round in which the message was sent, counted from 0; before that, at -1, there is none.
+    `sent` is the round in which the message was sent, counted from 0; at -1 there is none yet.
     """
     s = buffers.nodes[n, ABOVE]
     if s < 0 or sent < 0:
@@ -149,7 +149,7 @@ def absorb_from_above(forest: Forest, buffers: Buffers, arena: FloatArray, n: in
 
 @inner
 def absorb_from_below(forest: Forest, buffers: Buffers, arena: FloatArray, i: int, at: int, sent: int) -> float:
-    """Multiply what is known of a link's parent by the message from it; return 0 if nothing is left."""
+    """Multiply the belief of a link's parent by the link's message; return 0 if nothing is left."""
     n, box = forest.links[i, PARENT], box_at(buffers.links, i, BOX)
     layer = SECOND if buffers.nodes[n, MODE] == SINGLE else forest.links[i, PARENT_LAYER]
     message = buffers.links[i, MESSAGE] + sent * box[2] * box[3]
@@ -158,7 +158,7 @@ def absorb_from_below(forest: Forest, buffers: Buffers, arena: FloatArray, i: in
 
 @inner
 def collect_belief(forest: Forest, buffers: Buffers, arena: FloatArray, n: int, at: int, sent: int, but: int) -> float:
-    """Put together what is known of a node by itself and from links below it, all but one; return 0 if nothing is left."""
+    """Multiply a node's local evidence by the messages from all links below it but one; return 0 if nothing is left."""
     own = box_at(buffers.nodes, n, BOX)
     copy(arena, buffers.nodes[n, LOCAL], at, own[2] * own[3])
     left = 1.0
@@ -177,7 +177,7 @@ def _turn(arena: FloatArray, at: int, size: int) -> None:
 
 @inner
 def send_up(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, i: int, sent: int) -> bool:
-    """Send the message of a link to its parent, from what its children believe; return False if nothing is possible."""
+    """Send the message of a link to its parent, from its children's beliefs; return False if nothing is possible."""
     slots = buffers.slots
     start, free = forest.links[i, END], buffers.links[i, FREE]
     to = buffers.links[i, MESSAGE] + sent * buffers.links[i, BOX + 2] * buffers.links[i, BOX + 3]
@@ -219,12 +219,12 @@ def send_down(
     i: int,
     low: Ints,
     high: Ints,
-    heard: int,
+    received: int,
     sent: int,
 ) -> None:
-    """Send messages from a link to its children, given what its parent heard from everywhere else.
+    """Send messages from a link to its children, from its parent's belief without the link's own message.
 
-    `forward` must have been there before: its partial sums are needed.
+    It uses the partial sums that `send_up` left.
     """
     slots = buffers.slots
     n, layer = forest.links[i, PARENT], forest.links[i, PARENT_LAYER]
@@ -232,8 +232,8 @@ def send_down(
     if free == 0:
         return
     known, spare, node = buffers.spare[0, 0], buffers.spare[0, 1], buffers.spare[0, 2]
-    collect_belief(forest, buffers, arena, n, node, heard, i)
-    absorb_from_above(forest, buffers, arena, n, node, heard)
+    collect_belief(forest, buffers, arena, n, node, received, i)
+    absorb_from_above(forest, buffers, arena, n, node, received)
     box, message = layer_box(forest, buffers, n, layer, low, high), box_at(buffers.links, i, BOX)
     if layer != PAIR and buffers.nodes[n, MODE] != SINGLE:
         reduce_to(arena, node, box_at(buffers.nodes, n, BOX), layer, arena, buffers.spare[0, 3], box[1], box[3])
@@ -256,9 +256,9 @@ def send_down(
 
 @inner
 def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
-    """Silence the links that no cell in question hears from, in an area that is laid out; `wanted` is by cell.
+    """Skip messages that do not reach a wanted cell, after `arrange`; `wanted` is by cell.
 
-    Messages to the root are all needed, but only those back to such cells: most of the work is on the way back.
+    All messages to the root are needed, but only those back to such cells: most of the work is on the way back.
     """
     nodes, links = buffers.nodes, buffers.links
     for n in range(len(nodes)):
@@ -273,7 +273,7 @@ def prune_to(forest: Forest, buffers: Buffers, wanted: BoolArray) -> None:
         links[i, SILENT] = heard == 0
         nodes[forest.links[i, PARENT], NODE_DISTANCE] |= heard
     for i in range(len(forest.links) - 1):
-        # Every root knows by now whether anything is wanted in its piece; where nothing is, nothing is sent at all.
+        # By now every root knows whether anything is wanted in its piece; where nothing is, no message is sent.
         wanted_here = nodes[forest.links[i, PARENT], NODE_DISTANCE]
         links[i, USED] &= wanted_here
         for e in range(forest.links[i, END], forest.links[i + 1, END]):
@@ -290,7 +290,7 @@ def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: Fl
         n = forest.links[i, PARENT]
         if buffers.links[i, USED] and not send_up(forest, buffers, arena, scratch, i, ZERO):
             return False
-        # All links below a node come one after the other, so that this is the last of them to be gone through.
+        # All links below a node are contiguous, and this is the last of them to be visited.
         complete = i == forest.nodes[n, BELOW] and buffers.nodes[n, MODE] != ABSENT
         if complete and collect_belief(forest, buffers, arena, n, buffers.nodes[n, BELIEF], ZERO, MINUS_ONE) == 0.0:
             return False
@@ -299,7 +299,7 @@ def upward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: Fl
 
 @inner
 def downward_pass(forest: Forest, buffers: Buffers, arena: FloatArray, scratch: FloatArray, low: Ints, high: Ints) -> bool:
-    """Send messages back, after `up`: every belief then holds all there is to know. False where no values add up."""
+    """Send messages back, after the upward pass: every belief is then exact. False where no values add up."""
     for i in range(len(forest.links) - 1):
         if buffers.links[i, USED] and not buffers.links[i, SILENT]:
             send_down(forest, buffers, arena, scratch, i, low, high, ZERO, ZERO)

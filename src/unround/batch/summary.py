@@ -1,4 +1,4 @@
-"""From what is known of a node to what is known of its cells: distributions and their summaries, compiled."""
+"""From the belief of a node to the marginals of its cells and their summaries, compiled."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from unround.infer.plan import SECOND, TOTAL
 from unround.mechanisms.base import FloatArray
 
 ALIKE = 1e-12
-"""Probabilities that differ by less than this share count as equal: they differ only by rounding errors."""
+"""Probabilities that differ by less than this proportion count as equal: the difference is rounding error."""
 
 NONE = -1
-"""Stands for the mode of a cell that has none: nothing bounds it, or nothing adds up."""
+"""The mode of a cell without one: nothing bounds it, or no counts add up."""
 
 Summary = tuple[int, float, float, float]
 """The mode, its probability, the mean and the standard deviation."""
@@ -25,7 +25,7 @@ Summary = tuple[int, float, float, float]
 
 @inner
 def is_linked(forest: Forest, buffers: Buffers, column: int) -> bool:
-    """Say whether a cell is part of its node's state, as that is in this area."""
+    """Return whether a cell is part of its node's state in this area."""
     mode, is_total = buffers.nodes[forest.homes[column, HOME], MODE], forest.homes[column, HOME_LAYER] == TOTAL
     return mode != ABSENT and (is_total or mode != SINGLE) and not (is_total and mode == LOOSE)
 
@@ -34,7 +34,7 @@ def is_linked(forest: Forest, buffers: Buffers, column: int) -> bool:
 def marginal(
     forest: Forest, buffers: Buffers, arena: FloatArray, at: int, column: int, low: Ints, high: Ints, to: FloatArray
 ) -> tuple[int, int]:
-    """Put the weights of a cell's counts, from what is known of its node, into a vector; return the first and how many."""
+    """Put a cell's marginal, from the belief of its node, into a vector; return its first count and how many there are."""
     n, layer = forest.homes[column, HOME], forest.homes[column, HOME_LAYER]
     box = layer_box(forest, buffers, n, layer, low, high)
     if buffers.nodes[n, MODE] == SINGLE:
@@ -65,7 +65,7 @@ def summary(weights: FloatArray, low: int, size: int) -> Summary:
 
 @inner
 def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int) -> Summary:
-    """Summarise what is known of a cell by itself."""
+    """Summarise a cell's local evidence."""
     if high >= NO_UPPER_BOUND:
         return NONE, 0.0, math.nan, math.nan
     # Where nothing was published, all counts beyond the end of the prior weigh the same.
@@ -108,7 +108,7 @@ def share_of(weights: FloatArray, low: int, size: int, value: int) -> float:
 
 @inner
 def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, value: int) -> float:
-    """Return the probability of one count of a cell by itself; 0 where nothing bounds the cell."""
+    """Return the probability of one count by local evidence alone; 0 where nothing bounds the cell."""
     if not low <= value <= high or high >= NO_UPPER_BOUND:
         return 0.0
     if low == high:
@@ -126,7 +126,7 @@ def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, v
 
 @inner
 def list_own(evidence: Evidence, area: int, column: int, low: int, high: int, to: FloatArray) -> None:
-    """Put the weights of a cell's counts, from what is known of it by itself, into a vector."""
+    """Put a cell's local evidence into a vector."""
     for count in range(low, high + 1):
         to[count - low] = weight(evidence, area, column, count)
 

@@ -1,4 +1,4 @@
-"""Areas in threads: compiled kernels that let go of the interpreter share the processors."""
+"""Areas in threads: compiled kernels release the interpreter lock, so they run on all processors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 FEWEST = 16
-"""Areas below which a thread of their own would cost more than it saves."""
+"""Areas below which another thread would cost more than it saves."""
 
 
 def in_threads(job: Callable[[int, int], object], areas: int, threads: int | None = None, fewest: int = FEWEST) -> None:
-    """Run a job on ranges of areas at the same time, and wait for all of them.
+    """Run a job on ranges of areas in parallel, and wait for all of them.
 
     Parameters
     ----------
@@ -21,13 +21,13 @@ def in_threads(job: Callable[[int, int], object], areas: int, threads: int | Non
     areas : int
         How many there are.
     threads : int, optional
-        At most so many at a time; by default as many as the machine has processors.
+        The most threads at a time; by default as many as the machine has processors.
     fewest : int, optional
-        So many are worth a thread of their own.
+        The fewest areas that are worth another thread.
 
     Notes
     -----
-    There are several ranges a thread, so that no thread waits long for one with harder areas. The first error of any
+    There are several ranges per thread, so that no thread waits long for one with harder areas. The first error of any
     range is raised.
     """
     most = min(threads or os.cpu_count() or 1, -(-areas // fewest))

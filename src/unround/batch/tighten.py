@@ -1,6 +1,6 @@
-"""Tight bounds for many areas at once: what `bounds` does for one system, as a compiled kernel over arrays.
+"""Tight bounds for many areas at once: the bound propagation of `infer.bounds`, as a compiled kernel over arrays.
 
-It goes through the sums in the same order and stops at the same place, so that both find the same bounds.
+It visits the sums in the same order and stops at the same point, so that both find the same bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unround.infer.bounds import MOST_SWEEPS, UNBOUNDED, Bounds, Equations, Side
 from unround.mechanisms.base import BoolArray, FloatArray
 
 _NO_LIMIT = 1 << 45
-"""No upper bound, inside the kernel: far above any sum of counts, and so many of them still fit into an integer."""
+"""No upper bound, inside the kernel: far above any sum of counts, yet many of them still add up without overflow."""
 
 
 class Lists(NamedTuple):
@@ -35,7 +35,7 @@ class Lists(NamedTuple):
 
 
 class BoundsInput(NamedTuple):
-    """The windows of a block, for the kernel. `zeros[i]` counts the impossible ones among the first i weights."""
+    """The kernel's input: the windows of a block. `zeros[i]` counts the zeros among the first i weights."""
 
     low: Ints
     high: Ints
@@ -46,7 +46,7 @@ class BoundsInput(NamedTuple):
 
 
 class BoundsOutput(NamedTuple):
-    """What is written for a block: the arrays of `Tight`."""
+    """The kernel's output: the arrays of `Tight`."""
 
     low: Ints
     high: Ints
@@ -58,7 +58,7 @@ class BoundsOutput(NamedTuple):
 
 
 class _Area(NamedTuple):
-    """What the kernel keeps while it works on one area: bounds, which cells have holes, and which sums wait."""
+    """The kernel's state for one area: bounds, which cells have holes, and which sums are queued."""
 
     low: NDArray[np.int64]
     high: NDArray[np.int64]
@@ -92,7 +92,7 @@ def tighten(
     compiled : CompiledSums
         The sums.
     windows : Windows
-        What the published counts leave possible.
+        The true counts that published counts leave possible.
     active : array of bool, optional
         Areas × equations: False where a sum does not hold for an area and must not be used there.
     proofs_only : bool
@@ -171,14 +171,14 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
 
 @kernel
 def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: BoundsOutput) -> bool:
-    """Apply one sum to the bounds of its cells; False if it leaves some cell no value."""
+    """Apply one sum to the bounds of its cells; False if it leaves some cell without a possible value."""
     low, high = own.low, own.high
     by_low, by_high = found.by_low[area], found.by_high[area]
     depth_low, depth_high = found.depth_low[area], found.depth_high[area]
     cells = sums.cells[sums.first[e] : sums.first[e + 1]]
     total = cells[0]
     low_sum = high_sum = 0
-    # The deepest bounds among the parts, and the deepest but one: for what a part is told by the others.
+    # The deepest bounds among the parts, and the second deepest: a part's bound depends on all the others.
     deep_low = next_low = deepest_low = deep_high = next_high = deepest_high = -1
     for part in cells[1:]:
         low_sum += low[part]
@@ -201,7 +201,7 @@ def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, 
     # Each part gets what the total leaves when all the others are at their opposite ends. With one unbounded part
     # _NO_LIMIT cancels out of `high_sum - high[part]`; with two it makes the new bound harmlessly low.
     bounded, spare, need = high[total] < _NO_LIMIT, high[total] - low_sum, low[total] - high_sum
-    if moved and not _tell(area, total, e, sums, use, given, own):
+    if moved and not _queue_others(area, total, e, sums, use, given, own):
         return False
     for part in cells[1:]:
         part_low, part_high = low[part], high[part]
@@ -214,14 +214,14 @@ def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, 
             low[part], by_low[part] = min(need + part_high, _NO_LIMIT), e
             depth_low[part] = 1 + max(depth_low[total], next_high if part == deepest_high else deep_high)
             moved = True
-        if moved and not _tell(area, part, e, sums, use, given, own):
+        if moved and not _queue_others(area, part, e, sums, use, given, own):
             return False
     return True
 
 
 @kernel
-def _tell(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area) -> bool:
-    """Let the other sums of a cell know that its bounds moved; False if it has no value left."""
+def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area) -> bool:
+    """Queue the other sums of a cell whose bounds moved; False if it has no possible value."""
     again = own.holes[cell] and _snap(area, cell, given, own)
     if own.low[cell] > own.high[cell]:
         return False
@@ -234,7 +234,7 @@ def _tell(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: Boun
 
 @kernel
 def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
-    """Move bounds that fell into a hole to the next possible value; say whether one moved."""
+    """Move bounds that fell into a hole to the next possible value; return whether one moved."""
     low, high = own.low, own.high
     # Where the weight of the count 0 would be.
     origin = given.start[area, cell] - given.low[area, cell]
@@ -248,32 +248,32 @@ def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
     return moved
 
 
-# -- which sums a bound rests on --------------------------------------------------------------------------------------
+# -- which sums a bound depends on --------------------------------------------------------------------------------------
 
 
 def chain(
     compiled: CompiledSums, windows: Windows, tight: Tight, area: int, column: int, active: BoolArray | None = None
 ) -> tuple[int, ...]:
-    """Return the sums that the bounds of one cell rest on, as positions in the layout's equations.
+    """Return the sums that the bounds of one cell depend on, as positions in `compiled.equations`.
 
-    These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof a person can
+    These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof is easy to
     follow.
 
     Parameters
     ----------
     compiled, windows, active
-        As they were given to `tighten`.
+        As given to `tighten`.
     tight : Tight
-        What it returned, with `proofs_only` if this is for a proof.
+        Its result, with `proofs_only` if this is for a proof.
     area, column : int
         The cell.
 
     Notes
     -----
-    `by_low` and `by_high` remember only the last sum that moved a bound. Following these is enough, because a bound moves
-    with every bound that it rests on; except where windows have holes, over which a bound can jump ahead of the others, or
-    where propagation was cut short. So the sums are tried; where they are not enough, that area is gone through once
-    more, step by step.
+    `by_low` and `by_high` remember only the last sum that moved a bound. Following these is usually enough, because a bound
+    moves with every bound it depends on; but not where windows have holes, over which a bound can jump ahead of the others,
+    nor where propagation was cut short. So the sums are tried; where they are not enough, propagation in that area is
+    repeated step by step.
     """
     quick = _followed(compiled, tight, area, column)
     alone = _Alone(compiled, windows, area, column, quick)
@@ -289,17 +289,17 @@ def chain(
 
 
 def _followed(compiled: CompiledSums, tight: Tight, area: int, column: int) -> tuple[int, ...]:
-    """Go back from sum to sum, by what each bound was last moved by."""
+    """Go back from sum to sum, following what last moved each bound."""
     found: set[int] = set()
     queue: list[tuple[int, bool]] = [(column, True), (column, False)]
     seen = set(queue)
-    for cell, is_low in queue:  # grows while it is gone through
+    for cell, is_low in queue:  # grows during the loop
         e = int((tight.by_low if is_low else tight.by_high)[area, cell])
         if e < 0:
             continue
         found.add(e)
         total, parts = compiled.equations[e]
-        # A total's bound rests on the same bounds of its parts; a part's on the total's, and on the others' opposite ones.
+        # A total's bound depends on the same bounds of its parts; a part's on the total's and the others' opposite ones.
         uses = [(total, is_low)] if cell != total else []
         uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
         new = [use for use in uses if use not in seen]
@@ -309,7 +309,7 @@ def _followed(compiled: CompiledSums, tight: Tight, area: int, column: int) -> t
 
 
 class _Alone:
-    """One column and some sums of one area, cut out: the column has position 0, and windows are as proofs may use them."""
+    """One column and some sums of one area as a system: the column has position 0, and only certain windows are used."""
 
     def __init__(self, compiled: CompiledSums, windows: Windows, area: int, column: int, sums: tuple[int, ...]) -> None:
         some = [compiled.equations[e] for e in sums]
@@ -333,7 +333,7 @@ def _connected(equations: Equations, usable: BoolArray, column: int) -> tuple[in
     """Return the usable sums that are connected with a column, in their order."""
     _, touching = neighbours(equations)
     found, cells, seen = set[int](), [column], {column}
-    for cell in cells:  # grows while it is gone through
+    for cell in cells:  # grows during the loop
         for e in touching.get(cell, []):
             if usable[e] and e not in found:
                 found.add(e)
@@ -345,7 +345,7 @@ def _connected(equations: Equations, usable: BoolArray, column: int) -> tuple[in
 
 
 def _traced(trace: Trace, column: int) -> set[int]:
-    """Return the sums of the steps that a cell's bounds rest on."""
+    """Return the sums of the steps that a cell's bounds depend on."""
     sides: tuple[Side, ...] = ("low", "high")
     queue = [trace.latest.get((column, side), -1) for side in sides]
     seen, found = set[int](), set[int]()

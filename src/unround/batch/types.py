@@ -1,6 +1,6 @@
-"""What the engines for whole releases share: many areas with one structure, as arrays instead of objects.
+"""The arrays that the engines for whole releases share: many areas with one structure.
 
-An area is a row, a count a column. All arrays are areas × columns unless they say otherwise.
+An area is a row, a count a column. All arrays are areas × columns unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from unround.mechanisms.base import BoolArray, FloatArray
 Ints = NDArray[np.int32]
 
 NO_UPPER_BOUND = 1 << 30
-"""Stands for "no upper bound": larger than any count, so that arithmetic needs no special case."""
+"""Stands for "no upper bound" in 32-bit arrays: larger than any count, so that arithmetic needs no special case."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +33,8 @@ class CompiledSums:
     plan : Plan
         How messages travel: a forest of those sums that carry probabilities.
     unused : tuple of int
-        The sums, as positions in `equations`, that would close a loop in the forest: they serve bounds and proofs only.
-        Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
+        The sums, as positions in `equations`, that would close a loop in the forest: they are used for bounds and proofs
+        only. Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
     links_of : tuple
         For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
     """
@@ -64,11 +64,11 @@ class Windows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tight:
-    """Bounds after all sums had their say.
+    """Bounds by all sums together.
 
-    `by_low` and `by_high` name the equation that set a bound last (-1: the published count itself), and `depth_low` and
-    `depth_high` how many sums follow one upon the other to get there (0: none). `feasible` is False for areas in which
-    some cell has no value left; their bounds mean nothing.
+    `by_low` and `by_high` are the equation that set a bound last (-1: the published count itself), `depth_low` and
+    `depth_high` the number of steps of the argument for it (0: none). `feasible` is False for areas in which some cell has
+    no possible value; their bounds mean nothing.
     """
 
     low: Ints
@@ -82,9 +82,9 @@ class Tight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorTable:
-    """Weights of true counts, a table a column, in one array: of the count x in column c, `weights[offset[c] + x]`.
+    """Weights of true counts, one table per column, in one array: of the count x in column c, `weights[offset[c] + x]`.
 
-    Beyond the end of a table (`size[c]` entries) its last weight holds on.
+    Beyond the end of a table (`size[c]` entries) its last weight applies.
     """
 
     offset: NDArray[np.int64]
@@ -94,12 +94,12 @@ class PriorTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """What is likely: for every cell the likeliest count, its probability, the mean and the standard deviation.
+    """The posterior of every cell: the likeliest count, its probability, the mean and the standard deviation.
 
     `mode` is the lowest of equally likely counts. Where nothing bounds a cell, `probability` is 0, and mean and deviation
-    are NaN. `cut` counts, for every area, the links that were left out because their cells have too many possible values;
+    are NaN. `cut` counts, for every area, the links left out because their cells have too many possible values;
     `possible` is False for areas in which no combination of values adds up. `asked` is the probability of a count that was
-    asked for, where one was: of the true one, say, to see how much of it is given away.
+    asked for, if any, such as the true one.
     """
 
     mode: Ints
@@ -113,9 +113,9 @@ class Posterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distributions:
-    """Whole distributions: of the count `low[a, c] + i`, up to `high[a, c]`, the probability is `chances[start[a, c] + i]`.
+    """Whole distributions: for the count `low[a, c] + i`, up to `high[a, c]`, the probability is `chances[start[a, c] + i]`.
 
-    `start` is -1 for cells that have none, because nothing bounds them or too much is possible.
+    `start` is -1 for cells without one: nothing bounds them, or they have too many possible values.
     """
 
     low: Ints
@@ -131,14 +131,14 @@ class Sharing:
     Parameters
     ----------
     row : array
-        For every node of the plan the row of `shares` that holds for it; -1 where its counts were rounded independently.
+        For every node of the plan its row of `shares`; -1 where its counts were rounded independently.
     two_way : array
-        For every column whether its counts went to one of two neighbours by a random number.
+        For every column whether its counts were randomly rounded to one of two neighbours.
     shares : array
-        Rows × patterns (see `sharing`): in which share of the nodes each pattern holds. The first, which is independence,
-        must be above 0, or nothing might be possible in some area.
+        Rows × patterns (see `sharing`): the proportion of nodes with each pattern. The first, independence, must be above 0,
+        or some areas might have no solution.
     least : array
-        Of every row, the least published total of nodes that say something about the shares (see `pulls`).
+        For every row, the least published total of nodes that inform the proportions (see `pulls`).
     """
 
     row: NDArray[np.int64]

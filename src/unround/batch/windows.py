@@ -1,4 +1,4 @@
-"""The windows of a whole block of areas: each published count is looked up, and worked out only the first time.
+"""The windows of a block of areas: each published count is looked up, and computed only the first time.
 
 A release has millions of counts but few different ones, and most columns share one mechanism.
 """
@@ -20,7 +20,7 @@ _DENSE = 1 << 16
 """Published counts below this one are found by their place in an array; larger ones, which are rare, by search."""
 
 _FREE, _MISFIT = 0, 1
-"""The first two entries of every table: nothing is known; and nothing can be made of what was published."""
+"""The first two entries of every table: any count is possible; and the published count cannot come from the mechanism."""
 
 _UNKNOWN = -1
 
@@ -73,13 +73,13 @@ class WindowTable:
             Areas × columns, with the codes of `unround.release` for what is absent.
         adjusted : array, optional
             Areas × columns (or what broadcasts to that): by how much the agency may have changed a count that it
-            published exactly. Every count so near is then equally likely.
+            published exactly. Every count within that distance is then equally likely.
 
         Returns
         -------
         Windows, array of bool
-            The windows; and where what was published cannot come from the column's mechanism, so that it is treated as if
-            nothing had been published: report it.
+            The windows; and where the published count cannot come from the column's mechanism, so that it is treated as not
+            published: report it.
 
         Notes
         -----
@@ -173,7 +173,7 @@ class _Entries:
 
 
 class _WindowsOfMechanism:
-    """What one mechanism can have published, as far as it was met: for each count its entry."""
+    """The entries of one mechanism, for each published count met so far."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism

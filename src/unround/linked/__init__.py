@@ -1,14 +1,14 @@
-"""Areas within areas: what parents and children say about each other's counts.
+"""Linked areas: what parents and children in a nesting say about each other's counts.
 
-`batch` works out areas one by one; this package puts to use that every count of a parent is the sum of its children's, each
-rounded by itself. In the order of the flow:
+`batch` treats areas one at a time; this package uses that every count of a parent is the sum of its children's, each rounded
+independently. In the order of the flow:
 
-- `bounds`: bounds across areas, to a fixpoint; links that contradict are dropped
-- `families`: areas that are one and the same, and families
-- `engine`: START HERE: `link` chooses a method for every family, and says which
-- `weights`, `summaries`, `kept`: what is known of cells, count by count; what is reported of it; all of it for one area
-- `loopy`, `telling`: many children, by messages between areas
-- `sampled`, `gibbs`, `persons`, `towards`: few children, by random draws that are drawn towards messages
-- `methods`: how exact each method is, as measured
-- `proofs`: certificates that name the cells of several areas
+- `bounds`: bound propagation across areas, to a fixpoint; links that contradict are dropped
+- `families`: areas that are the same people, and families of parent and children
+- `methods`: the methods for probabilities, when each is used, and its measured error
+- `engine`: START HERE: `link` chooses a method for every family
+- `weights`: the weights of all possible counts as one flat array, to multiply evidence from other areas into
+- `loopy`: large families, by loopy belief propagation
+- `gibbs` (with `gibbs_kernel` and `swaps`): small families, by blocked Gibbs sampling; `shrinkage` combines both
+- `prover`: certificates that name the cells of several areas
 """

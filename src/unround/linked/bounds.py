@@ -1,4 +1,4 @@
-"""Bounds across areas: what the sums of each area say, and what parents and children say to each other, to a fixpoint."""
+"""Bound propagation across areas: the sums of each area, and those of parents and children, applied to a fixpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Ints, Tight, Windo
 from unround.mechanisms.base import BoolArray
 
 MOST_ROUNDS = 60
-"""Rounds after which propagation between areas stops: sound as it is, if not yet tight."""
+"""Rounds after which propagation between areas stops: the bounds are then valid, if not yet tight."""
 
 Rows = NDArray[np.int64]
 
@@ -21,7 +21,7 @@ Rows = NDArray[np.int64]
 class FamilyClash:
     """A parent whose published counts cannot be the sums of its children's: this link is not used.
 
-    `column` is a cell that has no value left, or -1 where only all sums of an area together show it.
+    `column` is a cell without a possible value, or -1 where only all sums of an area together show the contradiction.
     """
 
     parent: int
@@ -30,16 +30,16 @@ class FamilyClash:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkedBounds:
-    """Bounds after all sums, within areas and between them, had their say.
+    """Bounds by all sums, within areas and between them.
 
     Parameters
     ----------
     tight : Tight
-        The bounds. `by_low` and the like tell how a bound came about only where `moved` is False.
+        The bounds. `by_low` and the like explain a bound only where `moved` is False.
     moved : array of bool
-        Where other areas made the bounds of a cell tighter than its own area does.
+        Where other areas tighten the bounds of a cell beyond its own area's.
     parent : array
-        The links that were used: as given, and -1 where one was dropped.
+        The links that were used: as given, -1 where dropped.
     clashes : tuple of FamilyClash
         The links that were dropped, by parent.
     """
@@ -60,14 +60,14 @@ def linked_bounds(
     *,
     proofs_only: bool = False,
 ) -> LinkedBounds:
-    """Tighten bounds by what parents and children say to each other, until nothing changes.
+    """Tighten bounds by the sums between parents and children, until nothing changes.
 
     Parameters
     ----------
     compiled, windows, active, proofs_only
         As for `tighten`.
     tight : Tight
-        The bounds that each area has by itself. Links of areas that are not feasible are left out.
+        The bounds of each area alone. Links of areas that are not feasible are left out.
     parent : array
         For every area the row of the area that it is part of, or -1. Every cell of a parent, in the linked columns, is the
         sum of the same cells of its children: all of them must be there.
@@ -76,13 +76,13 @@ def linked_bounds(
 
     Notes
     -----
-    Where parent and children contradict each other, that link is dropped, all that followed from it is taken back, and the
-    rest is done again: one wrong count cannot spoil other families.
+    Where parent and children contradict each other, the link is dropped, everything derived from it is undone, and
+    propagation starts again: one wrong count cannot spoil other families.
     """
     used = parent.astype(np.int64).copy()
     broken = ~tight.feasible
     for at in np.unique(used[broken & (used >= 0)]):
-        used[used == at] = -1  # a child of which nothing is known leaves the others anything
+        used[used == at] = -1  # a child that is not feasible says nothing about the others
     used[(used >= 0) & broken[used]] = -1
     clashes: list[FamilyClash] = []
     while True:
@@ -94,8 +94,8 @@ def linked_bounds(
             used[used == at] = -1
             clashes.append(FamilyClash(at, column))
     moved = (low != tight.low) | (high != tight.high)
-    found = Tight(low, high, tight.by_low, tight.by_high, tight.depth_low, tight.depth_high, tight.feasible)
-    return LinkedBounds(found, moved, used, tuple(sorted(clashes, key=lambda one: one.parent)))
+    tightened = Tight(low, high, tight.by_low, tight.by_high, tight.depth_low, tight.depth_high, tight.feasible)
+    return LinkedBounds(tightened, moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent)))
 
 
 def _propagate(
@@ -108,7 +108,7 @@ def _propagate(
     active: BoolArray | None,
     proofs_only: bool,
 ) -> dict[int, int]:
-    """Tighten bounds in place; return the parents that a contradiction showed at, each with a column (or -1)."""
+    """Tighten bounds in place; return the parents with a contradiction, each with a column (or -1)."""
     columns = np.flatnonzero(linked)
     children = np.flatnonzero(parent >= 0)
     for _ in range(MOST_ROUNDS if children.size else 0):
@@ -122,14 +122,14 @@ def _propagate(
         within = tighten(compiled, cut, None if active is None else active[rows])
         impossible = rows[~within.feasible]
         if impossible.size:
-            # Some family of the area is wrong; the one that it is a child of, if there is one, is larger and goes first.
+            # Some family of the area is wrong; the one in which it is a child is larger, and is dropped first.
             return {int(parent[a] if parent[a] >= 0 else a): -1 for a in impossible}
         low[rows], high[rows] = within.low, within.high
     return {}
 
 
 def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows) -> tuple[BoolArray, dict[int, int]]:
-    """Apply all sums between areas once; return which areas moved, or the parents that cannot be."""
+    """Apply all sums between areas once; return which areas moved, or the parents with a contradiction."""
     above = parent[children]
     parents, place = np.unique(above, return_inverse=True)
     own_low, own_high = low[np.ix_(children, columns)].astype(np.int64), high[np.ix_(children, columns)].astype(np.int64)
@@ -148,7 +148,7 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
         }
     moved = np.zeros(len(low), dtype=np.bool_)
     moved[parents] |= ((top_low > low[there]) | (top_high < high[there])).any(axis=1)
-    # A child gets what the parent leaves when all the others are at their opposite ends.
+    # A child's bounds are what the parent leaves when all the others are at their opposite ends.
     spare = np.where(top_high >= NO_UPPER_BOUND, NO_UPPER_BOUND, top_high - least)[place]
     new_high = np.minimum(own_high, own_low + spare)
     others_open = open_parts[place] - (own_high >= NO_UPPER_BOUND)
@@ -168,7 +168,7 @@ def _between(low: Ints, high: Ints, parent: Rows, children: Rows, columns: Rows)
 
 
 def narrowed(windows: Windows, low: Ints, high: Ints, rows: Rows, *, proofs_only: bool = False) -> Windows:
-    """Return the windows of some areas, cut to bounds; `proofs_only`: of columns that are not certain only the bounds."""
+    """Return the windows of some areas, cut to bounds; with `proofs_only`, uncertain columns keep their bounds only."""
     old_low, start = windows.low[rows], windows.start[rows]
     new_low, new_high = low[rows], high[rows]
     inside = (start >= 0) & (new_low >= old_low) & (new_high <= windows.high[rows])

@@ -1,4 +1,4 @@
-"""Areas within areas: what is known of every cell of every area, given all of them."""
+"""Linked areas: bounds and probabilities of every cell of every area, given all areas of a nesting."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 
 BATCH = 1500
-"""Areas that are listed count by count at a time: some ten thousand numbers each for a profile of ages."""
+"""Areas whose weights are listed at a time: some ten thousand numbers each for a profile of ages."""
 
 WIDEST = 60
-"""Possible values of a linked cell above which its family is not linked: it would take too long, and tell little."""
+"""Possible values of a linked cell above which its family is not linked: it would take long and gain little."""
 
 MOST_COUNTS = 400
-"""Counts of an area above which families of several children are not linked: drawing so many over and over would take longer
-than all the rest. Only children are merged all the same, which costs nothing."""
+"""Counts per area above which families of several children are not linked: sampling would take longer than all the rest.
+Only children are still merged, which costs nothing."""
 
-LARGE = "it has more than {most} children: what they add up to says too little about any of them"
-WIDE = "some count of the family has more than {widest} possible values"
-MANY = "its areas have more than {most} counts each, which would take too long to be drawn over and over"
-MISFIT = "no combination of possible counts fits all that was published of it and its only child"
-APART = "chains of random draws did not agree, or found no state that fits"
-"""Why a family is not linked."""
+LARGE = "it has more than {most} children, so their sum says too little about any of them"
+WIDE = "some count in the family has more than {widest} possible values"
+MANY = "its areas have more than {most} counts each, which would take too long to sample"
+MISFIT = "no possible counts fit everything published about it and its only child"
+APART = "sampling did not converge, or found no counts that fit"
+"""Why a family is not linked for probabilities."""
 
 
 Kept = dict[int, tuple[int, FloatArray]]
-"""By column the least count of a cell, and how likely it and those above it are; cells of too many values are not there."""
+"""Whole distributions, by column: the least count and the probabilities from there on; without cells of too many values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unlinked:
-    """A parent that is not linked with its children for probabilities, and why. Its bounds are linked all the same."""
+    """A parent that is not linked with its children for probabilities, and why. Its bounds are linked regardless."""
 
     parent: int
     why: str
@@ -51,31 +51,31 @@ class Unlinked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linked:
-    """What is known of linked areas.
+    """The results for linked areas.
 
     Parameters
     ----------
     tight : Tight
-        Bounds, by all sums within areas and between them; see `LinkedBounds` for `moved`.
+        Bounds by all sums, within areas and between them.
     moved : array of bool
-        Where other areas made the bounds of a cell tighter.
+        Where other areas tighten the bounds of a cell.
     parent : array
-        The links that were used for bounds: as given, -1 where one contradicts.
+        The links used for bounds: as given, -1 where one contradicts.
     posterior : Posterior
-        What is likely.
+        The posterior.
     method : array
-        By area, how its probabilities were obtained: a place in `methods.METHODS`.
+        By area, how its probabilities were obtained: a code of `methods`.
     children : array
-        By area, how many children the family has that it was linked in: 1 where it was merged, 0 where it was not linked.
+        By area, the number of children of the family it was linked in: 1 where merged, 0 where not linked.
     rhat, error : array
-        By area, where its family was sampled: how far chains differ, and one standard error of the probability of any
-        of its counts; 1 and 0 elsewhere.
+        By area, where its family was sampled: the largest R-hat, and the largest standard error of a probability; 1 and 0
+        elsewhere.
     unlinked : tuple of Unlinked
         Families that are not linked for probabilities.
     clashes : tuple of FamilyClash
         Parents that cannot be the sum of their children.
     kept : Kept
-        The whole distributions of the area that was asked for, those that its probabilities were taken from.
+        The distributions of the area that was asked for, from which its probabilities were taken.
     """
 
     tight: Tight
@@ -105,48 +105,47 @@ def link(
     most: int = MOST_LINKED,
     keep: int | None = None,
 ) -> Linked:
-    """Work out bounds and probabilities of areas that lie within each other.
+    """Compute bounds and probabilities of areas in a nesting.
 
     Parameters
     ----------
     compiled, windows, tight, prior, active
-        As for `posteriors`, for every area by itself. The prior is that of areas that have no children.
+        As for `posteriors`, for each area alone. The prior is that of areas without children.
     parent : array
         For every area the row of the area that it is part of, or -1. All children of a parent must be there.
     linked : array of bool
         By column, whether the counts of children add up to that of their parent.
     alike : array of bool, optional
-        By area: it has one child, and what was published of it is a copy of what was published of the child, not
-        another rounding of the same count.
+        By area: it has one child, and its published counts are copies of the child's, not independent roundings.
     effort : Effort
-        How long families are sampled.
+        How long to sample families.
     most : int
         Children above which a family is not linked.
     keep : int, optional
-        The area whose whole distributions are wanted.
+        The area whose whole distributions to return.
 
     Notes
     -----
-    A parent with one child is that child: exact. Families of few children are sampled, others exchange messages. Where an
-    area is a child in one family and the parent of another, it has its probabilities from the smaller; what larger ones
-    know, they tell as a message. Using less of what is known leaves claims right as often as they say.
+    A parent with one child is merged with it, which is exact. Small families are sampled, others exchange messages. An area
+    that is a child in one family and the parent of another takes its probabilities from the smaller; larger families
+    contribute a message. Using less information leaves claims calibrated.
 
     Results do not depend on the order of areas, nor on what else is in the block.
     """
     areas, columns = tight.low.shape
     if parent.shape != (areas,) or linked.shape != (columns,) or (parent >= areas).any():
-        raise InputError("every area needs the row of its parent, or -1, and every column a word whether it is linked.")
+        raise InputError("every area needs the row of its parent, or -1, and every column whether it is linked.")
     bounds = linked_bounds(compiled, windows, tight, parent, linked, active)
     groups = find_families(bounds.parent, most)
     work = _Work(compiled, windows, tight, bounds, linked, prior, active, alike, effort, keep)
     batches = components(groups, BATCH)
-    apart = np.ones(areas, dtype=np.bool_)
+    alone = np.ones(areas, dtype=np.bool_)
     for rows in batches:
-        apart[rows] = False
-    rest = replace(bounds.tight, feasible=bounds.tight.feasible & apart)
-    work.put(np.flatnonzero(apart), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(apart))
+        alone[rows] = False
+    rest = replace(bounds.tight, feasible=bounds.tight.feasible & alone)
+    work.put(np.flatnonzero(alone), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(alone))
     everyone = np.arange(areas)
-    work.keeper.enter(np.where(apart, everyone, -1), everyone)
+    work.keeper.enter(np.where(alone, everyone, -1), everyone)
     work.keeper.keep_own(compiled, windows, rest, prior, active)
     for rows in batches:
         work.batch(groups, rows)
@@ -160,14 +159,14 @@ def link(
         work.children,
         work.rhat,
         work.error,
-        tuple(sorted(work.unlinked, key=lambda one: one.parent)),
+        tuple(sorted(work.unlinked, key=lambda family: family.parent)),
         bounds.clashes,
         work.keeper.cells,
     )
 
 
 class _Work:
-    """The results in the making."""
+    """The results being built."""
 
     def __init__(
         self,
@@ -193,12 +192,12 @@ class _Work:
         self.keeper = _DistributionKeeper(keep, linked)
 
     def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
-        """Take over what was found for some areas."""
+        """Copy the posterior of some areas into the results."""
         for name in ("mode", "probability", "mean", "deviation", "cut", "possible"):
             getattr(self.posterior, name)[rows] = getattr(found, name)[at]
 
     def batch(self, groups: FamilyGroups, rows: Rows) -> None:
-        """Work out areas that have no links to any others."""
+        """Compute a batch of areas that are linked to no area outside it."""
         place = np.full(len(groups.unit), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         active = None if self.active is None else self.active[rows]
@@ -207,13 +206,13 @@ class _Work:
         self._equal_bounds(tight, unit)
         listed = CountWeights(self.windows, tight.low, tight.high, rows)
         self._merge(listed, unit, groups.height[rows], rows)
-        listed.weights = listed.scale(listed.weights)  # always, lest draws depend on whether messages did
+        listed.weights = listed.scale(listed.weights)  # always, or draws would depend on whether messages were exchanged
         found = posteriors(self.compiled, listed.windows(), tight, self.prior, active)
         self.keeper.enter(place, unit)
         self.keeper.keep_own(self.compiled, listed.windows(), tight, self.prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
-        # Bounds do not see every contradiction where windows have holes: such units are taken apart again.
+        # Where windows have holes, bounds do not see every contradiction: such units are separated again.
         broken = np.zeros(len(rows), dtype=np.bool_)
         broken[unit[~found.possible]] = True
         broken = broken[unit]
@@ -231,10 +230,10 @@ class _Work:
             self._sample(listed, small, found, rows, active)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
-        self._take_apart(rows[broken], rows[broken & (groups.height[rows] > 0)])
+        self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
 
-    def _take_apart(self, rows: Rows, heads: Rows) -> None:
-        """Work out areas by themselves after all."""
+    def _separate(self, rows: Rows, heads: Rows) -> None:
+        """Compute areas on their own after all."""
         if rows.size:
             alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
             alone.feasible[rows] = self.tight.feasible[rows]
@@ -246,7 +245,7 @@ class _Work:
             self.unlinked += [Unlinked(at, MISFIT) for at in heads.tolist()]
 
     def _equal_bounds(self, tight: Tight, unit: Rows) -> None:
-        """Give areas that are the same the same bounds, should propagation have stopped early."""
+        """Give areas that are the same people the same bounds, in case propagation stopped early."""
         columns = np.flatnonzero(self.linked)
         for array, join in ((tight.low, np.maximum), (tight.high, np.minimum)):
             some = array[:, columns]
@@ -255,9 +254,9 @@ class _Work:
             array[:, columns] = whole[unit]
 
     def _merge(self, listed: CountWeights, unit: Rows, height: Rows, rows: Rows) -> None:
-        """Multiply what was published of areas that are the same; of what is published alike, it counts once."""
+        """Multiply the weights of areas that are the same people; a copied count is used once."""
         columns = np.flatnonzero(self.linked)
-        # The area that stands for a unit collects from all above it, and gives the product back.
+        # The representative of a unit collects from all areas above it, and returns the product.
         steps = range(1, int(height.max(initial=0)) + 1)
         for step in steps:
             some = np.flatnonzero(height == step)
@@ -272,7 +271,7 @@ class _Work:
             listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
 
     def _narrow(self, listed: CountWeights, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
-        """Say whether the cells of a family are narrow enough to be linked, and all its areas possible."""
+        """Return whether the cells of a family are narrow enough to be linked, and all its areas possible."""
         if broken[at] or broken[members].any():
             self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
             return False
@@ -288,13 +287,13 @@ class _Work:
         return True
 
     def _widths(self, listed: CountWeights, at: int, members: Rows) -> Rows:
-        """Return how many counts are possible in each linked cell of a family."""
+        """Return the number of possible counts of each linked cell of a family."""
         return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))])
 
     def _exchange(
         self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
-        """Let large families exchange messages; what they tell stays in `listed`."""
+        """Exchange messages in large families, and multiply them into the weights."""
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
         place = np.full(len(rows), -1, dtype=np.int64)
@@ -302,12 +301,12 @@ class _Work:
         here = {int(place[at]): place[members] for at, members in families.items()}
         few, use = listed.take(some), None if active is None else active[some]
         beliefs, factor = exchange_messages(self.compiled, few, self.prior, use, here, self.linked)
-        # Where nothing adds up any more, what the area knows by itself stays.
+        # Where no counts add up any more, the area keeps its own posterior.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
         _summarise(found, beliefs, some[known], known)
         self.keeper.take(beliefs, some[known], known)
         if self.prior is not None:
-            # Of a parent, the children's prior says all that there is to say beforehand.
+            # A parent has no prior of its own: it follows from its children's.
             few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)), self.linked)
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
@@ -315,23 +314,23 @@ class _Work:
     def _sample(
         self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
     ) -> None:
-        """Sample small families; an area in two of them has its probabilities from the smaller."""
+        """Sample small families; an area in two of them takes its probabilities from the smaller."""
         for again, drawn in sample_with_retry(self.compiled, listed, self.prior, active, families, self.linked, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
 
     def _take(self, drawn: FamilySamples, good: BoolArray, families: dict[int, Rows], found: Posterior, rows: Rows) -> None:
-        """Take over what was sampled, where an area has nothing from a smaller family.
+        """Copy sampled posteriors, where an area has none from a smaller family.
 
-        Of two that are equally large, it is the family that the area is the parent of.
+        Of two families of the same size, the one in which the area is the parent counts.
         """
         number = np.array([len(members) for members in families.values()], dtype=np.int32)[drawn.family]
         areas, head = rows[drawn.rows], np.diff(drawn.family, prepend=-1) > 0
         better = good[drawn.family] & ((self.method[areas] != GIBBS) | (number < self.children[areas]))
-        for n in np.unique(number):  # an area that is twice among the rows ends up with the smaller family
+        for n in np.unique(number):  # an area with two families ends up with the smaller
             some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
-            some = some[np.argsort(head[some], kind="stable")]  # who is named twice has what is written last
+            some = some[np.argsort(head[some], kind="stable")]  # of an area named twice, the last entry counts
             _summarise(found, drawn.chances, drawn.rows[some], some)
             self.keeper.take(drawn.chances, drawn.rows[some], some)
             self.method[areas[some]], self.children[areas[some]] = GIBBS, n
@@ -341,7 +340,7 @@ class _Work:
             )
 
     def _spread(self, found: Posterior, unit: Rows, rows: Rows) -> None:
-        """Give what is known of an area to all that are the same."""
+        """Copy the results of a representative to all areas that are the same people."""
         columns = np.flatnonzero(self.linked)
         some = np.flatnonzero(unit != np.arange(len(unit)))
         for name in ("mode", "probability", "mean", "deviation"):
@@ -351,7 +350,7 @@ class _Work:
 
 
 def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return by area the size of its family, the smaller where it is in two; 0 where it is in none."""
+    """Return by area the number of children of its family, the smaller of two; 0 without a family."""
     number = np.zeros(areas, dtype=np.int32)
     for at, members in sorted(families.items(), key=lambda one: -len(one[1])):
         number[[at, *members]] = len(members)
@@ -359,7 +358,7 @@ def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.d
 
 
 def _summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows) -> None:
-    """Summarise distributions: those of `members` become what is known of `rows`; cells without one stay as they are."""
+    """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
     start = found.start[members]
     here = start >= 0
     if not here.any():
@@ -383,12 +382,12 @@ def _summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows)
 
 
 class _DistributionKeeper:
-    """Remembers the distributions of one area; later ones take the place of earlier ones, as in the posterior.
+    """Keeps the distributions of one area; later ones replace earlier ones, as in the posterior.
 
     Parameters
     ----------
     row : int or None
-        The area; None remembers nothing.
+        The area; None keeps nothing.
     linked : array of bool
         The columns in which areas add up.
     """
@@ -397,20 +396,20 @@ class _DistributionKeeper:
         self.row, self.linked = row, np.flatnonzero(linked)
         self.columns = np.arange(len(linked))
         self.cells: Kept = {}
-        self._place = self._stands = -1
+        self._place = self._representative = -1
 
     def enter(self, place: Rows, unit: Rows) -> None:
-        """Begin a batch: `place` tells where areas are in it, `unit` which of its areas stands for which."""
+        """Begin a batch: `place` gives the position of areas in it, `unit` their representatives."""
         self._place = -1 if self.row is None else int(place[self.row])
-        self._stands = int(unit[self._place]) if self._place >= 0 else -1
+        self._representative = int(unit[self._place]) if self._place >= 0 else -1
 
     def keep_own(
         self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorTable | None, active: BoolArray | None
     ) -> None:
-        """Remember what the areas of a batch say by themselves."""
+        """Keep the distributions that follow from the areas of a batch alone."""
         if self._place < 0:
             return
-        two = np.array([self._place, self._stands])
+        two = np.array([self._place, self._representative])
         cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
         bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
         _, found = marginals(compiled, cut, bounds, prior, None if active is None else active[two])
@@ -418,9 +417,9 @@ class _DistributionKeeper:
         self._put(found, 1, self.linked)
 
     def take(self, found: Distributions, rows: Rows, at: Rows) -> None:
-        """Remember what was found for areas of the batch: those of `rows`, at these places in the distributions."""
-        for k in np.flatnonzero(rows == self._stands).tolist() if self._stands >= 0 else ():
-            self._put(found, int(at[k]), self.columns if self._stands == self._place else self.linked)
+        """Keep distributions of areas of the batch: those of `rows`, at these places in `found`."""
+        for k in np.flatnonzero(rows == self._representative).tolist() if self._representative >= 0 else ():
+            self._put(found, int(at[k]), self.columns if self._representative == self._place else self.linked)
 
     def _put(self, found: Distributions, row: int, columns: Rows) -> None:
         for column in columns.tolist():

@@ -1,4 +1,4 @@
-"""Who belongs to whom: areas that are one and the same, families, and what is to be done about each."""
+"""Families in a nesting: areas that are the same people (only children), and parents with several children."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from numpy.typing import NDArray
 from unround.linked.bounds import Rows
 
 MOST_LINKED = 10
-"""Children above which a parent's rounded counts say too little about any of them, and they about it, for what it costs."""
+"""Children above which a parent's rounded counts say too little about any of them to be worth the time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyGroups:
-    """Areas that are the same, and families of what remains.
+    """Units of areas that are the same people, and families of units.
 
     Parameters
     ----------
     unit : array
-        For every area the row that stands for it: the last of a chain of single children, or the area itself.
+        For every area the row of its representative: the last of a chain of only children, or the area itself.
     above : array
-        For every row that stands for a unit the one that stands for its parent, -1 where it has none or is not linked to
-        it; -1 for all other rows.
+        For every representative the representative of its parent; -1 where it is not linked to one, and for all other rows.
     height : array
-        For every area, how many steps it is above the row that stands for it.
+        For every area, how many steps it is above its representative.
     families : dict
         The rows of the children of each unit that has at least two, by the row of the parent.
     large : tuple of int
@@ -63,7 +62,7 @@ def find_families(parent: Rows, most: int = MOST_LINKED) -> FamilyGroups:
         unit = further
     above = np.full(areas, -1, dtype=np.int64)
     linked = np.flatnonzero((parent >= 0) & ~single)
-    # The top of a chain knows the parent, and its bottom stands for all of it.
+    # The top of a chain has the parent; its bottom is the representative.
     above[unit[linked]] = unit[parent[linked]]
     order = linked[np.argsort(above[unit[linked]], kind="stable")]
     rows = unit[order]
@@ -79,7 +78,7 @@ def find_families(parent: Rows, most: int = MOST_LINKED) -> FamilyGroups:
 
 
 def components(groups: FamilyGroups, most: int) -> list[Rows]:
-    """Return areas that are connected, in batches of about `most`; areas that are linked to no other are left out."""
+    """Return connected areas in batches of about `most`, without areas that are linked to no other."""
     top = np.where(groups.above >= 0, groups.above, np.arange(len(groups.above)))
     while True:
         higher = top[top]
@@ -104,7 +103,7 @@ def components(groups: FamilyGroups, most: int) -> list[Rows]:
 
 
 def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
-    """Return for every area the number of its piece: families that have areas in common are one piece."""
+    """Return for every area the number of its piece: families with a common area form one piece."""
     above = np.arange(areas, dtype=np.int64)
     for parent, children in families.items():
         above[children] = parent
@@ -114,7 +113,7 @@ def pieces_of(families: dict[int, Rows], areas: int) -> Rows:
 
 
 def seeds(families: list[NDArray[np.int32]]) -> NDArray[np.uint64]:
-    """Return a seed for every family, from what is possible in it: the same wherever in a release it stands."""
+    """Return a random seed for every family, a hash of its bounds: independent of its position in a release."""
     from hashlib import blake2b
 
     digests = [blake2b(np.ascontiguousarray(one).astype("<i4").tobytes(), digest_size=8).digest() for one in families]

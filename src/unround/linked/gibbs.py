@@ -1,4 +1,7 @@
-"""Families of few areas: from the arrays of a block to the sampler and back."""
+"""Blocked Gibbs sampling of small families: runs the chains, checks convergence, and shrinks averages towards messages.
+
+Convergence is judged by the Gelman–Rubin statistic (R-hat; Gelman and Rubin 1992). See `gibbs_kernel` for the sampler.
+"""
 
 from __future__ import annotations
 
@@ -25,27 +28,27 @@ from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 
 EFFORT = Effort(chains=4, settle=2, sweeps=6, swaps=1000)
-"""What is spent on a family: see `docs/linked.md` for what it buys."""
+"""The effort per family: see `docs/linked.md` for the accuracy that it buys."""
 
 MOST_RHAT = 1.25
-"""How far chains may differ. Where they are short, chance alone makes them differ more: see `CHANCE`."""
+"""The largest R-hat of chains that agree. Short chains differ more by chance alone: see `CHANCE`."""
 
 CHANCE = 20.0
-"""How many times as far apart as independent draws would be, squared, the means of chains may be in any cell of a family."""
+"""The largest ratio of the variance between the means of chains to that of independent draws, in any cell of a family."""
 
 STILL = 0.05
-"""Variance of a cell's draws below which a chain hardly moves there."""
+"""Variance of a cell's draws below which a chain counts as stuck there."""
 
 LONGER = 6
-"""How many times as long families are sampled whose chains differ too much."""
+"""How many times longer families are sampled whose chains disagree."""
 
 USUAL_WIDTH = 8.0
-"""Possible counts of a cell, on average, in families that are sampled for as long as `Effort` says: so it is at base 5."""
+"""Average number of possible counts per cell at which `Effort` applies unchanged: that of base 5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilySamples:
-    """What sampling found.
+    """The result of sampling families.
 
     Parameters
     ----------
@@ -56,11 +59,11 @@ class FamilySamples:
     chances : Distributions
         By these rows.
     rhat : array
-        By family, how far chains differ: the largest R-hat of any cell (1: not at all).
+        By family, the largest R-hat of any cell (1: chains agree).
     spread : array
-        By family: how far the probability of any cell's likeliest count is off, as chains differ (one standard error).
+        By family, the largest standard error of any probability, from the differences between chains.
     failed : array
-        By family: chains differ by more than chance explains, or one of them found no state that fits.
+        By family: chains disagree by more than chance explains, or one of them found no state that fits.
     """
 
     rows: Rows
@@ -89,7 +92,7 @@ def sample_families(
     compiled, prior, active
         As for `posteriors`.
     listed : CountWeights
-        What is known of the areas' cells.
+        The weights of the areas' counts.
     families : dict
         The rows of the children, by the row of the parent.
     linked : array of bool
@@ -97,7 +100,7 @@ def sample_families(
     effort : Effort
         How long to sample.
     shrunk : bool
-        Whether to draw what is found towards messages.
+        Whether to shrink the averages towards beliefs by messages.
     """
     rows, first = list[int](), [0]
     bounds = np.stack([listed.low, listed.high])
@@ -111,7 +114,7 @@ def sample_families(
     found = empty_distributions(listed.low[members], listed.high[members])
     start = found.start.copy()
     parents = np.array(first[:-1])
-    # What no link tells about a parent is not averaged.
+    # Columns of a parent that are not linked are not averaged.
     start[np.ix_(parents, np.flatnonzero(~linked))] = -1
     columns = compiled.columns
     averages = Averages(
@@ -155,7 +158,7 @@ def sample_families(
     rhat = _rhat(averages, sweeps[family], family, chosen)
     apart = rhat > np.maximum(MOST_RHAT, np.sqrt((sweeps - 1 + CHANCE) / sweeps))
     found = Distributions(found.low, found.high, start, found.chances)
-    # A chain that found no state to go on from says nothing that can be trusted, and neither does its family.
+    # A chain that found no state that fits cannot be trusted, and neither can its family.
     whole = averages.kept == (sweeps * (np.diff(first) - 1))[:, np.newaxis]
     return FamilySamples(members, family, found, rhat, worst, apart | ~whole.all(axis=1))
 
@@ -169,7 +172,7 @@ def sample_with_retry(
     linked: BoolArray,
     effort: Effort = EFFORT,
 ) -> Iterator[tuple[dict[int, Rows], FamilySamples]]:
-    """Sample all families, and then those that failed once more, for longer; return each time which, and what was found."""
+    """Sample all families, then those that failed once more for longer; yield each time the families and the result."""
     for chosen in (effort, effort._replace(settle=LONGER * effort.settle, sweeps=LONGER * effort.sweeps)):
         drawn = sample_families(compiled, listed, prior, active, families, linked, chosen)
         yield families, drawn
@@ -181,13 +184,13 @@ def sample_with_retry(
 def _sweeps(effort: Effort, members: Rows, widths: FloatArray) -> Rows:
     """Return how many sweeps to average in each family.
 
-    Where few counts are possible a sweep costs little, and chains stick more easily: up to three times as many.
+    Where few counts are possible, sweeps cost little and chains mix more slowly: up to three times as many.
     """
     return np.maximum(effort.sweeps * np.clip((USUAL_WIDTH * members / widths) ** 2, 1, 3), 1).astype(np.int64)
 
 
 def _error(cell: Rows, chances: FloatArray) -> FloatArray:
-    """Return by how far chains disagree about the probability of every count: one standard error of their mean."""
+    """Return the standard error of the mean over chains, for the probability of every count."""
     if len(chances) < 2:
         return np.zeros(chances.shape[1])
     each = np.stack([normalised(cell, one) for one in chances])
@@ -195,14 +198,14 @@ def _error(cell: Rows, chances: FloatArray) -> FloatArray:
 
 
 def _rhat(averages: Averages, sweeps: Rows, family: Rows, linked: Rows) -> FloatArray:
-    """Compare how chains differ with how their draws do (Gelman and Rubin); the largest of a family's cells."""
+    """Return R-hat (Gelman and Rubin): the largest over a family's cells."""
     n = sweeps[:, np.newaxis].astype(np.float64)
     means = averages.moments[:, 0] / n
     within = np.maximum(averages.moments[:, 1] / n - means**2, 0).mean(axis=0)
     between = means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros_like(within)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(within > STILL, np.sqrt((n - 1) / n + between / within), 1.0)
-    ratio[(within <= STILL) & (between > STILL)] = np.inf  # each chain stands still, and not where the others do
+    ratio[(within <= STILL) & (between > STILL)] = np.inf  # every chain is stuck, each somewhere else
     worst = np.ones(int(family.max(initial=-1)) + 1)
     np.maximum.at(worst, family, ratio[:, linked].max(axis=1, initial=1.0))
     return worst

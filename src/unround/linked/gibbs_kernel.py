@@ -1,12 +1,13 @@
-"""Families of few areas: blocked Gibbs sampling, compiled.
+"""Blocked Gibbs sampling of small families, compiled (Geman and Geman 1984; Jensen, Kong and Kjærulff 1995).
 
-Given the others' true counts, one child sees every published count of the parent as a second observation of its own: still
-an area by itself, whose whole state can be drawn exactly. So children are drawn in turn, and what is averaged
-are not the draws but the exact distributions that they are drawn from (Rao and Blackwell), the parent's among them.
+Conditional on the other children's true counts, every published count of the parent is a second observation of one child's
+own: that child's whole table can be drawn exactly, by sum-product. So children are drawn in turn. What is averaged are not
+the draws but the exact conditional distributions they come from (Rao–Blackwellisation; Gelfand and Smith 1990), the parent's
+included.
 
-Chains that only did this would stick where windows are tight. So pairs of children also swap persons: one more of some kind
-here, one less there, which the parent does not see. Every chain starts from a state that may violate the parent's windows,
-at a price, and counts only once it no longer does.
+Where windows are tight, such chains mix poorly. So pairs of children also swap persons by Metropolis steps: one more of some
+kind here, one fewer there, which leaves the parent unchanged. Every chain starts from a state that may violate the parent's
+windows, at a penalty, and counts only once it no longer does.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from unround.batch.types import Ints
 from unround.linked.swaps import Swaps
 from unround.mechanisms.base import BoolArray, FloatArray
 
-PRICE = 0.05
-"""What each violated window of a parent costs at first, as a factor; and again for every further step away from it."""
+PENALTY = 0.05
+"""Factor by which a violated window of the parent is penalised at first, once per step away from it."""
 
 MOST_TRIES = 200
-"""Sweeps after which a chain that still violates a window is given up."""
+"""Sweeps after which a chain that still violates a window is abandoned."""
 
 
 class GibbsBlock(NamedTuple):
-    """What the kernel is given of all areas: what is known of cells by themselves, bounds, and which sums hold."""
+    """The kernel's input for all areas: local evidence, bounds, which sums hold, and which columns are linked."""
 
     evidence: Evidence
     low: Ints
@@ -46,7 +47,7 @@ class GibbsBlock(NamedTuple):
 
 
 class FamilyRows(NamedTuple):
-    """The families: the rows of family f are `rows[first[f]:first[f + 1]]`, the parent's first; seeds, sweeps to average."""
+    """The rows of family f are `rows[first[f]:first[f + 1]]`, the parent first; its seed, and how many sweeps to average."""
 
     first: Table
     rows: Table
@@ -55,9 +56,9 @@ class FamilyRows(NamedTuple):
 
 
 class ChildWeights(NamedTuple):
-    """What children know of their cells by themselves: the weights of a cell's counts, by child, from `start` on.
+    """The local evidence of one family's children: the weights of a cell's counts, by child, from `start` on.
 
-    There is a zero before and behind them: one less or one more than is possible weighs nothing. `start` is -1 where
+    They are padded with a zero on either side: one fewer or one more than possible has no weight. `start` is -1 where
     nothing was published.
     """
 
@@ -66,16 +67,16 @@ class ChildWeights(NamedTuple):
 
 
 class SwapStep(NamedTuple):
-    """Cells that change by one if a person moves, and in which direction; only the first few count."""
+    """The cells that a swap changes by one, and in which direction; only the first few entries are in use."""
 
     cells: Table
     steps: Table
 
 
 class Effort(NamedTuple):
-    """How long to sample: chains a family, sweeps to leave out and to average, and swaps a sweep.
+    """How long to sample: chains per family, sweeps to discard (burn-in) and to average, and swaps per sweep.
 
-    Families in which few counts are possible are sampled for more sweeps, as these cost less.
+    Families with few possible counts are sampled for more sweeps, as these cost less.
     """
 
     chains: int
@@ -85,10 +86,10 @@ class Effort(NamedTuple):
 
 
 class Averages(NamedTuple):
-    """What the kernel fills in, by member (a row of `FamilyRows.rows`) and cell.
+    """The kernel's output, by member (a row of `FamilyRows.rows`) and cell.
 
-    `chances[chain, start[member, cell] + i]` adds up distributions; `moments` the draws and their squares, by chain; and
-    `kept` counts the sweeps of a chain that were averaged: none where it never met all windows.
+    `chances[chain, start[member, cell] + i]` adds up conditional distributions; `moments` draws and their squares, by chain;
+    `kept` counts the averaged sweeps of a chain: none if it never met all windows.
     """
 
     start: Table
@@ -99,20 +100,20 @@ class Averages(NamedTuple):
 
 @inner
 def _parent_weight(evidence: Evidence, low: Ints, high: Ints, parent: int, column: int, count: int, soft: bool) -> float:
-    """Weigh a count of the parent, by what was published of it alone."""
+    """Return the likelihood of a count of the parent; `soft` penalises what its window rules out."""
     off = max(low[parent, column] - count, count - high[parent, column])
     if off > 0:
-        return PRICE**off if soft and count >= 0 else 0.0
+        return PENALTY**off if soft and count >= 0 else 0.0
     start = evidence.start[parent, column]
     if start < 0:
         return 1.0
     found = evidence.weights[start + count - evidence.low[parent, column]]
-    return float(max(found, PRICE) if soft else found)
+    return float(max(found, PENALTY) if soft else found)
 
 
 @inner
 def _condition(block: GibbsBlock, row: int, parent: int, others: Ints, soft: bool, own: Evidence, high: Ints) -> None:
-    """Write down what one child knows of its cells if the others' counts are given: their windows, up to `high`."""
+    """Set the local evidence of one child, conditional on the others' counts: windows from `own.low` up to `high`."""
     evidence, at = block.evidence, 0
     for c in range(len(others)):
         first, last = block.low[row, c], block.high[row, c]
@@ -135,7 +136,7 @@ def _condition(block: GibbsBlock, row: int, parent: int, others: Ints, soft: boo
 
 @inner
 def _fits(block: GibbsBlock, parent: int, sums: Ints) -> bool:
-    """Say whether the children's counts add up to what the parent's windows allow."""
+    """Return whether the children's counts add up to what the parent's windows allow."""
     for c in range(len(sums)):
         if block.linked[c] and _parent_weight(block.evidence, block.low, block.high, parent, c, sums[c], False) == 0.0:
             return False
@@ -144,7 +145,7 @@ def _fits(block: GibbsBlock, parent: int, sums: Ints) -> bool:
 
 @inner
 def _list_weights(block: GibbsBlock, rows: Table, child_weights: ChildWeights) -> None:
-    """List what each child knows of its cells by itself, count by count, so that swaps find it at once."""
+    """List the children's local evidence count by count, so that swaps can look it up."""
     at = 0
     for b in range(len(rows) - 1):
         row = rows[1 + b]
@@ -165,7 +166,7 @@ def _list_weights(block: GibbsBlock, rows: Table, child_weights: ChildWeights) -
 def _weight_ratio(
     block: GibbsBlock, row: int, child_weights: ChildWeights, child: int, x: Ints, change: SwapStep, number: int, sign: int
 ) -> float:
-    """Return by which factor an area's weight changes if some cells change by one."""
+    """Return the factor by which an area's weight changes if some cells change by one."""
     above, below = 1.0, 1.0
     for k in range(number):
         c, step = change.cells[k], sign * change.steps[k]
@@ -186,7 +187,7 @@ def _weight_ratio(
 
 @inner
 def _choose(swaps: Swaps, change: SwapStep, random_state: RandomState) -> int:
-    """Choose a kind of persons, or one in exchange for another; write down which cells change, and return how many."""
+    """Propose a swap of a person of one kind, or of two kinds; set the cells that change, and return how many."""
     kinds = len(swaps.first) - 1
     kind = int(draw(random_state) * kinds)
     i, end = swaps.first[kind], swaps.first[kind + 1]
@@ -221,7 +222,7 @@ def _swap(
     change: SwapStep,
     random_state: RandomState,
 ) -> None:
-    """Let two children swap a person, or one of one kind for one of another."""
+    """Propose a swap between two children, and accept it with the Metropolis probability."""
     one = int(draw(random_state) * len(x))
     two = (one + 1 + int(draw(random_state) * (len(x) - 1))) % len(x)
     number = _choose(swaps, change, random_state)
@@ -240,7 +241,7 @@ def _swap(
 def _add_to_average(
     averages: Averages, chain: int, member: int, column: int, weights: FloatArray, size: int, shift: int, share: float
 ) -> None:
-    """Add a distribution that is not normalised to an average."""
+    """Normalise a distribution and add it to an average."""
     at = averages.start[member, column] + shift
     everything = 0.0
     for k in range(size):
@@ -251,7 +252,7 @@ def _add_to_average(
 
 @inner
 def _sum_of_others(block: GibbsBlock, rows: Table, x: Ints, drawn: int, j: int, into: Ints) -> None:
-    """Add up the counts of all children but one; of those not among the first that are drawn, the middle of what may be."""
+    """Add up the counts of all children but one; children not drawn yet count as the middle of their range."""
     into[:] = 0
     for b in range(len(x)):
         for c in range(len(into)):
@@ -278,7 +279,7 @@ def _average(
     chain: int,
     member: int,
 ) -> None:
-    """Add what is known of one child, if the others' counts are given, to the averages: its own and the parent's."""
+    """Add one child's conditional distributions to the averages: its own and the parent's."""
     row, parent, children = rows[1 + j], rows[0], len(rows) - 1
     for c in range(len(low)):
         if averages.start[member + 1 + j, c] < 0:
@@ -312,7 +313,7 @@ def gibbs(
     most_weights: int,
     averages: Averages,
 ) -> None:
-    """Sample a range of families; `most_weights` is how many counts are possible in all cells of an area together."""
+    """Sample a range of families; `most_weights` is the most counts possible in all cells of an area together."""
     columns = block.low.shape[1]
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     state = np.zeros((len(forest.nodes), 2), dtype=np.int64)

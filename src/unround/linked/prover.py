@@ -1,4 +1,4 @@
-"""Proofs that need several areas: certificates whose cells are named by area, checked like all others."""
+"""Proofs across areas: certificates whose cells are named by area, checked like all others."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from unround.proofs import Proof, proofs_of
 from unround.system import Cell, Sum, System
 
 BETWEEN = " · "
-"""Stands between the area and the cell in the names of cells."""
+"""Separates area and cell in the names of cells."""
 
 MOST_CELLS = 20_000
-"""Cells of a system above which no proof is looked for: the claim is then not shown as proved."""
+"""Cells of a system above which no proof is attempted: the claim is then not shown as proved."""
 
 Place = tuple[int, int]
 """A cell: its area's row, and its column."""
 
 
 class Prover:
-    """Writes certificates for cells whose bounds other areas decide.
+    """Writes certificates for cells whose bounds depend on other areas.
 
     Parameters
     ----------
@@ -65,15 +65,14 @@ class Prover:
         Returns
         -------
         list
-            For every column that is proved: the column; the system, no larger than the proof needs; and the proof, which the
-            independent checker has accepted. Nearby areas are tried first: those that are the same, the families of the
-            area, their families, and so on. What takes more than `MOST_CELLS` cells is left out: it must not be called
-            proved.
+            For every proved column: the column; the smallest system that the proof needs; and the proof, accepted by the
+            independent checker. Nearby areas are tried first: those that are the same people, the families of the area,
+            their families, and so on. What takes more than `MOST_CELLS` cells is left out: it must not be called proved.
 
         Raises
         ------
         InternalError
-            If all areas that are connected do not prove a value, though propagation found one.
+            If all connected areas together do not prove a value that propagation found.
         """
         open_yet, found = list(columns), list[tuple[int, System, Proof]]()
         for areas, whole in self._wider_and_wider(area):
@@ -84,7 +83,7 @@ class Prover:
             for proof in proofs_of(system, self._by_single_sums(system, list(wanted))):
                 column = wanted[system.index[proof.cell]]
                 if proof.value != self.bounds.tight.low[area, column]:
-                    continue  # more areas may say more, but never something else
+                    continue  # a wider set may prove more, but never another value
                 found.append((column, _smallest(system, proof), proof))
                 open_yet.remove(column)
             if not open_yet:
@@ -95,7 +94,7 @@ class Prover:
         return found
 
     def _by_single_sums(self, system: System, wanted: list[int]) -> dict[int, list[dict[str, object]]]:
-        """Return certificates for those cells that sums one by one leave one value: so the bounds were found."""
+        """Return certificates for cells to which propagation through single sums leaves one value."""
         from unround.infer.bounds import Bounds, propagate
         from unround.infer.certify import certain_windows
 
@@ -105,10 +104,10 @@ class Prover:
         return certificates(system, [cell for cell in wanted if bounds.lows[cell] == bounds.highs[cell]])
 
     def _wider_and_wider(self, area: int) -> Iterator[tuple[list[int], bool]]:
-        """Yield larger and larger sets of areas around one, and whether there is nothing beyond."""
+        """Yield growing sets of areas around one, and whether the set is complete."""
         near = [area]
         seen = {area}
-        # First what is the same area under another name: up and down while there is one child only.
+        # First the areas that are the same people: up and down through only children.
         for row in near:
             same = self.children.get(row, [])
             above = int(self.bounds.parent[row])
@@ -125,7 +124,7 @@ class Prover:
             seen.update(edge)
 
     def _edge(self, near: list[int], seen: set[int]) -> list[int]:
-        """Return the areas that are in a family with some of these, and not yet among them."""
+        """Return the areas that share a family with these, and are not yet among them."""
         edge: dict[int, None] = {}
         for row in near:
             above = int(self.bounds.parent[row])
@@ -137,7 +136,7 @@ class Prover:
         return f"{self.names[area]}{BETWEEN}{self.cell_of(area, column).name}"
 
     def _system(self, areas: list[int]) -> tuple[System, dict[Place, int]]:
-        """Put areas into one system: their own sums, and those of families that are complete."""
+        """Combine areas into one system: their own sums, and those of complete families."""
         here, cells, place, sums = set(areas), list[Cell](), dict[Place, int](), list[Sum]()
         for area in areas:
             for column in range(self.compiled.columns):

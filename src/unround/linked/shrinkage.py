@@ -1,10 +1,9 @@
-"""Random draws, drawn towards what messages between areas say.
+"""James–Stein shrinkage of sampled averages towards beliefs by messages (James and Stein 1961; Efron and Morris 1973).
 
-Averages of draws are right, but uncertain. What messages say (`loopy`) is not uncertain, but a little wrong where areas are
-few: means are right; variances are not, in the same way for all cells of a kind, too small for cells without parts and
-too large for totals. That can be mended from few draws, as all cells of a kind show it together. What still differs is then
-split: averages are drawn towards messages by as much as chance explains of the difference (James and Stein). Where messages
-are far off, they are not heeded.
+Averages of draws are unbiased but noisy. Beliefs by messages (`loopy`) are free of noise but biased where areas are few:
+their means are right, but their variances are too small for cells without parts and too large for totals, by a factor that
+all cells of a kind share. A few draws are enough to correct that. The averages are then shrunk towards the
+corrected beliefs by the share of the difference that sampling error explains. Beliefs that are far off have no influence.
 """
 
 from __future__ import annotations
@@ -14,38 +13,37 @@ import numpy as np
 from unround.linked.bounds import Rows
 from unround.mechanisms.base import FloatArray
 
-MOST_OFF = 1.4
-"""By which factor the variances of messages are mended, at most."""
+MOST_CORRECTED = 1.4
+"""The largest factor by which variances are corrected."""
 
 NEARLY_CERTAIN = 0.3
-"""Variance up to which what messages say of a cell is left as it is."""
+"""Variance up to which the belief about a cell is not corrected."""
 
 MOST_LIFTED = 1.0
-"""Logarithm of the factor by which unlikely counts become likelier when variances are mended, at most."""
+"""Logarithm of the largest factor by which a correction raises the weight of a count."""
 
 FARTHEST = 3.0
-"""Standard errors from which messages about a cell are heeded like those of its kind; from farther, they pull no more."""
+"""Standard errors beyond which a single cell is shrunk no further, even if others of its kind are."""
 
-MOST_HEEDED = 0.9
-"""The largest share that messages have in a result: that they are right is never certain."""
+MOST_SHRUNK = 0.9
+"""The largest weight of beliefs in a result: they are never certain to be right."""
 
 
 def shrink(
     cell: Rows, kind: Rows, drawn: FloatArray, beliefs: FloatArray, error: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw averages of draws towards what messages say.
+    """Shrink averages of draws towards beliefs.
 
     Parameters
     ----------
     cell : array
-        For every probability, the number of its cell; those of a cell are one behind the other, count by count.
+        For every probability, the number of its cell; those of a cell are contiguous, in the order of counts.
     kind : array
-        For every probability, the number of its kind: those of one family's children or parent, totals or not. -1 for none,
-        which are left as they are.
+        For every probability, the number of its kind: a family's children or its parent, totals or not. -1: not shrunk.
     drawn, beliefs : array
-        What was drawn on average; and what messages say, of the same counts.
+        The averages of draws, and the beliefs about the same counts.
     error : array
-        One standard error of what was drawn.
+        The standard errors of the averages.
 
     Returns
     -------
@@ -55,8 +53,8 @@ def shrink(
     beliefs = _match_variances(cell, kind, drawn, beliefs)
     alike = np.where(kind < 0, 0, kind)
     chance, apart = (np.bincount(alike, np.where(kind < 0, 0.0, one**2)) for one in (error, drawn - beliefs))
-    share = np.minimum(chance / np.where(apart > 0, apart, 1.0), MOST_HEEDED)[alike]
-    # A single cell may be off where its kind is not: it is not drawn further than chance may have brought it.
+    share = np.minimum(chance / np.where(apart > 0, apart, 1.0), MOST_SHRUNK)[alike]
+    # A single cell may be off where its kind is not: it is not moved further than sampling error may have brought it.
     usual = chance / np.maximum(np.bincount(alike, np.where(kind < 0, 0.0, drawn)), 1.0)
     own_chance, own_apart = (np.bincount(cell, one**2)[cell] for one in (error, drawn - beliefs))
     farthest = FARTHEST * np.sqrt(np.maximum(own_chance, usual[alike]))
@@ -66,24 +64,24 @@ def shrink(
 
 
 def _match_variances(cell: Rows, kind: Rows, drawn: FloatArray, beliefs: FloatArray) -> FloatArray:
-    """Make what messages say as wide as what was drawn, on the whole: the variances of a kind by the same factor.
+    """Match the average variance of beliefs to that of draws, by one factor per kind.
 
-    It is exactly this factor for normal distributions, and about so for others.
+    The factor is exact for normal distributions, and approximate for others.
     """
     mean, variance = _moments(cell, beliefs)
     _, drawn_variance = _moments(cell, drawn)
-    # Of cells that are nearly certain the variance says nothing about the form.
+    # The variance of a nearly certain cell says nothing about its shape.
     open_yet = (kind >= 0) & (variance > NEARLY_CERTAIN)[cell]
     alike = np.where(open_yet, kind, 0)
     wide, goal = (np.bincount(alike, np.where(open_yet, beliefs * one[cell], 0.0)) for one in (variance, drawn_variance))
-    ratio = np.clip(goal / np.where(wide > 0, wide, 1.0), 1 / MOST_OFF, MOST_OFF)[alike]
+    ratio = np.clip(goal / np.where(wide > 0, wide, 1.0), 1 / MOST_CORRECTED, MOST_CORRECTED)[alike]
     steep = np.where(open_yet, (1 / ratio - 1) / 2 / np.where(open_yet, variance[cell], 1.0), 0.0)
     distance = _steps(cell) - mean[cell]
     return normalised(cell, beliefs * np.exp(np.minimum(-steep * distance**2, MOST_LIFTED)))
 
 
 def _steps(cell: Rows) -> Rows:
-    """Return how many counts above the least of its cell every number is."""
+    """Return how far above the least count of its cell each entry is."""
     first = np.flatnonzero(np.diff(cell, prepend=-1))
     return np.arange(cell.size) - np.repeat(first, np.diff(np.append(first, cell.size)))
 

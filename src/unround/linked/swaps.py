@@ -1,4 +1,7 @@
-"""Kinds of persons: which cells of an area one more person adds one to, whatever the sums are."""
+"""Moves of the sampler: which cells grow by one with one more person of some kind, for any structure of sums.
+
+Each is a vector in the lattice of tables that satisfy all sums, as in a Markov basis (Diaconis and Sturmfels 1998).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from unround.batch.forest import Table
 from unround.infer.bounds import Equations, neighbours
 
 MOST_KINDS = 400
-"""Kinds of persons that are looked for; where all of them are fewer, every one is found sooner or later."""
+"""The most kinds of persons to look for; where there are fewer in all, most of them are found."""
 
 _TRIES = 8
-"""Tries from each cell before it is left alone."""
+"""Attempts to start from each cell."""
 
 
 class Swaps(NamedTuple):
@@ -28,8 +31,8 @@ class Swaps(NamedTuple):
 def swap_moves(columns: int, equations: Equations) -> Swaps:
     """Find kinds of persons: sets of cells such that every sum still holds if each of them grows by one.
 
-    Starting from each cell that has no parts, everything that must grow too is added; where one of several parts must, one
-    is chosen at random. What leads nowhere is tried again a few times, and then left.
+    Starting from each cell without parts, all cells that must grow too are added; where one of several parts must, it
+    is chosen at random. Failed attempts are repeated a few times.
 
     Examples
     --------
@@ -58,7 +61,7 @@ def swap_moves(columns: int, equations: Equations) -> Swaps:
 def _grown(
     leaf: int, equations: Equations, touching: dict[int, list[int]], rng: np.random.Generator
 ) -> tuple[int, ...] | None:
-    """Return the cells that grow with one cell, as far as chance decides; None where they would have to grow twice."""
+    """Return the cells that grow with one cell, at random where there is a choice; None if one would have to grow twice."""
     grown, forced, open_sums = {leaf}, [leaf], list[int]()
     while True:
         while forced:

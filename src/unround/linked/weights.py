@@ -1,4 +1,4 @@
-"""What is known of cells, listed count by count: so that evidence from other areas can be multiplied in."""
+"""The weights of all possible counts as one flat array, so that evidence from other areas can be multiplied in."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.posterior import empty_distributions
-from unround.batch.types import Distributions, Ints, PriorTable, Windows
+from unround.batch.types import Ints, PriorTable, Windows
 from unround.linked.bounds import Rows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
 class CountWeights:
-    """The weights of all possible counts of some areas, one behind the other.
+    """The weights of all possible counts of some areas, cell after cell.
 
     Parameters
     ----------
     windows : Windows
-        What was published of all areas.
+        The windows of all areas.
     low, high : array
-        Bounds of the areas in question; cells that are possible in too many ways are not listed.
+        Bounds of the areas in question; cells with too many possible values are not listed.
     rows : array
-        Which these are.
+        The rows of these areas.
     """
 
     def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:
@@ -38,10 +38,6 @@ class CountWeights:
         at = origin.ravel()[cell]
         self.weights: FloatArray = np.where(at >= 0, windows.weights[np.where(at >= 0, at + self.step, 0)], 1.0)
 
-    def room(self) -> Distributions:
-        """Return distributions of the same cells, all zero."""
-        return Distributions(self.low, self.high, self.start, np.zeros(self.weights.size))
-
     def stretches(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the places of all weights of some areas' cells, area by area."""
         start, width = self.start[np.ix_(rows, columns)].ravel(), self.width[np.ix_(rows, columns)].ravel()
@@ -51,7 +47,7 @@ class CountWeights:
         return np.repeat(start - before, width) + np.arange(int(width.sum()))
 
     def windows(self, weights: FloatArray | None = None) -> Windows:
-        """Return windows with these weights, or others; of cells that are not listed, the bounds."""
+        """Return windows with these weights, or others; cells that are not listed have bounds only."""
         return Windows(
             self.low, self.high, self.start, self.weights if weights is None else weights, np.ones_like(self.certain)
         )
@@ -65,7 +61,7 @@ class CountWeights:
         return np.asarray(weights / np.repeat(np.where(largest > 0, largest, 1.0), np.diff(np.r_[firsts, weights.size])))
 
     def without_prior(self, prior: PriorTable, rows: BoolArray, linked: BoolArray) -> FloatArray:
-        """Return the weights, those of some areas' linked cells such that a prior weighs nothing when it is put in again."""
+        """Return the weights, with the prior divided out of some areas' linked cells: multiplying by it again cancels."""
         columns = self.low.shape[1]
         here = rows[self.cell // columns] & linked[self.cell % columns]
         cell, step = self.cell[here], self.step[here]
@@ -77,7 +73,7 @@ class CountWeights:
         return self.scale(weights)
 
     def in_own_order(self, rows: Rows) -> list[int]:
-        """Return areas in an order that only depends on what is known of them: where an area stands must not matter."""
+        """Return areas in an order that depends only on their weights, so that results do not depend on their position."""
 
         def known(row: int) -> tuple[bytes, bytes, bytes]:
             weights = self.weights[self.begin[row] : self.begin[row + 1]]
@@ -86,6 +82,6 @@ class CountWeights:
         return sorted(rows.tolist(), key=known)
 
     def take(self, rows: Rows) -> CountWeights:
-        """Return a list of some areas, each as often as it is named."""
+        """Return the weights of some areas, each as often as it is named."""
         windows = Windows(self.low, self.high, self.start, self.weights, self.certain)
         return CountWeights(windows, self.low[rows], self.high[rows], rows)
