@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unround.presentation.audited import audit_release
-
-from unround.audits import AuditOptions, audit
+import unround
+from unround.audits import audit
 from unround.readers import read
 from unround.simulation import simulate
 
@@ -27,14 +26,13 @@ def simulate_census(folder: Path) -> None:
 
 def audit_census(census: Path, folder: Path) -> None:
     """Audit it with everything that an audit can write."""
-    truth = read(census / "truth.parquet")
-    options = AuditOptions(estimates=True)
-    audit_release(read(census / BULK), folder / "audit", options, truth=truth, command="unround audit x")
+    truth = census / "truth.parquet"
+    unround.audit(census / BULK, folder / "audit", estimates=True, truth=truth, command="unround audit x")
 
 
 def audit_survey(folder: Path) -> None:
     """Audit the example of the documentation."""
-    audit_release(read(EXAMPLES / "survey.toml"), folder / "audit")
+    unround.audit(EXAMPLES / "survey.toml", folder / "audit")
 
 
 def audit_hostile_survey(folder: Path) -> None:
