@@ -1,17 +1,23 @@
-"""What true counts are like over all areas of a release, worked out of what was published of them.
+"""What true counts are like over all areas of a release, worked out from what was published of them.
 
-Proofs and bounds need none of this; probabilities do. A flat prior, every combination of true counts being equally likely,
-makes a total of many mostly empty parts too large. So an audit fits one to the release:
+Proofs and bounds need none of this; probabilities do. Every leaf of the sums is fitted by itself: an area's count is
+taken to vary around a rate times the area's exposure, and the rates of all areas are deconvolved from the published counts. Totals
+follow from their parts. Rounding hides part of the answer, so that the result is a small set of priors that fit about
+equally well.
 
-- `histograms`: how often each count was published, gathered block by block
-- `deconvolve`: from there to the distribution of true counts of a column
-- `shares`: how totals split into parts, and how much that differs between areas
-- `table`: both put together, as one table of weights a column
+- `hierarchy`: which counts carry weight: leaves, and how they split by sex
+- `exposure`: how many people of an area a count is about
+- `mixture`: how one count varies over areas
+- `columns`: the mixtures of all columns, in all variants
+- `sexes`: how counts split into men and women
+- `weights`: likelihood times prior, as windows for the engines
 - `fitted`: PriorFit gathers and fits, Prior is the result
+- `histograms`, `deconvolve`: the distribution of a single column by itself, for checks
 """
 
+from unround.prior.columns import VARIANTS
 from unround.prior.deconvolve import fit
 from unround.prior.fitted import Prior, PriorFit
 from unround.prior.histograms import Histograms
 
-__all__ = ["Histograms", "Prior", "PriorFit", "fit"]
+__all__ = ["VARIANTS", "Histograms", "Prior", "PriorFit", "fit"]

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unround.batch.types import NO_UPPER_BOUND, CompiledSums, PriorTable
+from unround.batch.types import CompiledSums, Ints, Windows
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import FloatArray
-from unround.prior.deconvolve import SIZE, fit_all
-from unround.prior.histograms import Histograms
-from unround.prior.shares import Sample
-from unround.prior.table import Weigher
-from unround.release import Counts
+from unround.mechanisms.base import BoolArray
+from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
+from unround.prior.hierarchy import Hierarchy
+from unround.prior.sample import AreaSample
+from unround.prior.sexes import SexSplits, fit_splits
+from unround.prior.weights import weighted
+from unround.release import ABSENT, Counts
 
-FEWEST_AREAS = 60
+FEWEST_AREAS = 15
 """With fewer there is nothing to fit a prior to."""
 
-OWN = 64
-"""Counts from 0 on for which each column's own distribution is kept."""
+FEW_AREAS = 60
+"""With fewer, the flat prior is one of the set: a fit to so few is not sure enough of itself."""
 
 SAMPLED_CELLS = 25_000_000
-"""Counts of the areas that are kept to see how totals split: 100 MB."""
+"""Counts of the areas that a prior is fitted to: 100 MB."""
 
 SAMPLED_AREAS = 8192
 """More would not change anything."""
-
 
 _DAMAGE = (
     OSError, EOFError, KeyError, ValueError, TypeError, IndexError, NotImplementedError, RuntimeError, zlib.error,
@@ -41,8 +42,28 @@ _DAMAGE = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FittedPrior:
+    """What was fitted.
+
+    Parameters
+    ----------
+    mixtures : Mixtures
+        How each column varies over areas.
+    splits : SexSplits
+        How counts split by sex.
+    power : array
+        For every column to which power its mixture is taken: 1 for leaves, 0 for totals, negative for totals that
+        would count several times.
+    """
+
+    mixtures: Mixtures
+    splits: SexSplits
+    power: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Prior:
-    """What true counts are taken to be like before anything about an area is known.
+    """What true counts are taken to be like before anything about an area is known: a small set of priors.
 
     Parameters
     ----------
@@ -50,66 +71,99 @@ class Prior:
         "fitted" or "flat".
     sentence : str
         What is assumed, or why nothing is.
-    table : PriorTable or None
-        The weights of true counts by column; None if the prior is flat. They belong together: a column's weights mean
-        something only beside those of all columns that it is linked with.
-    own : PriorTable or None
-        Each column's distribution of true counts by itself, for what its published value alone makes likely. Small
-        counts only: among larger ones nothing is likely without a sum.
+    fitted : FittedPrior or None
+        What was fitted; None if the prior is flat.
+    variants : tuple of str
+        The names of the set; probabilities are worked out under each.
     """
 
     name: str
     sentence: str
-    table: PriorTable | None = None
-    own: PriorTable | None = None
+    fitted: FittedPrior | None = None
+    variants: tuple[str, ...] = ("flat",)
 
     @classmethod
     def flat(cls, why: str = "all true counts that add up are taken to be equally likely") -> Prior:
         """Return the prior that prefers nothing."""
         return cls("flat", f"flat: {why}")
 
-    def weights_for(self, column: int, low: int, high: int) -> dict[int, float]:
-        """Return the weights of the counts from low to high, the largest of them 1; empty if the prior is flat.
+    @property
+    def is_flat(self) -> bool:
+        """Whether it prefers nothing."""
+        return self.fitted is None
 
-        Weights of different columns belong together only as the prior of one whole area: a total's may lean the other
-        way than its parts', to make up for them.
+    def weigh(self, windows: Windows, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> Windows:
+        """Return windows, within bounds, whose weights are likelihood times prior; all sums are needed to use them.
 
-        Raises
-        ------
-        InputError
-            If the column is not there, or the counts cannot be listed.
+        Parameters
+        ----------
+        windows : Windows
+            The likelihoods of what was published.
+        counts : array
+            What was published, areas × columns.
+        low, high : array
+            The bounds to keep to.
+        variant : str
+            Which of the set.
         """
-        if self.table is None:
-            return {}
-        if not 0 <= column < self.table.size.size:
-            raise InputError(f"the prior has {self.table.size.size} columns; there is no column {column}.")
-        if not 0 <= low <= high < NO_UPPER_BOUND:
-            raise InputError(f"a prior has weights for ranges of counts from 0, not for {low} to {high}.")
-        counts = np.arange(low, high + 1)
-        places = self.table.offset[column] + np.minimum(counts, self.table.size[column] - 1)
-        weights = self.table.weights[places]
-        return dict(zip(counts.tolist(), (weights / weights.max()).tolist(), strict=True))
+        if self.fitted is None or variant == "flat":
+            return windows
+        splits, v = self.fitted.splits, VARIANTS.index(variant)
+        precision, slope = np.zeros(counts.shape), np.zeros(counts.shape)
+        divides = np.zeros(counts.shape[1], dtype=np.bool_)
+        shares = splits.shares(counts)
+        for p, (total, first, second) in enumerate(splits.cells.tolist()):
+            a = splits.precision[p]
+            about = np.where(counts[:, total] > ABSENT, np.maximum(counts[:, total], 0), 0)
+            precision[:, total], divides[total] = a, True
+            precision[:, first], precision[:, second] = a * shares[:, p], a * (1 - shares[:, p])
+            slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
+        return self._weigh(windows, counts, low, high, v, self.fitted.power, precision, divides, slope)
 
-    def own_rows(self) -> FloatArray:
-        """Return `own` as columns × counts."""
-        assert self.own is not None
-        return self.own.weights.reshape(self.own.size.size, -1)
+    def weigh_alone(self, windows: Windows, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> Windows:
+        """Return the same for cells that are looked at one by one, without any sum."""
+        if self.fitted is None or variant == "flat":
+            return windows
+        nothing, columns = np.zeros(counts.shape), counts.shape[1]
+        own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
+        return self._weigh(windows, counts, low, high, VARIANTS.index(variant), own, nothing, never, nothing)
+
+    def _weigh(
+        self,
+        windows: Windows,
+        counts: Counts,
+        low: Ints,
+        high: Ints,
+        v: int,
+        power: NDArray[np.int64],
+        precision: NDArray[np.float64],
+        divides: BoolArray,
+        slope: NDArray[np.float64],
+    ) -> Windows:
+        assert self.fitted is not None
+        mixtures = self.fitted.mixtures
+        return weighted(
+            windows,
+            np.require(low, np.int32, ("C", "W")),
+            np.require(high, np.int32, ("C", "W")),
+            mixtures.exposures(counts, v),
+            mixtures.rates[v],
+            mixtures.weights[v],
+            mixtures.clump,
+            power,
+            precision,
+            divides,
+            slope,
+        )
 
     def save(self, path: Path) -> None:
         """Write it to a file, for `load`."""
+        arrays = {} if self.fitted is None else {"power": self.fitted.power}
+        if self.fitted is not None:
+            for part in (self.fitted.mixtures, self.fitted.splits):
+                arrays |= {f"{type(part).__name__}.{one.name}": getattr(part, one.name) for one in fields(part)}
         with path.open("wb") as file:
-            if self.table is None:
-                np.savez_compressed(file, name=self.name, sentence=self.sentence)
-            else:
-                np.savez_compressed(
-                    file,
-                    name=self.name,
-                    sentence=self.sentence,
-                    offset=self.table.offset,
-                    size=self.table.size,
-                    weights=self.table.weights,
-                    own=self.own_rows(),
-                )
+            np.savez_compressed(file, name=self.name, sentence=self.sentence, variants=np.array(self.variants), **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Prior:
@@ -123,19 +177,16 @@ class Prior:
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 name, sentence = str(found["name"]), str(found["sentence"])
+                variants = tuple(str(one) for one in found["variants"])
                 if name == "flat":
-                    return cls(name, sentence)
-                table = PriorTable(found["offset"], found["size"], found["weights"])
-                own = _rows_table(found["own"])
+                    return cls(name, sentence, None, variants)
+                mixtures, splits = (
+                    part(**{one.name: found[f"{part.__name__}.{one.name}"] for one in fields(part)})
+                    for part in (Mixtures, SexSplits)
+                )
+                return cls(name, sentence, FittedPrior(mixtures, splits, found["power"]), variants)  # type: ignore[arg-type]
         except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
-        return cls(name, sentence, table, own)
-
-
-def _rows_table(rows: FloatArray) -> PriorTable:
-    """Return distributions, columns × counts, as a table."""
-    columns, size = rows.shape
-    return PriorTable(np.arange(columns) * size, np.full(columns, size), np.ascontiguousarray(rows).ravel())
 
 
 class PriorFit:
@@ -150,28 +201,24 @@ class PriorFit:
     --------
     >>> fit = PriorFit(columns=3)
     >>> fit.add(np.array([[10, 5, 5]] * 12, dtype=np.int32))
-    >>> from unround.batch.compiled_sums import compile_layout
+    >>> from unround.batch.compiled_sums import compile_sums
     >>> from unround.mechanisms import Rounding
-    >>> fit.finish(compile_layout(3, ((0, (1, 2)),), frozenset()), [Rounding(5)] * 3).sentence
-    'flat: 12 areas are too few to fit a prior (at least 60)'
+    >>> fit.finish(compile_sums(3, ((0, (1, 2)),), frozenset()), [Rounding(5)] * 3).sentence
+    'flat: 12 areas are too few to fit a prior (at least 15)'
     """
 
     def __init__(self, columns: int) -> None:
-        self.histograms = Histograms(columns)
-        self._fitted: FloatArray | None = None
-        self.sample = Sample(columns, max(FEWEST_AREAS, min(SAMPLED_AREAS, SAMPLED_CELLS // max(columns, 1))))
+        self.sample = AreaSample(columns, max(FEW_AREAS, min(SAMPLED_AREAS, SAMPLED_CELLS // max(columns, 1))))
 
     def add(self, counts: Counts) -> None:
         """Take in a block of published counts, areas × columns, with the codes of `unround.release` for absent ones."""
-        self._fitted = None
-        self.histograms.add(counts)
         self.sample.add(counts)
 
     def finish(
         self,
         compiled: CompiledSums,
         mechanisms: Sequence[Mechanism],
-        shared: Mapping[tuple[int, int], float] | None = None,
+        progress: Callable[[int, int], None] = lambda *_: None,
     ) -> Prior:
         """Fit the prior.
 
@@ -181,31 +228,26 @@ class PriorFit:
             The sums that hold in all areas.
         mechanisms : sequence of Mechanism
             How each column was published.
-        shared : mapping, optional
-            For totals with a part of theirs: in which share of the areas the total uses the part's random number.
+        progress : function
+            Is told how many columns are fitted, of how many.
         """
-        areas = self.histograms.areas
+        areas = self.sample.seen
         if areas < FEWEST_AREAS:
             many = "1 area is" if areas == 1 else f"{areas} areas are"
             return Prior.flat(f"{many} too few to fit a prior (at least {FEWEST_AREAS})")
-        if self._fitted is None:
-            self._fitted = self.distributions(mechanisms)
-        distributions = self._fitted
-        table = Weigher(compiled, mechanisms, self.sample.counts, distributions, shared).table()
+        hierarchy = Hierarchy.of(compiled)
+        fitter = ColumnFitter(self.sample.counts, mechanisms, hierarchy)
+        mixtures = fitter.fit(progress)
+        splits = fit_splits(self.sample.counts, fitter.windows, hierarchy, mixtures)
+        power = np.zeros(hierarchy.columns, dtype=np.int64)
+        power[list(hierarchy.leaves)] = 1
+        for column, times in hierarchy.repeated.items():
+            power[column] = -times
+        few = areas < FEW_AREAS
         return Prior(
             "fitted",
-            f"fitted: the distributions of true counts over {areas:,} areas, and of how totals split into their parts, "
-            "deconvolved from the published counts",
-            table,
-            _rows_table(distributions[:, :OWN]),
+            f"fitted to {areas:,} areas: the rates of each smallest group, deconvolved from its published counts; a count "
+            f"is called likely only if all {len(VARIANTS) + few} priors that were tried make it so",
+            FittedPrior(mixtures, splits, power),
+            (*VARIANTS, "flat") if few else VARIANTS,
         )
-
-    def distributions(self, mechanisms: Sequence[Mechanism]) -> FloatArray:
-        """Return the fitted distributions of true counts, columns × counts."""
-        fitted = np.empty((len(mechanisms), SIZE))
-        alike: dict[Mechanism, list[int]] = {}
-        for column, mechanism in enumerate(mechanisms):
-            alike.setdefault(mechanism, []).append(column)
-        for mechanism, those in alike.items():
-            fitted[those] = fit_all(self.histograms.tallies[those], mechanism)
-        return fitted

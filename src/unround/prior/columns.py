@@ -1,0 +1,233 @@
+"""The mixtures of all columns, fitted to what was published: the one that fits best, and two that fit about as well."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.types import NO_UPPER_BOUND, Windows
+from unround.batch.windows import WindowTable
+from unround.mechanisms import Mechanism
+from unround.mechanisms.base import FloatArray
+from unround.prior.exposure import CORRECTED, KINDS, NONE, exposure, share_above, usual_size
+from unround.prior.hierarchy import Hierarchy
+from unround.prior.mixture import MOST_RATES, fit_weights, least_zeros, likelihoods, rates_for
+from unround.release import Counts
+
+VARIANTS = ("best", "tilted", "looser")
+"""The set of priors: the one that fits best; the one with the fewest zeros, and the one that depends least on the size of
+areas, of those that fit about as well. What all of them make likely does not hang on what rounding hides."""
+
+COST = 2.0
+"""Units of log likelihood by which a prior may fit less well, and still fit about as well."""
+
+CLUMPS = (0.0, 1.0, 0.5, 2.0)
+"""How much people may come in clumps: the variance beyond that of independent people, in units of the mean."""
+
+LOOSER = (0.05, 0.1, 0.2, 0.35, 0.5)
+"""What may be added to all sizes, in units of their median, for the prior that depends less on them."""
+
+FIRST_STEPS, STEPS = 40, 150
+"""Of EM: to choose between kinds of mixture, and for the one that is chosen."""
+
+BIN = 0.05
+"""Areas whose exposures differ by less than this share are fitted as one."""
+
+MOST_ROWS = 800
+"""Different published counts and exposures of a column; from there on, fewer areas are used."""
+
+FEWER_AREAS = 1500
+"""So many."""
+
+LARGE = 400
+"""Columns whose published counts are all larger get a flat mixture: within a window it makes no difference."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixtures:
+    """The mixtures of all columns, in all variants.
+
+    Parameters
+    ----------
+    kind, top, parent : array
+        For every column its kind of exposure, and the totals that this uses.
+    share, usual : array
+        For every column what `exposure` needs besides.
+    clump : array
+        For every column how much people come in clumps.
+    more : array
+        Variants × columns: what is added to the exposure.
+    rates, weights : array
+        Variants × columns × rates. A column whose weights are all 0 has a flat prior.
+    """
+
+    kind: NDArray[np.int64]
+    top: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    share: FloatArray
+    usual: FloatArray
+    clump: FloatArray
+    more: FloatArray
+    rates: FloatArray
+    weights: FloatArray
+
+    def exposures(self, counts: Counts, variant: int) -> FloatArray:
+        """Return areas × columns: the exposures of some areas."""
+        found = np.empty(counts.shape)
+        for c in range(counts.shape[1]):
+            e = exposure(
+                counts, int(self.kind[c]), int(self.top[c]), int(self.parent[c]), float(self.share[c]), float(self.usual[c])
+            )
+            found[:, c] = e + self.more[variant, c]
+        return found
+
+
+class _Observed:
+    """What was published in one column, areas with the same count and nearly the same exposure as one row."""
+
+    def __init__(self, windows: Windows, column: int, counts: Counts, exposures: FloatArray) -> None:
+        high = windows.high[: len(counts), column].astype(np.int64)
+        known = np.flatnonzero(high < NO_UPPER_BOUND)
+        bins = np.round(np.log(exposures[known]) / BIN).astype(np.int64)
+        published = counts[known, column].astype(np.int64)
+        _, first, times = np.unique(bins * (1 << 32) + published, return_index=True, return_counts=True)
+        self.exposure = np.exp(bins[first] * BIN)
+        self.published = published[first]
+        self.times = times.astype(np.float64)
+        rows = known[first]
+        self.low = windows.low[rows, column].astype(np.int64)
+        self.number = high[rows] - self.low + 1
+        self.start = windows.start[rows, column]
+        self.window = windows.weights
+
+    def likely(self, rates: FloatArray, clump: float) -> tuple[FloatArray, FloatArray]:
+        """Return how likely each rate leads to each row, and how likely from a true 0."""
+        found, zero = likelihoods(self.low, self.number, self.start, self.window, self.exposure, rates, clump)
+        return found, zero
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """One way to fit one column."""
+
+    kind: int
+    clump: float
+    more: float
+    rates: FloatArray
+    weights: FloatArray
+    log_likelihood: float
+    observed: _Observed
+
+
+class ColumnFitter:
+    """Fits the mixtures of all columns to a sample of areas.
+
+    Parameters
+    ----------
+    counts : array
+        The sample, areas × columns.
+    mechanisms : sequence of Mechanism
+        How each column was published.
+    hierarchy : Hierarchy
+        Which totals lie above each column.
+    """
+
+    def __init__(self, counts: Counts, mechanisms: Sequence[Mechanism], hierarchy: Hierarchy) -> None:
+        self.counts, self.hierarchy = counts, hierarchy
+        self.windows, _ = WindowTable(mechanisms).of(counts)
+
+    def fit(self, progress: Callable[[int, int], None] = lambda *_: None) -> Mixtures:
+        """Fit all columns. Each is fitted by itself: what others are like makes no difference to it."""
+        columns = self.hierarchy.columns
+        leaves = frozenset(self.hierarchy.leaves)
+        kind = np.full(columns, NONE, dtype=np.int64)
+        share, usual, clump = np.ones(columns), np.ones(columns), np.zeros(columns)
+        more = np.zeros((len(VARIANTS), columns))
+        rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
+        for c in range(columns):
+            share[c] = share_above(self.counts, self.hierarchy.top[c], self.hierarchy.parent[c])
+            usual[c] = usual_size(self.counts, self.hierarchy.top[c])
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # kernels release the interpreter
+
+            def one(c: int) -> tuple[_Fit, ...] | None:
+                return self._fit_column(c, float(share[c]), float(usual[c]), every=c in leaves)
+
+            for c, fits in enumerate(pool.map(one, range(columns))):
+                progress(c, columns)
+                if fits is not None:
+                    kind[c], clump[c] = fits[0].kind, fits[0].clump
+                    for v, fit in enumerate(fits):
+                        more[v, c] = fit.more
+                        rates[v, c, : fit.rates.size], weights[v, c, : fit.rates.size] = fit.rates, fit.weights
+        top, parent = (np.array(one, dtype=np.int64) for one in (self.hierarchy.top, self.hierarchy.parent))
+        return Mixtures(kind, top, parent, share, usual, clump, more, rates, weights)
+
+    def _fit_column(self, column: int, share: float, usual: float, *, every: bool) -> tuple[_Fit, ...] | None:
+        """Return the variants of one column; only the first, three times, unless every one is wanted; None: flat."""
+        published = self.counts[:, column]
+        bounded = self.windows.high[:, column] < NO_UPPER_BOUND
+        if not bounded.any() or published[bounded].min() >= LARGE:
+            return None
+        best = self._best(column, share, usual)
+        if not every:
+            return best, best, best
+        likely, zero = best.observed.likely(best.rates, best.clump)
+        tilted = least_zeros(likely, zero, best.observed.times, best.weights, COST)
+        return (
+            best,
+            _Fit(best.kind, best.clump, best.more, best.rates, tilted, math.nan, best.observed),
+            self._looser(column, share, usual, best),
+        )
+
+    def _best(self, column: int, share: float, usual: float) -> _Fit:
+        """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
+        above = self.hierarchy.top[column] != column
+        further = above and self.hierarchy.parent[column] != self.hierarchy.top[column]
+        kinds = [kind for kind in KINDS if kind == NONE or (above and (kind != CORRECTED or further))]
+        best = max((self._try(column, kind, 0.0, 0.0, share, usual, FIRST_STEPS) for kind in kinds), key=_likelihood)
+        best = self._try(column, best.kind, 0.0, 0.0, share, usual, STEPS)
+        for clump in CLUMPS[1:]:
+            other = self._try(column, best.kind, clump, 0.0, share, usual, STEPS)
+            if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):
+                best = other
+            elif clump == CLUMPS[1]:
+                break
+        return best
+
+    def _looser(self, column: int, share: float, usual: float, best: _Fit) -> _Fit:
+        """Return the mixture that depends least on the size of areas, of those that fit about as well as the best."""
+        if best.kind == NONE:
+            return best
+        median = float(np.median(self._exposure(column, best.kind, share, usual)))
+        loosest, low, high = best, 0, len(LOOSER)
+        while low < high:  # the more is added, the worse the fit
+            middle = (low + high) // 2
+            other = self._try(column, best.kind, best.clump, LOOSER[middle] * median, share, usual, STEPS)
+            if other.log_likelihood >= best.log_likelihood - COST:
+                loosest, low = other, middle + 1
+            else:
+                high = middle
+        return loosest
+
+    def _try(self, column: int, kind: int, clump: float, more: float, share: float, usual: float, steps: int) -> _Fit:
+        exposures = self._exposure(column, kind, share, usual) + more
+        observed = _Observed(self.windows, column, self.counts, exposures)
+        if observed.times.size > MOST_ROWS:
+            observed = _Observed(self.windows, column, self.counts[:FEWER_AREAS], exposures[:FEWER_AREAS])
+        rates = rates_for(observed.exposure, observed.published)
+        likely, _ = observed.likely(rates, clump)
+        weights, log_likelihood = fit_weights(likely, observed.times, steps)
+        return _Fit(kind, clump, more, rates, weights, log_likelihood, observed)
+
+    def _exposure(self, column: int, kind: int, share: float, usual: float) -> FloatArray:
+        return exposure(self.counts, kind, self.hierarchy.top[column], self.hierarchy.parent[column], share, usual)
+
+
+def _likelihood(fit: _Fit) -> float:
+    return fit.log_likelihood

@@ -1,0 +1,200 @@
+"""How one count varies over areas: a mixture of negative binomials around multiples of each area's exposure.
+
+    x | e  ~  Σₖ Gₖ · NegBin(mean e·rₖ)
+
+The rates r are 0 and a geometric series; the weights G are found by EM on the published counts (the maximum-likelihood
+mixture of Kiefer and Wolfowitz). The variance of each component is m + m²/`SHAPE` + d·m: the second term makes neighbouring
+rates overlap, and d is how much people come in clumps, such as households.
+
+Published counts do not determine how many true counts are 0: rounding hides that. `least_zeros` finds the mixture
+with the fewest zeros among those that fit nearly as well.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.jit import inner, kernel
+from unround.mechanisms.base import FloatArray, IntArray
+
+SHAPE = 25.0
+"""Of the components where people do not come in clumps: a spread of a fifth of the mean, more than a step of the rates."""
+
+STEP = 1.35
+"""The ratio of neighbouring rates."""
+
+LOWEST = 0.3
+"""The lowest rate above 0 gives so many people in an area of median exposure; lower ones could not be told from 0."""
+
+MOST_RATES = 64
+"""Rates of a mixture; the steps become larger where these would not reach."""
+
+NEGLIGIBLE = 1e-9
+"""Components with less weight are skipped."""
+
+
+def rates_for(exposure: FloatArray, published: IntArray) -> FloatArray:
+    """Return the rates of a mixture for published counts of areas with these exposures."""
+    highest = 1.3 * float(np.max((np.maximum(published, 0) + 3) / exposure))
+    lowest = max(LOWEST / float(np.median(exposure)), 1e-6 * highest)
+    number = min(max(math.ceil(math.log(highest / lowest) / math.log(STEP)) + 1, 2), MOST_RATES - 1)
+    return np.concatenate([[0.0], np.geomspace(lowest, max(highest, lowest * STEP), number)])
+
+
+@inner
+def component(first: int, number: int, mean: float, clump: float, out: FloatArray) -> None:
+    """Put the probabilities of the counts from `first` on into `out`: a negative binomial with this mean."""
+    if mean <= 0.0:
+        for i in range(number):
+            out[i] = 1.0 if first + i == 0 else 0.0
+        return
+    shape = 1.0 / (1.0 / SHAPE + clump / mean)
+    ratio = mean / (shape + mean)
+    chance = math.exp(
+        math.lgamma(first + shape)
+        - math.lgamma(shape)
+        - math.lgamma(first + 1.0)
+        - shape * math.log1p(mean / shape)
+        + first * math.log(ratio)
+    )
+    for i in range(number):
+        out[i] = chance
+        chance *= (first + i + shape) / (first + i + 1.0) * ratio
+
+
+@inner
+def add_mixture(
+    first: int,
+    number: int,
+    exposure: float,
+    rates: FloatArray,
+    weights: FloatArray,
+    clump: float,
+    part: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space of the same size."""
+    for i in range(number):
+        out[i] = 0.0
+    for k in range(len(rates)):
+        if weights[k] > NEGLIGIBLE:
+            component(first, number, exposure * rates[k], clump, part)
+            for i in range(number):
+                out[i] += weights[k] * part[i]
+
+
+@kernel
+def likelihoods(
+    low: NDArray[np.int64],
+    number: NDArray[np.int64],
+    start: NDArray[np.int64],
+    window: FloatArray,
+    exposure: FloatArray,
+    rates: FloatArray,
+    clump: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return how likely each rate leads to each published count, and how likely it does so from a true 0.
+
+    The published counts are given by their windows (see `Windows`): `low`, the number of possible counts, and where their
+    likelihoods start in `window` (-1: all equal).
+    """
+    found, zero = np.zeros((len(low), len(rates))), np.zeros((len(low), len(rates)))
+    most = 1
+    for p in range(len(low)):
+        most = max(most, number[p])
+    chances = np.empty(most)
+    for p in range(len(low)):
+        for k in range(len(rates)):
+            component(low[p], number[p], exposure[p] * rates[k], clump, chances)
+            total = 0.0
+            for i in range(number[p]):
+                total += chances[i] * (window[start[p] + i] if start[p] >= 0 else 1.0)
+            found[p, k] = total
+            if low[p] == 0:
+                zero[p, k] = chances[0] * (window[start[p]] if start[p] >= 0 else 1.0)
+    return found, zero
+
+
+@kernel
+def expectation_maximisation(likely: FloatArray, times: FloatArray, weights: FloatArray, steps: int) -> float:
+    """Improve the weights in place; return the log likelihood. `times` is how often each row was observed."""
+    rows, rates = likely.shape
+    total, found = times.sum(), 0.0
+    gain = np.empty(rates)
+    for step in range(steps + 1):
+        gain[:] = 0.0
+        found = 0.0
+        for p in range(rows):
+            expected = 1e-300
+            for k in range(rates):
+                expected += weights[k] * likely[p, k]
+            found += times[p] * math.log(expected)
+            for k in range(rates):
+                gain[k] += times[p] / expected * likely[p, k]
+        if step < steps:
+            for k in range(rates):
+                weights[k] *= gain[k] / total
+    return found
+
+
+@kernel
+def _fewer_zeros(
+    likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray, force: float, steps: int
+) -> float:
+    """Improve log likelihood − force × mean P(0 | published), over counts that can be 0, in place; return the likelihood."""
+    rows, rates = likely.shape
+    total, found = times.sum(), 0.0
+    gain = np.empty(rates)
+    for step in range(steps + 1):
+        gain[:] = 0.0
+        found = 0.0
+        for p in range(rows):
+            expected, none = 1e-300, 0.0
+            for k in range(rates):
+                expected += weights[k] * likely[p, k]
+                none += weights[k] * zero[p, k]
+            found += times[p] * math.log(expected)
+            share = none / expected
+            for k in range(rates):
+                gain[k] += times[p] / expected * (likely[p, k] - force * (zero[p, k] - share * likely[p, k]))
+        if step < steps:
+            norm = 0.0
+            for k in range(rates):
+                weights[k] *= max(gain[k] / total, 0.05)
+                norm += weights[k]
+            for k in range(rates):
+                weights[k] /= norm
+    return found
+
+
+def fit_weights(
+    likely: FloatArray, times: FloatArray, steps: int, start: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Return the weights of the rates by EM, and the log likelihood."""
+    rates = likely.shape[1]
+    weights = np.full(rates, 1 / rates) if start is None else start.copy()
+    found = expectation_maximisation(likely, times, weights, steps)
+    return weights, float(found)
+
+
+def least_zeros(
+    likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray, cost: float, steps: int = 40
+) -> FloatArray:
+    """Return the weights with the fewest zeros behind published zeros whose log likelihood is at most `cost` lower."""
+    if not zero.any():
+        return weights
+    reached = float(expectation_maximisation(likely, times, weights.copy(), 0))
+    start = np.maximum(weights, 1e-4 / weights.size)
+    start /= start.sum()
+    best, weak, strong = weights, 0.0, 64.0
+    for _ in range(7):
+        force = math.sqrt(weak * strong) if weak else strong / 16
+        tilted = start.copy()
+        if float(_fewer_zeros(likely, zero, times, tilted, force, steps)) >= reached - cost:
+            best, weak = tilted, force
+        else:
+            strong = force
+    return best

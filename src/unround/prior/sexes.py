@@ -1,0 +1,202 @@
+"""How counts split by sex: beta-binomially, around the area's own share of men.
+
+    P(men, women | total) = g(men; Aπ) · g(women; A(1 − π)) / g(total; A)   with   g(x; a) = Γ(x + a) / (Γ(a) x!)
+
+so that each of the three counts has a factor of its own. π is the share of men that the column has over all areas, shifted
+(in log odds) as the whole area differs from all areas; the precision A says how closely areas keep to that.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.jit import inner, kernel
+from unround.batch.types import NO_UPPER_BOUND, Windows
+from unround.mechanisms.base import FloatArray
+from unround.prior.columns import Mixtures
+from unround.prior.hierarchy import Hierarchy, Pair
+from unround.prior.mixture import add_mixture
+from unround.release import ABSENT, Counts
+
+PRECISIONS = np.array([4.0, 12.0, 40.0, 120.0, 400.0, 2000.0])
+"""The precisions that are tried; at the last, splits are as good as binomial."""
+
+FEW_AREAS = 400
+"""Areas of the sample that are used to choose a precision."""
+
+SHRINK = 20.0
+"""People with the usual share of men that are added to every area's own, before its share is worked out."""
+
+MOST_STATES = 40
+"""Possible counts of a sex in areas that are used: wider windows say little and take long."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SexSplits:
+    """How every pair of the hierarchy splits.
+
+    Parameters
+    ----------
+    cells : array
+        Pairs × 3: the columns of the total, of men, and of women.
+    tops : array
+        Pairs × 2: the columns of all men and all women of the area; -1 where these are not published.
+    usual : array
+        For every pair the share of men of these over all areas.
+    share : array
+        For every pair its own share of men over all areas.
+    precision : array
+        For every pair how closely areas keep to their share.
+    """
+
+    cells: NDArray[np.int64]
+    tops: NDArray[np.int64]
+    usual: FloatArray
+    share: FloatArray
+    precision: FloatArray
+
+    def shares(self, counts: Counts) -> FloatArray:
+        """Return areas × pairs: the share of men that is expected in each area."""
+        found = np.empty((len(counts), len(self.cells)))
+        for p, (men, women) in enumerate(self.tops.tolist()):
+            own = _log_odds(self.share[p])
+            if men >= 0:
+                known = (counts[:, men] > ABSENT) & (counts[:, women] > ABSENT)
+                first = np.where(known, np.maximum(counts[:, men], 0), 0) + SHRINK * self.usual[p]
+                second = np.where(known, np.maximum(counts[:, women], 0), 0) + SHRINK * (1 - self.usual[p])
+                own = own + np.log(first / second) - _log_odds(self.usual[p])
+            found[:, p] = 1 / (1 + np.exp(-own))
+        return found
+
+
+def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures: Mixtures) -> SexSplits:
+    """Fit how pairs split to a sample of areas.
+
+    Only what was published of men and women is used, not of their total: where agencies let a total share the random numbers
+    of its parts, these two are still independent of each other.
+    """
+    pairs = hierarchy.split
+    of_total = {pair.total: pair for pair in hierarchy.pairs}
+    tops = [of_total.get(hierarchy.top[pair.total]) for pair in pairs]
+    found = SexSplits(
+        np.array(pairs, dtype=np.int64).reshape(len(pairs), 3),
+        np.array([(-1, -1) if top is None else (top.first, top.second) for top in tops], dtype=np.int64).reshape(-1, 2),
+        np.array([_share(counts, top or pair) for top, pair in zip(tops, pairs, strict=True)]),
+        np.array([_share(counts, pair) for pair in pairs]),
+        np.zeros(len(pairs)),
+    )
+    if not pairs:
+        return found
+    few = counts[:FEW_AREAS]
+    shares, exposures = found.shares(few), mixtures.exposures(few, 0)
+
+    def fits(p: int) -> FloatArray:
+        """Return the log likelihoods of all precisions for one pair."""
+        pair = pairs[p]
+        columns = [pair.first, pair.second]
+        low, high, start = (part[: len(few)][:, columns] for part in (windows.low, windows.high, windows.start))
+        usable = ((high < NO_UPPER_BOUND) & (high.astype(np.int64) - low < MOST_STATES)).all(axis=1)
+        rows = np.flatnonzero(usable)
+        return np.asarray(
+            _fit_of_precisions(
+                low[rows].astype(np.int64),
+                high[rows].astype(np.int64),
+                np.ascontiguousarray(start[rows]),
+                windows.weights,
+                exposures[rows, pair.total],
+                np.ascontiguousarray(mixtures.rates[0, pair.total]),
+                np.ascontiguousarray(mixtures.weights[0, pair.total]),
+                float(mixtures.clump[pair.total]),
+                shares[rows, p],
+                PRECISIONS,
+            )
+        )
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        logs = np.stack(list(pool.map(fits, range(len(pairs)))))
+    found.precision[:] = _pooled(logs)
+    return found
+
+
+def _pooled(logs: FloatArray) -> FloatArray:
+    """Choose a precision for every pair, from its log likelihoods and from what the pairs have in common."""
+    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+    common = np.full(logs.shape[1], 1 / logs.shape[1])
+    for _ in range(20):
+        each = chances * common
+        each /= each.sum(axis=1, keepdims=True)
+        common = each.mean(axis=0)
+    return np.asarray(np.exp(each @ np.log(PRECISIONS)))
+
+
+def _share(counts: Counts, pair: Pair) -> float:
+    known = (counts[:, pair.first] > ABSENT) & (counts[:, pair.second] > ABSENT)
+    men = float(np.maximum(counts[known, pair.first], 0).sum(dtype=np.float64))
+    women = float(np.maximum(counts[known, pair.second], 0).sum(dtype=np.float64))
+    return (men + 1) / (men + women + 2)
+
+
+def _log_odds(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+@inner
+def log_g(count: float, a: float) -> float:
+    """Return log g(count; a)."""
+    return math.lgamma(count + a) - math.lgamma(a) - math.lgamma(count + 1.0)
+
+
+@kernel
+def _fit_of_precisions(
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    start: NDArray[np.int64],
+    window: FloatArray,
+    exposure: FloatArray,
+    rates: FloatArray,
+    weights: FloatArray,
+    clump: float,
+    share: FloatArray,
+    precisions: FloatArray,
+) -> FloatArray:
+    """Return the log likelihood of what was published of men and women (the columns of `low`), for every precision."""
+    found = np.zeros(len(precisions))
+    part, total = np.empty(2 * MOST_STATES), np.empty(2 * MOST_STATES)
+    first, second = np.empty(MOST_STATES), np.empty(MOST_STATES)
+    flat = weights.sum() == 0.0
+    for a in range(len(low)):
+        men, women = high[a, 0] - low[a, 0] + 1, high[a, 1] - low[a, 1] + 1
+        least = low[a, 0] + low[a, 1]
+        if flat:
+            total[:] = 1.0
+        else:
+            add_mixture(least, men + women - 1, exposure[a], rates, weights, clump, part, total)
+        for k in range(len(precisions)):
+            # Relative to the first counts, so that nothing overflows: g(x + 1; a) / g(x; a) = (x + a) / (x + 1).
+            one, two = precisions[k] * share[a], precisions[k] * (1.0 - share[a])
+            _ratios(low[a, 0], men, one, first)
+            _ratios(low[a, 1], women, two, second)
+            _ratios(least, men + women - 1, precisions[k], part)
+            chance = 0.0
+            for i in range(men):
+                seen = first[i] * (window[start[a, 0] + i] if start[a, 0] >= 0 else 1.0)
+                for j in range(women):
+                    shown = window[start[a, 1] + j] if start[a, 1] >= 0 else 1.0
+                    chance += seen * second[j] * shown * total[i + j] / part[i + j]
+            scale = log_g(low[a, 0], one) + log_g(low[a, 1], two) - log_g(least, precisions[k])
+            found[k] += math.log(max(chance, 1e-300)) + scale
+    return found
+
+
+@inner
+def _ratios(first: int, number: int, a: float, out: FloatArray) -> None:
+    """Put g(x; a) / g(first; a) for the counts from `first` on into `out`."""
+    out[0] = 1.0
+    for i in range(1, number):
+        out[i] = out[i - 1] * (first + i - 1.0 + a) / (first + i)

@@ -1,0 +1,146 @@
+"""The prior of every possible count in every area, multiplied into the windows that the engines take."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.batch.buffers import MOST_VALUES
+from unround.batch.jit import inner, kernel
+from unround.batch.threads import in_threads
+from unround.batch.types import Ints, Windows
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.prior.mixture import add_mixture
+
+FLOOR = 1e-12
+"""No possible count gets less weight than this, relative to the likeliest: a prior leans, it never rules out."""
+
+RANGE = 200.0
+"""Natural logarithms of what a split by sex contributes stay within this: the product of three is then still a float."""
+
+
+def weighted(
+    windows: Windows,
+    low: Ints,
+    high: Ints,
+    exposures: FloatArray,
+    rates: FloatArray,
+    weights: FloatArray,
+    clump: FloatArray,
+    power: NDArray[np.int64],
+    precision: FloatArray,
+    divides: BoolArray,
+    slope: FloatArray,
+) -> Windows:
+    """Return windows within the given bounds whose weights are likelihood times prior.
+
+    Parameters
+    ----------
+    windows : Windows
+        The likelihoods of what was published.
+    low, high : array
+        Areas × columns: the bounds. Cells with more than `MOST_VALUES` possible counts keep bounds alone.
+    exposures : array
+        Areas × columns.
+    rates, weights, clump : array
+        The mixture of every column; see `Mixtures`.
+    power : array
+        For every column to which power its mixture is taken: 1 where it carries weight, 0 where it does not, negative where
+        it is divided out.
+    precision : array
+        Areas × columns: the parameter a of g(x; a), for columns that split by sex; 0 for all others.
+    divides : array
+        For every column whether g divides: it does for totals that split.
+    slope : array
+        Areas × columns: what is taken off log g for every person. The same for a total as for its men and women, it
+        cancels; it keeps each of the three weights of moderate size.
+    """
+    areas = len(low)
+    number = high.astype(np.int64) - low + 1
+    number[(number > MOST_VALUES) | (number < 1)] = 0
+    start = np.cumsum(number).reshape(number.shape) - number
+    out = np.empty(int(number.sum()))
+
+    def job(first: int, last: int) -> None:
+        _fill(
+            first,
+            last,
+            low,
+            number,
+            start,
+            windows.low,
+            windows.start,
+            windows.weights,
+            exposures,
+            rates,
+            weights,
+            clump,
+            power,
+            precision,
+            divides,
+            slope,
+            out,
+        )
+
+    in_threads(job, areas)
+    return Windows(low, high, np.where(number > 0, start, -1), out, windows.certain)
+
+
+@kernel
+def _fill(
+    begin: int,
+    end: int,
+    low: Ints,
+    number: NDArray[np.int64],
+    start: NDArray[np.int64],
+    window_low: Ints,
+    window_start: NDArray[np.int64],
+    window: FloatArray,
+    exposures: FloatArray,
+    rates: FloatArray,
+    weights: FloatArray,
+    clump: FloatArray,
+    power: NDArray[np.int64],
+    precision: FloatArray,
+    divides: BoolArray,
+    slope: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Fill in the weights of a range of areas."""
+    part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
+    for a in range(begin, end):
+        for c in range(low.shape[1]):
+            n, at, first = number[a, c], start[a, c], int(low[a, c])
+            if n == 0:
+                continue
+            origin = window_start[a, c]
+            for i in range(n):
+                out[at + i] = window[origin + first - window_low[a, c] + i] if origin >= 0 else 1.0
+            if n == 1:
+                continue
+            own[:n] = 1.0
+            if power[c] != 0 and rates[c, 1] > 0.0:
+                add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
+                _level(own, n)
+                for i in range(n):
+                    own[i] = own[i] ** power[c]
+            if precision[a, c] > 0.0:
+                # g(x + 1; a) / g(x; a) = (x + a) / (x + 1), relative to the first count.
+                log = 0.0
+                for i in range(n):
+                    own[i] *= math.exp(max(min(-log if divides[c] else log, RANGE), -RANGE))
+                    log += math.log((first + i + precision[a, c]) / (first + i + 1.0)) - slope[a, c]
+            for i in range(n):
+                out[at + i] *= own[i]
+
+
+@inner
+def _level(own: FloatArray, number: int) -> None:
+    """Divide weights by the largest, and leave none below the floor."""
+    largest = 0.0
+    for i in range(number):
+        largest = max(largest, own[i])
+    for i in range(number):
+        own[i] = max(own[i] / largest, FLOOR) if largest > 0.0 else 1.0
