@@ -18,7 +18,7 @@ from unround.expectation import expectation, surprise
 from unround.presentation.terminal.paper import EXPLAINED, prediction_text, summary, value_text, weighed
 from unround.presentation.words import either
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
-from unround.replication.facts import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
+from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
 from unround.replication.frequencies import predicted
 from unround.replication.outcome import condition
 from unround.replication.proposal import laplace_distances, rounding_distances

@@ -17,7 +17,7 @@ from tests.test_structure import census, release_of
 from unround.checks import check_release
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
 from unround.checks.law import Laws, even_shares
-from unround.checks.shared_numbers import NONE, PARTS, WITH_TOTAL, shared, shares_of
+from unround.checks.meaning import NONE, PARTS, WITH_TOTAL, shared, shares_of
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.presentation.check import fit_in_words, residual_plot

@@ -18,9 +18,7 @@ import pytest
 from tests.conftest import MakeOnce, run_in
 from unround.audits import AuditFolder, AuditOptions, audit, cluster
 from unround.audits.folder import RUN
-from unround.audits.job import PREPARED, job_folder
-from unround.audits.parts import add_up, new_part, part_folder
-from unround.audits.work import PARTS, Job
+from unround.audits.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
 from unround.errors import InputError
 from unround.output import DONE, MOVING
 from unround.readers import read

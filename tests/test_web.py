@@ -31,10 +31,10 @@ from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
 from unround.presentation.charts import histogram
 from unround.web import views
-from unround.web.addresses import area_address, cell_address, key_meant, meant, segment
 from unround.web.app import explorer_app
 from unround.web.explorer import Explorer
 from unround.web.guard import POLICY, hosts_for
+from unround.web.page import area_address, cell_address, key_meant, meant, segment
 from unround.web.search import AreaIndex
 from unround.web.trial import LONGEST, MOST_CELLS, Bench
 
@@ -578,7 +578,7 @@ def test_threads_that_make_what_others_need_do_not_wait_for_each_other() -> None
     import threading
     from concurrent.futures import ThreadPoolExecutor
 
-    from unround.web.once import once
+    from unround.web.explorer import once
 
     class Made:
         def __init__(self) -> None:

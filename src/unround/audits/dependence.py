@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unround.audits.model import Model
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.sharing import PATTERNS
+from unround.batch.evidence import PATTERNS
 from unround.batch.types import Sharing
 from unround.errors import InputError
 from unround.mechanisms.rounding import TwoWay

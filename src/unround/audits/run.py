@@ -19,17 +19,15 @@ from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
 from unround.audits.dependence import Dependence
-from unround.audits.job import PREPARED, job_folder, job_key
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
 from unround.audits.options import AuditOptions as AuditOptions
 from unround.audits.options import block_size
-from unround.audits.parts import sweep
 from unround.audits.sharing_fit import doubts_left, find_dependence
 from unround.audits.summary import Tally
 from unround.audits.truth import Score, Truth
-from unround.audits.work import PARTS, Fitted, Job, prepare
+from unround.audits.work import PARTS, PREPARED, Fitted, Job, job_folder, job_key, prepare, sweep
 from unround.checks import Check, check_spool
 from unround.errors import InternalError
 from unround.linked.families import MOST_LINKED

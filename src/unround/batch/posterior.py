@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from unround.batch.buffers import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Buffers, arrange, box_at, buffers_for
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
-from unround.batch.evidence import Drawn, Evidence, evidence_of, plain
+from unround.batch.evidence import PATTERNS, Drawn, Evidence, evidence_of, plain, pull
 from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
 from unround.batch.jit import kernel
 from unround.batch.sampling import RandomState, sample
-from unround.batch.sharing import PATTERNS, pull
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
     ALIKE,

@@ -31,7 +31,7 @@ from unround.batch.buffers import (
     turned,
 )
 from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
-from unround.batch.evidence import Evidence, weight
+from unround.batch.evidence import Evidence, weigh_sharing, weight
 from unround.batch.forest import (
     BELOW,
     BELOW_END,
@@ -47,7 +47,6 @@ from unround.batch.forest import (
     Forest,
 )
 from unround.batch.jit import MINUS_ONE, ZERO, inner
-from unround.batch.sharing import weigh_sharing
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
 from unround.mechanisms.base import BoolArray, FloatArray

@@ -5,7 +5,6 @@
 - `gather`: their residuals over all areas
 - `law`: the residuals that the mechanisms imply
 - `families`: an observed histogram beside the expected one, and the verdict; `meaning`: the verdict in words
-- `shared_numbers`: how shared random numbers affect residuals and probabilities
 - `values`, `parents`: two other kinds of families: the published counts themselves, and areas within their parents
 - `estimate`: what the mechanism appears to be
 """

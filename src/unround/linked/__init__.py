@@ -9,6 +9,6 @@ independently. In the order of the flow:
 - `engine`: START HERE: `link` chooses a method for every family
 - `weights`: the weights of all possible counts as one flat array, to multiply evidence from other areas into
 - `loopy`: large families, by loopy belief propagation
-- `gibbs` (with `gibbs_kernel` and `swaps`): small families, by blocked Gibbs sampling; `shrinkage` combines both
+- `gibbs` (with `gibbs_kernel`): small families, by blocked Gibbs sampling, shrunk towards `loopy`
 - `prover`: certificates that name the cells of several areas
 """

@@ -12,8 +12,7 @@ from unround.mechanisms.conventional import Digits, Nearest
 from unround.mechanisms.graduated import Graduated, Sample
 from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
-from unround.mechanisms.residues import Residues
-from unround.mechanisms.rounding import Rounding
+from unround.mechanisms.rounding import Residues, Rounding
 from unround.mechanisms.transition import Transition
 
 LONGEST = 1_000_000

@@ -12,8 +12,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.cells import assemble
-from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description
-from unround.readers.description_file import read_description
+from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, read_description
 from unround.readers.proposals import by_sex
 from unround.readers.small_files import parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source

@@ -8,8 +8,7 @@ from fractions import Fraction
 from unround.equations import parse
 from unround.expectation import expectation
 from unround.mechanisms import Rounding
-from unround.replication.claim import Claim, number, unknown, values
-from unround.replication.facts import STRONG
+from unround.replication.claim import STRONG, Claim, number, unknown, values
 from unround.solution import Solution, solve
 
 FIVE = Rounding(5)

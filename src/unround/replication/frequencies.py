@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from math import exp
 
 from unround.expectation import Number, expectation, one_in, surprise
-from unround.replication.claim import Claim, number, unknown
-from unround.replication.facts import AGE, AGE_STRONG, AREAS, FREE, FREE_STRONG, SEX, STRONG, Search
+from unround.replication.claim import AGE, AGE_STRONG, AREAS, FREE, FREE_STRONG, SEX, STRONG, Claim, Search, number, unknown
 
 CHANCE = 0.01
 """A count that is less likely than this, by its prediction, is called out of range."""

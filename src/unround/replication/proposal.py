@@ -9,9 +9,8 @@ from unround.comparison.distances import Distances, distances
 from unround.equations import parse
 from unround.expectation import expectation
 from unround.mechanisms import Laplace, Mechanism, Rounding
-from unround.replication.claim import Claim, number, values
+from unround.replication.claim import AGE, LAPLACE, SEX, Claim, number, values
 from unround.replication.examples import outcomes
-from unround.replication.facts import AGE, LAPLACE, SEX
 from unround.solution import solve
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.release import ABSENT, Release
-from unround.scenarios.exposure import exposure_of_columns
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, published_anew, with_numbers_of, without
+from unround.scenarios.trying import exposure_of_columns
 
 SAME, REPEATS, TOTALS, SINGLE, BASE = "same-numbers", "drop-repeats", "drop-totals", "drop", "base"
 REPAIRS = (SAME, REPEATS, TOTALS, SINGLE, BASE)
