@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from tests import shapes
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.lookup import SumClass
-from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, scan
+from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, SumClass, scan
 from unround.batch.threads import in_threads
 from unround.batch.tighten import chain, tighten
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows

@@ -19,7 +19,7 @@ import pytest
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.differences import diff
 from unround.differences.match import MatchedAudits
-from unround.differences.tally import KEY, tally
+from unround.differences.run import KEY, tally
 from unround.errors import InputError
 from unround.readers import read
 from unround.readers.areas import with_areas

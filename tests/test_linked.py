@@ -21,9 +21,8 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.infer.brute import Brute, brute
 from unround.infer.enumerate import cpsat_bounds
-from unround.linked.bounds import linked_bounds
+from unround.linked.bounds import components, find_families, linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.families import components, find_families
 from unround.linked.gibbs import EFFORT, normalised, shrink
 from unround.linked.gibbs_kernel import swap_moves
 from unround.linked.loopy import ROUNDS, exchange_messages

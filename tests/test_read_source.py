@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from unround.errors import InputError
 from unround.readers import FORMATS, read, source
 from unround.readers.kinds import kind_of, kinds_of
-from unround.readers.lines import Line, blocks_of, universes
-from unround.readers.proposals import by_sex, indented
+from unround.readers.lines import Line, blocks_of, by_sex, indented, universes
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.release import (

@@ -32,10 +32,10 @@ from unround.explanation.cell import explain
 from unround.presentation.charts import histogram
 from unround.web import views
 from unround.web.app import explorer_app
+from unround.web.claims import AreaIndex
 from unround.web.explorer import Explorer
 from unround.web.guard import POLICY, hosts_for
 from unround.web.page import area_address, cell_address, key_meant, meant, segment
-from unround.web.search import AreaIndex
 from unround.web.trial import LONGEST, MOST_CELLS, Bench
 
 HERE = "http://127.0.0.1"

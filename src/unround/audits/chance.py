@@ -10,8 +10,7 @@ import numpy as np
 
 from unround.audits.contradictions import Active
 from unround.audits.model import Model
-from unround.batch.lookup import EXACT, FULL
-from unround.batch.scan import Scanner
+from unround.batch.scan import EXACT, FULL, Scanner
 from unround.expectation import Number, expectation
 from unround.release import Counts
 

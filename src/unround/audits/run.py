@@ -30,7 +30,7 @@ from unround.audits.truth import Score, Truth
 from unround.audits.work import PARTS, PREPARED, Fitted, Job, job_folder, job_key, prepare, sweep
 from unround.checks import Check, check_spool
 from unround.errors import InternalError
-from unround.linked.families import MOST_LINKED
+from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
 from unround.output import write_json
 from unround.release import ABSENT, Release

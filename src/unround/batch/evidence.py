@@ -1,9 +1,10 @@
 """Local evidence: how what was published of a cell, and its prior, weigh each true count, before any sum is used.
 
-Where a total shares random numbers with its two parts, the weights of a pair change. A count is rounded up if its random number is below its probability p of going up. So its direction shows in which part of
-the unit interval the random number fell: in [0, p) if up, with likelihood p; in [p, 1) if down, with likelihood 1 − p. The
-likelihood of two counts that share a random number is the length of the intersection of their two intervals, instead of the
-product of the lengths. Only likelihoods and directions matter, so this holds for any rounding to one of two neighbours.
+A total may share random numbers with its two parts. A count is rounded up if its random number is below its probability p
+of going up. So its direction shows in which part of the unit interval the random number fell: in [0, p) if up, with
+likelihood p; in [p, 1) if down, with likelihood 1 − p. The likelihood of two counts that share a random number is the
+length of the intersection of their two intervals, instead of the product of the lengths. Only likelihoods and directions
+matter, so this holds for any rounding to one of two neighbours.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.batch.compiled_sums import Table
 from unround.batch.convolution import Box
-from unround.batch.forest import Table
 from unround.batch.jit import inner
 from unround.batch.types import Ints, PriorTable, Sharing, Windows
 from unround.mechanisms.base import BoolArray, FloatArray

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.buffers import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Buffers, arrange, box_at, buffers_for
+from unround.batch.compiled_sums import CELL, COPY, HOME, Forest, forest_of
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.evidence import PATTERNS, Drawn, Evidence, evidence_of, plain, pull
-from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
 from unround.batch.jit import kernel
 from unround.batch.sampling import RandomState, sample
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass

@@ -1,9 +1,10 @@
 """What a verdict is based on, and how it affects an audit, in words.
 
-How shared random numbers affect residuals and probabilities can be listed for two parts and a rounded total: the remainders of the parts, and the random number of each of the
-three counts, of which only the step of 1/b matters that it falls into. A pattern says which of the three share theirs. How
-often each residual occurs does not tell more than how much is shared, if it is shared in so simple a way; given a residual,
-other ways of depending on each other could do anything to the probabilities, or nothing.
+How shared random numbers affect residuals and probabilities can be listed for two parts and a rounded total: the remainders
+of the parts, and the random number of each of the three counts, of which only the step of 1/b matters that it falls into. A
+pattern says which of the three share theirs. How often each residual occurs does not tell more than how much is shared, if
+it is shared in so simple a way; given a residual, other ways of depending on each other could do anything to the
+probabilities, or nothing.
 """
 
 from __future__ import annotations

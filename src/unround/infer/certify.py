@@ -11,9 +11,9 @@ A certificate is plain data, ready for JSON. Each step states one bound of one c
 the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
 leaves some cell no value, or a split of one cell's values in two, with a refutation of each half.
 
-Several sums may say together what none says alone: x + y = a, y + z = c and x + z = b leave each of x, y and z open if looked at one by one; added up with the right signs
-they give 2y = a + c − b. Which multiples to add is what a linear program finds; that they prove the bound is then
-exact arithmetic with fractions.
+Several sums may say together what none says alone: x + y = a, y + z = c and x + z = b leave each of x, y and z open if
+looked at one by one; added up with the right signs they give 2y = a + c − b. Which multiples to add is what a linear
+program finds; that they prove the bound is then exact arithmetic with fractions.
 """
 
 from __future__ import annotations

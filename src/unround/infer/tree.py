@@ -3,7 +3,8 @@
 Messages go up the plan once, from children to parents, and down once. Going up with every weight set to 1 counts the
 solutions; going up with the maximum in the place of the sum prepares the search for the best ones (`best`).
 
-The number of solutions is exact, of any size: doubles hold whole numbers up to 2^53; where counts may grow beyond, each is kept as several digits of a smaller base, one array a digit.
+The number of solutions is exact, of any size: doubles hold whole numbers up to 2^53; where counts may grow beyond, each is
+kept as several digits of a smaller base, one array per digit.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ import numpy as np
 
 from unround.infer.answer import Answer, Marginal, support_of
 from unround.infer.arrays import (
+    Chain,
     Convolve,
     Span,
     along_diagonals,
+    chain,
     convolve,
     convolve_max,
     correlate,
     fit,
     flip,
     max_diagonals,
+    pair_chain,
     sum_diagonals,
 )
 from unround.infer.best import best_solutions
-from unround.infer.chain import Chain, chain, pair_chain
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL, End, Link, Plan
 from unround.mechanisms.base import FloatArray
 

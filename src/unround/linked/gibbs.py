@@ -2,10 +2,11 @@
 
 Convergence is judged by the Gelman–Rubin statistic (R-hat; Gelman and Rubin 1992). See `gibbs_kernel` for the sampler.
 
-The shrinkage is James and Stein's (1961; Efron and Morris 1973). Averages of draws are unbiased but noisy. Beliefs by messages (`loopy`) are free of noise but biased where areas are few:
-their means are right, but their variances are too small for cells without parts and too large for totals, by a factor that
-all cells of a kind share. A few draws are enough to correct that. The averages are then shrunk towards the
-corrected beliefs by the share of the difference that sampling error explains. Beliefs that are far off have no influence.
+The shrinkage is James and Stein's (1961; Efron and Morris 1973). Averages of draws are unbiased but noisy. Beliefs by
+messages (`loopy`) are free of noise but biased where areas are few: their means are right, but their variances are too
+small for cells without parts and too large for totals, by a factor that all cells of a kind share. A few draws are enough
+to correct that. The averages are then shrunk towards the corrected beliefs by the share of the difference that sampling
+error explains. Beliefs that are far off have no influence.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ from itertools import pairwise
 import numpy as np
 
 from unround.batch.buffers import buffers_for
+from unround.batch.compiled_sums import forest_of
 from unround.batch.evidence import evidence_of, plain
-from unround.batch.forest import forest_of
 from unround.batch.posterior import empty_distributions
 from unround.batch.threads import in_threads
 from unround.batch.tighten import lists_of
 from unround.batch.types import CompiledSums, Distributions, PriorTable
-from unround.linked.bounds import Rows
-from unround.linked.families import seeds
+from unround.linked.bounds import Rows, seeds
 from unround.linked.gibbs_kernel import Averages, Effort, FamilyRows, GibbsBlock, gibbs, swap_moves
 from unround.linked.loopy import exchange_messages, without_parts
 from unround.linked.weights import CountWeights

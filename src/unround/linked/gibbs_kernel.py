@@ -9,7 +9,7 @@ Where windows are tight, such chains mix poorly. So pairs of children also swap 
 kind here, one fewer there, which leaves the parent unchanged. Every chain starts from a state that may violate the parent's
 windows, at a penalty, and counts only once it no longer does.
 
-Each such swap is a vector in the lattice of tables that satisfy all sums, as in a Markov basis (Diaconis and Sturmfels 1998).
+A swap is a vector in the lattice of tables that satisfy all sums, as in a Markov basis (Diaconis and Sturmfels 1998).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.buffers import BELIEF, Buffers, arrange
+from unround.batch.compiled_sums import HOME, Forest, Table
 from unround.batch.evidence import Evidence, weight
-from unround.batch.forest import HOME, Forest, Table
 from unround.batch.jit import MINUS_ONE, ZERO, inner, kernel
 from unround.batch.sampling import RandomState, draw, sample
 from unround.batch.sum_product import downward_pass, set_local_evidence, upward_pass

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from unround.errors import InputError
 from unround.mechanisms.base import Mechanism, fraction
 from unround.mechanisms.conventional import Digits, Nearest
-from unround.mechanisms.graduated import Graduated, Sample
 from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
-from unround.mechanisms.rounding import Residues, Rounding
+from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.transition import Transition
 
 LONGEST = 1_000_000

@@ -17,8 +17,7 @@ from unround.mechanisms import Exact
 from unround.mechanisms.sampling import SystemGenerator
 from unround.output import output_folder
 from unround.protection.names import exact_columns, with_labels
-from unround.protection.score import ProtectionScore
-from unround.protection.table import Protection, keepable, publish_in_steps
+from unround.protection.table import Protection, ProtectionScore, keepable, publish_in_steps
 from unround.protection.write import NOTE, NOTE_TITLE, OURS, TableWriter, older_table, release_toml
 from unround.release import Release
 from unround.simulation.write import ABOUT, TABLE

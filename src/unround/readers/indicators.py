@@ -13,7 +13,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.exact import adjustable, published_exactly
-from unround.readers.proposals import TOTAL
+from unround.readers.lines import TOTAL
 from unround.readers.source import Source
 from unround.readers.wide import (
     FRACTIONS,

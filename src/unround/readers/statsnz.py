@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.readers.cells import Index, first_of, in_blocks, repeats, require_room
 from unround.readers.kinds import COUNT, kind_of
-from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.lines import MEN, TOTAL, WOMEN, by_sex
 from unround.readers.small_files import LONGEST_NAME, shortened
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts

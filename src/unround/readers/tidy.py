@@ -13,7 +13,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.readers.cells import assemble
 from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, read_description
-from unround.readers.proposals import by_sex
+from unround.readers.lines import by_sex
 from unround.readers.small_files import parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source
 from unround.readers.wide import read_table

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unround.audits.summary import SIZES
+from unround.differences import Diff
+from unround.differences.run import KINDS
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.release import ABSENT, Release
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, published_anew, with_numbers_of, without
-from unround.scenarios.trying import exposure_of_columns
 
 SAME, REPEATS, TOTALS, SINGLE, BASE = "same-numbers", "drop-repeats", "drop-totals", "drop", "base"
 REPAIRS = (SAME, REPEATS, TOTALS, SINGLE, BASE)
@@ -234,3 +236,37 @@ def expected_error(how: Mechanism | None) -> float | None:
     if isinstance(how, Exact):
         return 0.0
     return (how.base**2 - 1) / (3 * how.base) if isinstance(how, Rounding) else None
+
+
+SURENESS = {"none": 0, "likely": 1, "conditional": 5, "proved": 10}
+"""What a claim weighs by its kind. A count that is published as it is weighs as much as a proved one."""
+
+SMALLNESS = {"1-2": 10, "3-9": 3, "0": 1, "10+": 1}
+"""The same by the count that it names: those of one or two people tell most."""
+
+
+def exposure(found: Diff) -> int:
+    """Return the weight of all that is newly claimed, less what was claimed before of the same cells.
+
+    A proved count of one or two weighs 100, a likely one 10; a proved count of ten or more 10, a likely one 1.
+    """
+    total = 0
+    for row in found.counted.cube.iter_rows(named=True):
+        if row["after"] > row["before"]:
+            gained = SURENESS[KINDS[row["after"]]] - SURENESS[KINDS[row["before"]]]
+            total += row["len"] * gained * _smallness(row["class"])
+    return total + sum(SURENESS["proved"] * SMALLNESS[name] * many for name, many in found.laid_open.items())
+
+
+def exposure_of_columns(found: Diff) -> dict[str, int]:
+    """Return the weight of what is newly claimed of each column, by its key; all columns of a cell have the same."""
+    weights = dict.fromkeys((key for cell in found.match.cells for key in (*cell.before, *cell.after)), 0)
+    for row in found.counted.by_cell.iter_rows(named=True):
+        cell = found.match.cells[row["cell"]]
+        for key in {*cell.before, *cell.after}:
+            weights[key] += row["len"] * SURENESS[KINDS[row["after"]]] * _smallness(row["class"])
+    return weights
+
+
+def _smallness(size: int) -> int:
+    return SMALLNESS[SIZES[size][1]]

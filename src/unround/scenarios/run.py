@@ -20,10 +20,10 @@ from unround.output import output_folder
 from unround.release import Release
 from unround.scenarios.files import AFTER, BEFORE, OURS, REPORT, older_whatif
 from unround.scenarios.join import aligned, declared, joined
-from unround.scenarios.repairs import repairs
+from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
 from unround.scenarios.tables import Numbers, kept, spooled
-from unround.scenarios.trying import SMALLNESS, SURENESS, Auditing, exposed, tried
+from unround.scenarios.trying import Auditing, exposed, tried
 from unround.spool import Spool, Stage
 from unround.structure import PlanFile, find_structure
 

@@ -1,4 +1,4 @@
-"""Areas within areas: which may make up which, by columns and codes, verified family by family before anybody adds them up."""
+"""Areas within areas: which may make up which, by codes, verified family by family before anybody adds them up."""
 
 from __future__ import annotations
 

@@ -19,9 +19,8 @@ from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
-from unround.web.claims import Claims
+from unround.web.claims import AreaIndex, Claims, area_texts
 from unround.web.outline import Outline, outline_of
-from unround.web.search import AreaIndex, area_texts
 
 if TYPE_CHECKING:
     import polars as pl
