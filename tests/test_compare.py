@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from unround.batch.tighten import tighten
 from unround.batch.windows import windows_of
 from unround.comparison import Material, compare, from_release, practice, simulated, what_if
 from unround.comparison.attack import Attacker
-from unround.comparison.distances import distances, laplace_mean
+from unround.comparison.distances import distances
 from unround.comparison.material import levels_of
 from unround.comparison.measure import added_up
 from unround.comparison.narrow import Narrower, in_steps
@@ -68,7 +69,7 @@ def test_closed_forms() -> None:
     assert rounding is not None
     assert nearest is not None
     assert rounding.mean() == pytest.approx(1.6)
-    assert noise.mean() == pytest.approx(laplace_mean(1.45), abs=1e-10)
+    assert noise.mean() == pytest.approx(1 / math.sinh(1 / 1.45), abs=1e-10)
     assert 1 - noise.mean() / rounding.mean() == pytest.approx(0.1618, abs=1e-4)
     assert noise.variance() > rounding.variance() == pytest.approx(4.0)
     assert nearest.mean() == pytest.approx(1.2)

@@ -195,20 +195,7 @@ def expectation(
 ) -> Expectation:
     """Work out how often a sum of this shape gives a proof, a strong result, or each residual.
 
-    Parameters
-    ----------
-    parts : int
-        How many parts the sum has.
-    exact_total : bool
-        Whether the total is published as it is; else it is rounded like the parts.
-    base : int
-        The base of the rounding.
-    zero_parts : int
-        How many of the parts are published as 0.
-    areas : int, optional
-        In how many such sums to expect how many.
-    threshold : float
-        From which probability on a value counts as likely.
+    Its arguments are those of `unround.expect`.
 
     Raises
     ------

@@ -149,15 +149,7 @@ def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None
 
 @dataclass(frozen=True)
 class AuditFolder:
-    """A finished audit, opened to look into.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    summary : dict
-        Its `summary.json`.
-    """
+    """A finished audit, opened to look into."""
 
     path: Path
     summary: dict[str, Any] = field(repr=False)

@@ -234,21 +234,6 @@ class Scan:
         return found
 
 
-def scan(compiled: CompiledSums, counts: Counts, mechanisms: Sequence[Mechanism], active: BoolArray | None = None) -> Scan:
-    """Look up every sum of every area; see `Scanner`. For more than one block, keep a `Scanner` and ask that.
-
-    Examples
-    --------
-    >>> from unround.batch.compiled_sums import compile_sums
-    >>> compiled = compile_sums(4, ((0, (1, 2, 3)),), frozenset([0]))
-    >>> counts = np.array([[48, 20, 20, 20], [49, 20, 20, 20], [99, 20, 20, 20]], dtype=np.int32)
-    >>> found = scan(compiled, counts, [Exact(), *[Rounding(5)] * 3])
-    >>> found.lookup.solutions[found.codes[:, 0]], found.lookup.full[found.codes[:, 0]].round(3)
-    (array([1, 2, 0], dtype=uint8), array([1.   , 0.667, 0.   ], dtype=float32))
-    """
-    return Scanner(compiled, mechanisms).scan(counts, active)
-
-
 class Scanner:
     """The sums that can be looked up, and every class of them met so far.
 

@@ -114,15 +114,6 @@ class Check:
 def check_release(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Check:
     """Test on the data themselves whether a release was published as declared, or as inferred.
 
-    Parameters
-    ----------
-    release : Release
-        What was published; `unround.read` opens a file.
-    plan_file : PlanFile, optional
-        The user's decisions on sums and mechanisms.
-    progress : function
-        Called with the stage, how much of it is done, and out of how much.
-
     Examples
     --------
     >>> check_release(unround.read("census.csv")).verdict  # doctest: +SKIP

@@ -63,17 +63,7 @@ class Counted:
 
 
 def tally(match: MatchedAudits, progress: Stage = lambda *_: None, at_a_time: int = AT_A_TIME) -> Counted:
-    """Join the claims of both audits.
-
-    Parameters
-    ----------
-    match : MatchedAudits
-        The audits side by side.
-    progress : function
-        Is told how far it is.
-    at_a_time : int
-        Claims that may be held in memory.
-    """
+    """Join the claims of both audits."""
     import polars as pl
 
     claims = sum(folder.summary[kind] for folder in (match.before, match.after) for kind in CLAIMS)
@@ -351,13 +341,6 @@ class Diff:
 
 def diff(before: Path | str, after: Path | str, progress: Stage = lambda *_: None) -> Diff:
     """Compare two audits of the same people: what the later one exposes that the earlier did not.
-
-    Parameters
-    ----------
-    before, after : path
-        Folders that `audit` wrote: without and with a table, for instance.
-    progress : function
-        Is told how far it is.
 
     Raises
     ------

@@ -135,16 +135,7 @@ class Explanation(Finding):
 def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, sex: str | None = None) -> Explanation:
     """Explain one cell of an audit.
 
-    Parameters
-    ----------
-    folder : AuditFolder or path
-        What `audit` returned, or the folder that it wrote.
-    area : str
-        An area's code (or the end of it) or name.
-    characteristic : str
-        Its ID, its key, or its name.
-    sex : str, optional
-        For tables by sex: "total" (the default), "men" or "women".
+    Its arguments are those of `unround.explain`.
 
     Raises
     ------

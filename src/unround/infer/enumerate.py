@@ -139,11 +139,6 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, lo
 def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[int], list[int | None]] | None:
     """Find the smallest and the largest value that each cell has in any solution.
 
-    Parameters
-    ----------
-    equations, domains
-        As for `cpsat_solutions`.
-
     Returns
     -------
     tuple of lists, or None
@@ -193,11 +188,6 @@ def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[
 
 def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
     """Say whether any whole numbers fit.
-
-    Parameters
-    ----------
-    equations, domains
-        As for `cpsat_solutions`.
 
     Raises
     ------

@@ -194,13 +194,6 @@ def _joined(one: Column, other: Column) -> Column:
 def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> tuple[list[str], list[list[int]]]:
     """Return each area once, by a code that is the same in all formats; and for each file, which area each row is.
 
-    Parameters
-    ----------
-    frames : sequence of DataFrame
-        The areas of every file.
-    releases : sequence of Release
-        The files.
-
     Raises
     ------
     InputError

@@ -193,13 +193,7 @@ def calibration_sentences(told: dict[str, Any]) -> list[str]:
 
 
 def comparison_page(told: dict[str, Any]) -> str:
-    """Return a comparison as a page.
-
-    Parameters
-    ----------
-    told : dict
-        `Comparison.to_json()`.
-    """
+    """Return a comparison as a page."""
     rows = told["mechanisms"]
     tables = {"How far off": errors_table(rows), "What can be inferred": risks_table(rows)}
     return render(
@@ -221,13 +215,7 @@ def comparison_page(told: dict[str, Any]) -> str:
 
 
 def calibration_page(told: dict[str, Any]) -> str:
-    """Return a calibration as a page.
-
-    Parameters
-    ----------
-    told : dict
-        `Calibration.to_json()`.
-    """
+    """Return a calibration as a page."""
     drawn = [
         (name, _reliability_chart(told["groups"][name]))
         for name in ("all cells", "totals of sparse sums")

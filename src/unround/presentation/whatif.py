@@ -151,13 +151,7 @@ def write_whatif(folder: Path, told: Mapping[str, Any]) -> None:
 
 
 def whatif_page(told: Mapping[str, Any]) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    told : mapping
-        `WhatIf.to_json()`.
-    """
+    """Return the page."""
     release, table = file_names(told)
     return render(
         "whatif.html",

@@ -140,25 +140,8 @@ def protect(
 ) -> Protected:
     """Publish a table of true counts into a folder.
 
-    Parameters
-    ----------
-    truth : Release
-        The true counts; `unround.readers` opens a file. How it says that its counts were published is not listened to.
-    out : Path
-        The folder. Files appear in it when all are complete, and replace those of an older protected table.
-    choices : ProtectOptions
-        What to do.
-    plan_file : PlanFile, optional
-        The user's word on sums.
-    progress : function
-        Is told how far it is.
-    command : str
-        What was typed, for the note.
-
-    Raises
-    ------
-    InputError
-        Where a choice does not go with the table, or the folder cannot be written. Nothing is left behind then.
+    Arguments are documented with `unround.protect`. How the truth says that its counts were published is not listened to.
+    If it fails, nothing is left behind.
     """
     rng = choices.generator()
     notes = _doubts(truth)

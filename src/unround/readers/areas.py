@@ -150,13 +150,6 @@ def with_areas(release: Release, path: str | Path) -> Release:
 
     Every level of the file becomes a column of the areas' frame, and the next larger area the `parent`.
 
-    Parameters
-    ----------
-    release : Release
-        What was published.
-    path : path
-        The areas file.
-
     Raises
     ------
     InputError

@@ -53,11 +53,6 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header tells
 def load(source: Source) -> Release:
     """Read a long table.
 
-    Parameters
-    ----------
-    source : Source
-        The table.
-
     Raises
     ------
     InputError

@@ -64,13 +64,6 @@ def original(key: str) -> str:
 def aligned(table: Release, frame: pl.DataFrame, release: Release, areas: pl.DataFrame) -> Release:
     """Return a table whose areas, axes and columns are called as those of a release, where they are the same.
 
-    Parameters
-    ----------
-    table, release : Release
-        Both.
-    frame, areas : DataFrame
-        The areas of each.
-
     Raises
     ------
     InputError

@@ -73,13 +73,6 @@ def coarser(setting: Scenario, base: int) -> list[int]:
 def repairs(setting: Scenario, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
     """Return the repairs that can be tried, and why others cannot.
 
-    Parameters
-    ----------
-    setting : Scenario
-        The tables and their audits.
-    wanted : sequence of str, optional
-        By name; all, unless told.
-
     Raises
     ------
     InputError

@@ -67,33 +67,8 @@ def whatif(
 ) -> WhatIf:
     """Say what a table would expose of a release, and which repairs of the table leave least.
 
-    Parameters
-    ----------
-    release, table : Release
-        What is published already, and what may be added.
-    out : Path, optional
-        A folder for both audits and the result; without it, nothing is written.
-    options : AuditOptions
-        Of all audits.
-    plan_file : PlanFile, optional
-        The user's word on sums and mechanisms of the release.
-    truth : Release, optional
-        The true counts of both: repairs are published from them, and claims scored.
-    seed : int
-        Of everything that is drawn.
-    wanted : sequence of str, optional
-        The repairs to try; see `unround.scenarios.repairs.REPAIRS`.
-    progress : function
-        Is told how far it is.
-    command : str
-        What was typed.
-    finish : function
-        Adds pages to the folder before anybody sees it.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be joined with the release, or the truth does not fit. Nothing is left behind then.
+    Arguments are documented with `unround.whatif`. `wanted` names repairs, see `REPAIRS`; `finish` adds pages to the folder
+    before anybody sees it. If it fails, nothing is left behind.
     """
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0, not {seed}.")

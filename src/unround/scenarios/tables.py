@@ -24,19 +24,7 @@ AT_A_TIME = 4096
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The counts of a release on disk, to be looked up by area and column.
-
-    Parameters
-    ----------
-    spool : Spool
-        All areas.
-    row : dict
-        Where each area is.
-    columns : dict
-        Where each column is, by its key.
-    axes : tuple of str
-        What names an area.
-    """
+    """The counts of a release on disk, to be looked up by area and column."""
 
     spool: Spool
     row: dict[tuple[str, ...], int]

@@ -118,38 +118,8 @@ def simulate(
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
-    Parameters
-    ----------
-    out : Path
-        The folder; it is made if need be. Files appear in it when all are complete, and replace those of an older
-        simulated census of the same layout.
-    areas : int
-        How many areas of all levels.
-    seed : int
-        The same seed, areas and rows give the same numbers in every format.
-    format : str
-        `statcan` (the bulk layout), `censusmapper` (wide) or `tidy` (Parquet and `release.toml`).
-    rows : str
-        `age` (33 rows), `short` (462: population to families, and languages) or `all` (2,631).
-    zip : bool
-        For `statcan`: a zip with the companions of the bulk files.
-    progress : callable, optional
-        Told how many areas are done.
-    levels : str, optional
-        Which levels to write, separated by commas: "da,csd,cd,province". The country then has many CSDs of few DAs, as real
-        ones have, and areas.csv says which area is within which. Without it all are written.
-    apart : bool
-        Whether every level has a file of its own.
-    repeat : int
-        How often the tables are published, each time with roundings of its own, in files of their own.
-    dependence : SharedDraws, optional
-        How total, men and women share random numbers; unless given, each count is rounded on its own.
-
-    Raises
-    ------
-    InputError
-        Where a choice is unknown, areas or seed are out of range, or the folder cannot be written or holds something
-        else: a simulated census of another layout, or files of these names that are not known to be simulated.
+    Arguments are documented with `unround.simulate`. The same seed, areas and rows give the same numbers in every format.
+    Files of these names that are not known to be simulated, or are from a census in another format, are never replaced.
 
     Examples
     --------

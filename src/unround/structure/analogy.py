@@ -26,15 +26,7 @@ _LAYOUT = ("indentation", "names", "data")
 
 
 def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[JudgedSum]:
-    """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up.
-
-    Parameters
-    ----------
-    checked : sequence of JudgedSum
-        All verdicts.
-    columns : sequence of Column
-        The release's.
-    """
+    """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up."""
     keys = [_pattern(one, columns) if one.origin != FILES else (1, FILES, ()) for one in checked]
     witnesses = Counter(key for one, key in zip(checked, keys, strict=True) if not one.unjudged)
     holding = Counter(key for one, key in zip(checked, keys, strict=True) if one.kept)

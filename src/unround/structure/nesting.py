@@ -46,15 +46,7 @@ class ParentRoute:
 
 
 def parent_routes(areas: pl.DataFrame, axis: str) -> list[ParentRoute]:
-    """Return every pair of levels that something links, the smallest parents first, and for each the largest children first.
-
-    Parameters
-    ----------
-    areas : DataFrame
-        All areas of a release.
-    axis : str
-        The column that names them.
-    """
+    """Return every pair of levels that something links: the smallest parents first, for each the largest children."""
     levels = areas["level"].fill_null("").to_list() if "level" in areas.columns else [""] * areas.height
     found: dict[tuple[str, str], tuple[str, Places]] = {}
     for by, target in _routes(areas, axis, levels):

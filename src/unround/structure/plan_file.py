@@ -162,13 +162,6 @@ def _comment(text: str) -> str:
 def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     r"""Read a plan file, as `write_plan` writes it.
 
-    Parameters
-    ----------
-    text : str
-        The file's text.
-    where : str
-        Its name, for errors.
-
     Raises
     ------
     InputError

@@ -34,13 +34,7 @@ Key = tuple[int, str, str]
 
 
 class Pages:
-    """The pages shown last, as far as there is room for them.
-
-    Parameters
-    ----------
-    most : int
-        Bytes of room.
-    """
+    """The pages shown last, as far as there is room for them."""
 
     def __init__(self, most: int = MOST) -> None:
         self.most = most

@@ -73,11 +73,6 @@ _SERIALS = count()
 class Explorer:
     """An audit folder and what is derived from it.
 
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-
     Notes
     -----
     Requests run in threads. Whatever is made once is made under a lock, and so is every inference: its kernels use all

@@ -21,14 +21,7 @@ PORT = 8765
 def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve an audit until somebody stops it.
 
-    Parameters
-    ----------
-    folder : Path
-        What `audit` wrote.
-    host, port
-        Where to listen; port 0 takes any that is free.
-    started : function
-        Is told the address once it answers.
+    Arguments are documented with `unround.serve`.
 
     Raises
     ------
