@@ -61,8 +61,8 @@ def audit(
     """Work out every count of a release that can be worked out, and write what was found into a folder.
 
     Arguments are documented with `unround.audit`. `finish` adds pages to the finished folder before anybody sees it. With
-    `files_used`, all files that take part besides the release's own, an audit that was stopped or killed goes on where it was
-    if the same is asked for again; without, it begins anew. If it fails, nothing is left behind.
+    `files_used`, all files that take part besides the release's own, an audit that was stopped or killed goes on where it
+    was if the same is asked for again; without, it begins anew. If it fails, nothing is left behind.
     """
     options, out, clock = options or AuditOptions(), Path(out), _Clock()
     key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
