@@ -217,12 +217,12 @@ def _excess_facts() -> dict[str, Any]:
     rows = [
         (
             str(one.reach),
-            f"{100 * one.share:.1f} %",
+            f"{100 * one.share:.1f}%",
             f"{one.expected[AGE.key]:.1f}",
             f"{one.surprise[AGE.key]:.2f}",
             f"{one.expected[AGE_STRONG.key]:.1f}",
             f"{one.surprise[AGE_STRONG.key]:.2f}",
-            f"{100 * one.wrong:.0f} %",
+            f"{100 * one.wrong:.0f}%",
             f"{one.impossible:.0f}",
         )
         for one in cases

@@ -105,12 +105,12 @@ def test_populations_of_small_areas_make_claims_conditional(audited: AuditFolder
     """An area's population may have been adjusted by up to 5: what needs it to be exact is not proved."""
     conditional = findings(audited).filter(kind="conditional")
     assert conditional.height > 0
-    assert set(conditional["assumptions"]) == {"population exact"}
+    assert set(conditional["assumptions"]) == {"an exact population"}
     loose = audit(read(census / BULK), tmp_path / "loose", AuditOptions(population="within5"))
     kinds = findings(loose)["kind"].value_counts()
     assert "conditional" not in kinds["kind"]
     assert loose.summary["proved"] == audited.summary["proved"]
-    assert "population exact" not in "".join(findings(loose)["assumptions"])
+    assert "an exact population" not in "".join(findings(loose)["assumptions"])
 
 
 def test_likely_claims_are_right_as_often_as_they_say(audited: AuditFolder) -> None:
@@ -333,7 +333,7 @@ def test_a_truth_of_other_areas_is_refused(tmp_path: Path) -> None:
     simulate(tmp_path / "a", areas=60, seed=1)
     truth = pl.read_parquet(tmp_path / "a" / "truth.parquet").with_columns(region="X" + pl.col("region"))
     truth.write_parquet(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="no area of the truth is one of the release"):
+    with pytest.raises(InputError, match="the truth and the release have no area in common"):
         audit(read(tmp_path / "a" / BULK), tmp_path / "out", truth=read(tmp_path / "other.parquet"))
     assert not (tmp_path / "out").exists()
 

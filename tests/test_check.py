@@ -430,7 +430,10 @@ def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
         for s in (1, 2):
             x = true[:, cells.index((at, s))]
             counts[:, cells.index((at, s))] = x - x % 5 + 5 * (drawn < x % 5 / 5)
-    said = {"independent": "rounding departs from independence", "auto": "not independent; the probability heeds that"}
+    said = {
+        "independent": "rounding departs from independence",
+        "auto": "not independent; the probability accounts for this",
+    }
     for rounding, doubt in said.items():
         found = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding))
         assert found.summary["check"]["verdict"] == DEPARTS

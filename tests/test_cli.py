@@ -74,7 +74,7 @@ def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> Non
         (["solve", "a: 5 = 5", "--plot", "x.gif"], ".svg, .png or .html"),
         (["solve", "a: 5 = 5", "--plot", "/no/such/folder/x.svg"], "there is no folder /no/such/folder"),
         (["solve", ""], "nothing to solve"),
-        (["paper", "--areas", "5"], "go with --simulate"),
+        (["paper", "--areas", "5"], "use them with --simulate"),
         (["solve", "a: 5 = 5", "--top", "-1"], "--top"),
         (["solve"], "SYSTEM"),
         (["simulate", "-o", "x", "--areas", "0"], "at least 1 area"),

@@ -316,7 +316,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     assert [material.columns[c].key for c in material.exact] == ["1"]
     assert len(material.true) >= len(drawn.true)
     assert len(from_release(read(made.truth), ("population", "8")).exact) == 2
-    with pytest.raises(InputError, match="no column is called so"):
+    with pytest.raises(InputError, match="there is no such column"):
         from_release(read(made.truth), ("happiness",))
     with pytest.raises(InputError, match="leave some out"):
         from_release(read(made.truth), tuple(column.key for column in material.columns))
@@ -356,11 +356,11 @@ def test_the_command_with_changes(run: Run) -> None:
         (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "more than once"),
         (("--mechanisms", "roundin:5"), "Did you mean rounding"),
         (("--what-if", "less"), "there is no change 'less'"),
-        (("--seeds", "0"), "at least once"),
+        (("--seeds", "0"), "seeds must be 1 or more, not 0"),
         (("--threshold", "0"), "the threshold"),
-        (("--seed", "-1"), "whole number from 0"),
+        (("--seed", "-1"), "whole number of 0 or more"),
         (("--rows", "some"), "no rows called"),
-        (("--exact", "population"), "goes with --truth"),
+        (("--exact", "population"), "together with truth (--truth)"),
         (("--truth", "nowhere.csv", "--areas", "3"), "leave them out"),
         (("--truth", "nowhere.csv"), "nowhere.csv"),
         (("-o", __file__), "is a file"),
@@ -376,5 +376,5 @@ def test_rejections(run: Run, arguments: tuple[str, ...], said: str) -> None:
 def test_wrong_proofs_would_be_told_first() -> None:
     broken = json.loads(json.dumps(told(1)))
     broken["mechanisms"][0]["proved_wrong"] = 1.0
-    assert "fault of unround" in sentences(broken)[0]
+    assert "fault in unround" in sentences(broken)[0]
     assert "fault" not in " ".join(sentences(told(1)))

@@ -222,8 +222,8 @@ def test_other_options_are_told(make: Make, run: Run) -> None:
 def test_other_people_are_told(make: Make, run: Run) -> None:
     before, after = make("before", {"a": PROVED, "b": LIKELY}), make("after", {"a": PROVED, "b": (1024, 1015, 10)})
     (one,) = told(before, after)["differences"]
-    assert (one["what"], one["before"], one["after"]) == ("counts published as they are", 23, 1024)
-    assert "(23 before, 1,024 after): they are others in 1 of 2 areas" in " ".join(
+    assert (one["what"], one["before"], one["after"]) == ("unrounded counts", 23, 1024)
+    assert "(23 before, 1,024 after): they differ in 1 of 2 areas" in " ".join(
         run("diff", str(before), str(after)).out.split()
     )
 
@@ -238,7 +238,7 @@ def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
     ):
         audit(release, tmp_path / name, AuditOptions(prior="flat", link=link, rounding=rounding))
     (one,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
-    assert (one["what"], one["before"]) == ("families of areas that are linked", 0)
+    assert (one["what"], one["before"]) == ("the number of linked families of areas", 0)
     assert one["after"] > 0
     assert told(tmp_path / "linked", tmp_path / "linked")["differences"] == []
     (one,) = told(tmp_path / "alone", tmp_path / "shared")["differences"]

@@ -84,11 +84,11 @@ def test_a_number_of_the_paper(stated: tuple[Claim, ...], paper: float, section:
         ("Sample table 3", [64, 16, 16, 16, 16]),
         ("Sample table 4", [76, 19, 19, 19, 19]),
         ("87 people", [[38, 49], [39, 48]]),
-        ("Under a rounded total", [4, 9, 14, 19]),
-        ("probability 1 − 1/n", [(n - 1) / n for n in range(2, 9)]),
-        ("Waterloo: the likeliest ages", [17644, 85084, 18709]),
-        ("Base 7: 18", [14, 21]),
-        ("Base 7: 24", [21, 28]),
+        ("Rounded total, up to 20 parts", [4, 9, 14, 19]),
+        ("the probability of each part, 1 − 1/n", [(n - 1) / n for n in range(2, 9)]),
+        ("Waterloo: the most likely counts by age", [17644, 85084, 18709]),
+        ("Base 7: possible published values of 18", [14, 21]),
+        ("Base 7: possible published values of 24", [21, 28]),
     ],
 )
 def test_an_example_of_the_paper(stated: tuple[Claim, ...], words: str, computed: list[Any]) -> None:
@@ -337,13 +337,13 @@ def test_tables_in_the_terminal(stated: tuple[Claim, ...], runs: list[Experiment
 def test_what_to_expect_in_the_terminal() -> None:
     table = shown(show_expectation, expectation(3, exact_total=True, areas=59625))
     assert re.sub(r" {2,}", "|", table.split("\n")[0].strip()) == "residual|share of sums|solutions|cell|probability|result"
-    assert re.search(r"-12 +6.4e-05 +1 +part +1.000 +proof", table)
+    assert re.search(r"-12 +6.4e-05 +1 +part +1.000 +proved", table)
     assert "residual = published total − sum of the published parts" in table
-    assert "Proofs: 0.000128 of all sums, 1 in 7,812.5; 7.632 to expect in 59,625 areas." in table
-    assert "strong if the probability is 0.66 or more" in table
+    assert "Proved: 0.000128 of all sums, 1 in 7,812.5; 7.632 expected in 59,625 areas." in table
+    assert "likely if the probability is 66% or more" in " ".join(table.split())
     assert "zero part" not in table
     assert "zero part: one published as 0" in shown(show_expectation, expectation(3, zero_parts=1))
-    assert "Proofs: none, whatever is published." in shown(show_expectation, expectation(2, areas=5))
+    assert "Proved: none, whatever is published." in shown(show_expectation, expectation(2, areas=5))
     every = shown(show_expectation, expectation(1, exact_total=True, areas=1))
     assert "Proofs: every sum; 1 to expect in 1 area." in every
     often = shown(show_expectation, expectation(2, exact_total=True, threshold=0.2))

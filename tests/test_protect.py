@@ -182,7 +182,7 @@ LOOPS: Sums = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)), (6, (0, 1, 2)))
 
 def test_loops_that_cannot_be_kept_up_are_refused() -> None:
     true = counts_for(LOOPS, 7, 40, 1)
-    with pytest.raises(InputError, match="controlled rounding cannot keep up these sums: they form loops"):
+    with pytest.raises(InputError, match="controlled rounding cannot preserve these sums: they form loops"):
         publish_counts(true, parse_protection("controlled:5"), LOOPS, np.random.default_rng(3))
     with pytest.raises(InputError, match="Leave out --additive"):
         publish_counts(true, parse_protection("laplace:1.45"), LOOPS, np.random.default_rng(3), additive=True)
@@ -450,9 +450,9 @@ def test_what_is_refused(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
     plain = parse_protection("rounding:5")
     for choices, said in (
-        (ProtectOptions(plain, -1), "a seed is a whole number from 0, not -1"),
-        (ProtectOptions(plain, 1, ("populatoin",)), "--exact populatoin: no column is called so"),
-        (ProtectOptions(plain, 1, ("total,men,women",)), "all columns are to be published as they are"),
+        (ProtectOptions(plain, -1), "a seed must be a whole number of 0 or more, not -1"),
+        (ProtectOptions(plain, 1, ("populatoin",)), "--exact populatoin: there is no such column"),
+        (ProtectOptions(plain, 1, ("total,men,women",)), "--exact names every column"),
     ):
         with pytest.raises(InputError, match=said):
             protect(truth, tmp_path / "out", choices)

@@ -456,7 +456,7 @@ def test_indicators_put_finer_parts_in_place_of_missing_ones(tmp_path: Path) -> 
     ages = ("10", "11", "12", "13", "25", "26", "27", "28", "30", "31", "32", "33")
     assert sums(release) == {("names", "8", ages), ("universe", "1", ("8",))}
     assert release.left_out == {
-        "figures that are no counts, by their ID": ("indicator_39", "indicator_208"),
+        "figures that are not counts, by their ID": ("indicator_39", "indicator_208"),
         "decimals": ("indicator_42",),
     }
     assert release.columns[0].mechanism == Exact()

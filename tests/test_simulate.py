@@ -447,7 +447,7 @@ def test_progress_counts_areas(tmp_path):
         ({"format": "sas"}, "no format called 'sas': choose statcan, censusmapper, tidy"),
         ({"rows": "some"}, "no rows called 'some': choose age, short, all"),
         ({"format": "tidy", "zip": True}, "only the statcan format can be zipped"),
-        ({"seed": -1}, "a seed is a whole number from 0"),
+        ({"seed": -1}, "a seed must be a whole number of 0 or more"),
     ],
 )
 def test_what_cannot_be_simulated_is_said(tmp_path, change, words):

@@ -249,7 +249,7 @@ def test_what_cannot_be_tried(files: Path, tmp_path: Path, run: Run) -> None:
     gone = run("whatif", str(files / "release.toml"), "--add", str(tmp_path / "nowhere.csv"))
     assert gone.code == 2
     assert "nowhere.csv" in gone.err
-    with pytest.raises(InputError, match="a seed is a whole number"):
+    with pytest.raises(InputError, match="a seed must be a whole number"):
         whatif(release, table, seed=-1)
     with pytest.raises(InputError, match="there is no repair 'magic': choose from same-numbers"):
         whatif(release, table, None, FLAT, wanted=["magic"])

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from unround.release import Release
 
 LOOKS: Mapping[str, str] = {
-    "statcan": "a line a characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
+    "statcan": "one line per characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
     "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
     "censusmapper": "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
     "indicators": "one line per area, and columns such as indicator_10",
-    "first-names": "a line a first name, with counts of total, men+ and women+",
-    "statsnz": "a line a count: code,name,variable,variable_group,count",
+    "first-names": "one line per first name, with counts for total, men+ and women+",
+    "statsnz": "one line per count: code,name,variable,variable_group,count",
     "tidy": "any CSV or Parquet with a release.toml that describes it",
 }
 """What each format looks like, in one line."""
