@@ -156,8 +156,8 @@ def _censuses(results: Mapping[str, Any]) -> str:
         rows.append((what, seconds(each), seconds(audit * cores), clock(work), clock(read * all_areas / CENSUSES)))
     heads = ("rows", "processor time per area", "of this in blocks", "blocks of all censuses", "reading one census")
     return (
-        f"{CENSUSES} censuses of {AREAS_OF_A_CENSUS:,} areas each, on {MACHINES} machines with {CORES} processors like those "
-        "of docs/speed.md; the cost of an area is taken from the difference between the two largest runs there.\n\n"
+        f"{CENSUSES} censuses of {AREAS_OF_A_CENSUS:,} areas each, on {MACHINES} machines with {CORES} processors like "
+        "those of docs/speed.md; the cost of an area is taken from the difference between the two largest runs there.\n\n"
         + table(heads, rows, 1)
     )
 

@@ -377,7 +377,7 @@ def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
 
 def test_explain_asks_back_where_a_name_fits_several(audited: AuditFolder) -> None:
     area = findings(audited)["region"][0]
-    with pytest.raises(InputError, match="'years' fits 25 characteristics"):
+    with pytest.raises(InputError, match="'years' matches 25 characteristics"):
         explain(audited, area, "years")
     with pytest.raises(InputError, match="no area 'nowhere'"):
         explain(audited, "nowhere", "10")
@@ -407,7 +407,7 @@ def test_a_table_without_sums_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_left_alone(census: Path, tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match=r"already holds summary\.json"):
+    with pytest.raises(InputError, match=r"already contains summary\.json"):
         audit(read(census / BULK), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
 
@@ -431,8 +431,8 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
     for options, message in (
         ({"threshold": 0}, "threshold"),
         ({"threshold": 7}, "threshold"),
-        ({"prior": "mine"}, "no prior 'mine'"),
-        ({"population": "roughly"}, "no population 'roughly'"),
+        ({"prior": "mine"}, "prior must be fitted or flat, not 'mine'"),
+        ({"population": "roughly"}, "population must be .*, not 'roughly'"),
     ):
         with pytest.raises(InputError, match=message):
             AuditOptions(**options)  # type: ignore[arg-type]

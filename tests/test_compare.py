@@ -232,7 +232,7 @@ def test_contradictions_are_not_read_as_safety() -> None:
     counts = as_counts(published(ROUNDED, material))
     counts[0, 5] = 7
     attacker = Attacker(material.model(material.mechanisms(Rounding(5))), Prior.flat())
-    with pytest.raises(InternalError, match="contradicts the mechanism"):
+    with pytest.raises(InternalError, match="contradict the mechanism"):
         attacker.infer(counts, material.true)
 
 
@@ -325,7 +325,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 def test_the_command(run: Run, tmp_path: Path) -> None:
     ran = run("compare", "--areas", "80", "--seeds", "2", "--mechanisms", f"{ROUNDED},{NOISY},clamped", "-o", str(tmp_path))
     assert ran.code == 0, ran.err
-    assert "laplace:1.45,clamped beside rounding:5" in ran.out
+    assert "laplace:1.45,clamped compared with rounding:5" in ran.out
     kept = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))
     keys = ("name", "mean_error", "rmse", "within_4", "proved", "proved_wrong", "likely", "likely_right")
     for one in kept["mechanisms"]:
@@ -344,8 +344,8 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 def test_the_command_with_changes(run: Run) -> None:
     ran = run("compare", "--areas", "70", "--seeds", "1", "--what-if", "drop-invariants,base=7")
     assert ran.code == 0, ran.err
-    assert "drop-invariants beside rounding:5" in ran.out
-    assert "base=7 beside rounding:5" in ran.out
+    assert "drop-invariants compared with rounding:5" in ran.out
+    assert "base=7 compared with rounding:5" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -415,7 +415,7 @@ def test_areas_without_a_code(tmp_path: Path) -> None:
 
 
 def test_nothing_but_percentages(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="None of the characteristics in this file is a count"):
+    with pytest.raises(InputError, match="none of the characteristics in this file is a count"):
         read(put(tmp_path / "a.csv", area(1, [profile()[1]])))
 
 

@@ -171,7 +171,7 @@ def test_censusmapper_tells_slips_from_columns_of_figures(tmp_path: Path) -> Non
     assert release.left_out == {"decimals": ("v_CA21_3: C",)}
     assert counts["v_CA21_2"][2] == UNREADABLE
     assert counts["v_CA21_2"][:2] == [10, 10]
-    assert any(note.startswith("1 cells hold text") for note in release.notes)
+    assert any(note.startswith("1 cells in columns of counts hold text") for note in release.notes)
 
 
 def test_censusmapper_goes_through_blocks_twice_and_tells_how_far(tmp_path: Path) -> None:

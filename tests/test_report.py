@@ -14,7 +14,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from unround.presentation.release import NOTICE
 
 import unround
 from tests.conftest import Run
@@ -24,7 +23,7 @@ from unround.errors import InputError, InternalError
 from unround.presentation import figures
 from unround.presentation.report import MOST_CLASHES, page, write_pages
 from unround.presentation.strongest import MOST, letters, sentences, strongest
-from unround.presentation.words import verdict
+from unround.presentation.words import NOTICE, verdict
 from unround.readers import read
 from unround.readers.frames import from_frame
 

@@ -99,7 +99,7 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         hidden += int(block.hidden.sum())
     if areas == hidden:
         raise InputError("every simulated area has fewer than 40 people, so none is published: simulate more areas.")
-    notes = (f"{hidden:,} of {areas:,} areas have fewer than 40 people and are not published.",) if hidden else ()
+    notes = (f"Not published, because they have fewer than 40 people: {hidden:,} of {areas:,} areas.",) if hidden else ()
     frame = pl.concat(regions)
     return Material(
         source=f"a census of {areas:,} areas drawn by `unround simulate` (seed {seed}, rows {rows})",

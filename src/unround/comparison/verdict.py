@@ -55,7 +55,7 @@ def _beside(first: dict[str, Any], row: dict[str, Any]) -> str:
     if not first["proved"]:
         proofs = "nothing can be proved under either" if not row["proved"] else f"{number(row['proved'])} counts are proved"
     elif not row["proved"]:
-        proofs = f"nothing can be proved any more ({number(first['proved'])} counts before)"
+        proofs = f"nothing can be proved any more (before: {number(first['proved'])})"
     else:
         proofs = f"{number(row['proved'])} counts are proved instead of {number(first['proved'])}"
     truth = "truth_probability"

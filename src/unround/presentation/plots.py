@@ -128,7 +128,7 @@ def svg(plot: Plot) -> str:
             drawn.text(x, y + 14, plot.panels[at].name, "title")
             for k, line in enumerate(plot.panels[at].lines):
                 drawn.text(x, y + 31 + 16 * k, line, "soft")
-            drawn.parts.append(plot.panels[at].chart.replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
+            drawn.parts.append(str(plot.panels[at].chart).replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
         y += height + GAP
     return f"{drawn.done()}\n"
 

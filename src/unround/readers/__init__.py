@@ -95,9 +95,9 @@ def _is_simulated(path: Path) -> bool:
 
 def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     if file_format not in ("auto", *FORMATS):
-        raise InputError(f"There is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
+        raise InputError(f"there is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
     if file_format not in ("auto", "tidy") and toml is not None:
-        raise InputError(f"A TOML describes a tidy table, not the format {file_format}; leave one of the two out.")
+        raise InputError(f"a TOML file describes a tidy table, not the format {file_format}; leave one of the two out.")
     if file_format == "auto":
         if toml is not None or path.suffix.lower() == ".toml":
             file_format = "tidy"
