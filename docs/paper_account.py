@@ -49,8 +49,8 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     runs = kept_runs(folder)
     hamlet, town = places()
     charts = {
-        "paper-hamlet.svg": histograms(hamlet, "What the ages of a hamlet can have been"),
-        "paper-couples.svg": histograms(town, "What the couples of a town can have been"),
+        "paper-hamlet.svg": histograms(hamlet, "Possible ages in a simulated hamlet"),
+        "paper-couples.svg": histograms(town, "Possible numbers of spouses and partners in a simulated town"),
         "paper-distances.svg": distances(),
         "paper-found.svg": found_against_predicted(runs),
     }

@@ -250,7 +250,7 @@ def test_the_terminal_and_json_say_the_same(make: Make, run: Run) -> None:
     shown = run("diff", str(before), str(after))
     assert shown.code == 0
     said = " ".join(shown.out.split())
-    assert "10 counts are newly exposed, or exposed with more certainty than before: 8 proved, 2 likely," in said
+    assert "10 counts are newly exposed, or exposed with more certainty than before: 8 proved and 2 likely," in said
     assert "among them counts of one or two: 2 proved. 4 claims are no longer made." in said
     assert "Claims that became stronger: 2 from likely to proved." in said
     assert "Only in the later audit: 2 areas." in said

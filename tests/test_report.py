@@ -107,14 +107,14 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
     full, public = map(Outline, texts(census))
     wanted = [
         "Verdict",
-        "What was assumed, and whether the data agree",
-        "Claims by table, next to chance",
-        "Where the risk sits",
+        "Assumptions, and whether the data support them",
+        "Claims by table, compared with chance",
+        "Where the risk is",
         "Areas within areas",
         "The strongest findings, with their arithmetic",
-        "Contradictions",
-        "Against the truth",
-        "Method, and how to use this",
+        "Inconsistent published figures",
+        "Compared with the truth",
+        "Method, and how to use this report",
     ]
     assert [name for level, name in full.headings if level == 2] == wanted
     assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "findings" not in name]

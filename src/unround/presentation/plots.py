@@ -64,7 +64,7 @@ def solution_plot(solution: Solution) -> Plot:
     if not panels:
         raise InputError("there is nothing to draw: no cell has a distribution.")
     note = "Inferred from published values; not official counts."
-    return Plot("What the true counts can have been", note, tuple(panels))
+    return Plot("Possible true counts", note, tuple(panels))
 
 
 def check_plot(path: Path) -> None:

@@ -41,7 +41,7 @@ LOOKS: Mapping[str, str] = {
 FORMATS: tuple[str, ...] = tuple(LOOKS)
 """The names of the formats, in the order in which a file is tried on them."""
 
-SIMULATED = "a census that `unround simulate` invented"
+SIMULATED = "a census simulated by `unround simulate`"
 """The product of every file that such a census came in."""
 
 _MODULES = {"statcan": "bulk"}

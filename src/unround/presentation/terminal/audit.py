@@ -150,7 +150,7 @@ def _show_nesting(summary: Mapping[str, Any], console: Console) -> None:
 
 
 def _show_truth(score: dict[str, Any], console: Console) -> None:
-    console.print(f"\n[bold]Against the truth[/] ({score['areas']:,} areas, {score['columns']:,} columns)")
+    console.print(f"\n[bold]Compared with the truth[/] ({score['areas']:,} areas, {score['columns']:,} columns)")
     for name in CLAIMS:
         checked, wrong = score["checked"][name], score["wrong"][name]
         if checked:
