@@ -112,7 +112,7 @@ class _Seen:
         if self.lacking:
             cut = " The last area is one of them: the file may have been cut short." if self.last_lacking == last else ""
             yield (
-                f"{self.lacking:,} areas have fewer lines than others; the first is {self.first_lacking}. "
+                f"{self.lacking:,} areas lack lines that others have; the first is {self.first_lacking}. "
                 f"The missing counts are treated as not available.{cut}"
             )
 
