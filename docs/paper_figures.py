@@ -67,8 +67,8 @@ def histograms(place: Place, title: str) -> Plot:
         chart = columns(
             dict(cell.distribution), f"{cell.name}: distribution", kind="open", marked={truth: "s1"}, below="true count"
         )
-        panels.append(Panel(cell.name, (f"published {cell.published:,}, truly {truth:,}",), chart))
-    return Plot(title, "Probability of each count; the true one is blue.", tuple(panels))
+        panels.append(Panel(cell.name, (f"published {cell.published:,}, true count {truth:,}",), chart))
+    return Plot(title, "Probability of each count; the true count is blue.", tuple(panels))
 
 
 def distances() -> Plot:

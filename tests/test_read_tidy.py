@@ -389,7 +389,7 @@ def test_codes_with_a_slash_may_not_be_told_apart(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.toml; check the name of the TOML"):
         tidy.load(write(tmp_path), tmp_path / "no.toml")
-    with pytest.raises(InputError, match=r"There is no file .*gone\.parquet"):
+    with pytest.raises(InputError, match=r"there is no file .*gone\.parquet"):
         tidy.load(tmp_path / "gone.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(InputError, match=r"bad\.parquet cannot be read as Parquet"):

@@ -434,7 +434,7 @@ def test_a_typed_system_is_solved_as_by_solve(hostile: TestClient) -> None:
     assert told(hostile, f"/try.json?system={quote(text)}") == json.loads(json.dumps(expected))
     page = hostile.get(f"/try?system={quote(text)}").text
     assert page.count("<svg") == 2
-    assert "2 solutions fit" in page
+    assert "2 solutions." in page
     assert "16" in hostile.get(f"/try?system={quote('6 = 6 + 6')}&mechanism=rounding:3").text
     assert "No true counts fit" in hostile.get(f"/try?system={quote('60! = 20 + 20')}").text
 
@@ -451,7 +451,7 @@ def test_a_typed_error_is_an_answer(hostile: TestClient) -> None:
 
 def test_typed_systems_have_limits(hostile: TestClient, tmp_path: Path) -> None:
     long = hostile.get(f"/try.json?system={quote('1 = ' + '1 + ' * LONGEST)}")
-    assert f"{LONGEST:,} signs" in long.json()["error"]
+    assert f"{LONGEST:,} characters" in long.json()["error"]
     wide = hostile.get(f"/try.json?system={quote('500! = ' + ' + '.join(['5'] * MOST_CELLS))}")
     assert f"{MOST_CELLS} cells" in wide.json()["error"]
     table = tmp_path / "table.csv"
@@ -538,7 +538,7 @@ def test_one_view_without_a_server(run: Run, hostile_audit: Path) -> None:
 
 
 def test_serving_refuses_what_cannot_be_served(run: Run, hostile_audit: Path, tmp_path: Path) -> None:
-    assert "holds no finished audit" in run("serve", str(tmp_path)).err
+    assert "contains no finished audit" in run("serve", str(tmp_path)).err
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -80,11 +80,11 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
                 done(future.result())
         except KilledWorker as lost:
             raise Stopped(
-                f"the workers that were given a block of areas died one after the other ({lost.task}): give them more "
-                f"memory, or make blocks smaller with --block. {KEPT}"
+                f"several workers in turn died while working on the same block of areas ({lost.task}): give them more "
+                f"memory, or use smaller blocks (--block). {KEPT}"
             ) from None
         except OSError as problem:
-            raise Stopped(f"the cluster {address} cannot go on: {problem}. {KEPT}") from problem
+            raise Stopped(f"the cluster {address} stopped working: {problem}. {KEPT}") from problem
         finally:
             client.cancel(futures)
 

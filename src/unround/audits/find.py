@@ -79,7 +79,7 @@ def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
         raise InputError(f"characteristic {wanted} has no {sex or 'total'} among the audited counts.")
     raise InputError(
         f"there is no characteristic {wanted!r} among the {len(columns):,} audited counts: give an ID such as "
-        f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround inspect` tells what is not audited."
+        f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround inspect` shows what is not audited."
     )
 
 
@@ -97,4 +97,4 @@ def _sexes(columns: Iterable[Any], at: int) -> list[str]:
 def _several(wanted: str, what: str, number: int, listed: list[str]) -> str:
     more = f"\n  and {number - len(listed)} more" if number > len(listed) else ""
     shown = "".join(f"\n  {one}" for one in listed)
-    return f"{wanted!r} fits {number} {what}; say which by its code:{shown}{more}"
+    return f"{wanted!r} matches {number} {what}; give the code of the one you mean:{shown}{more}"

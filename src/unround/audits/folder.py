@@ -59,7 +59,9 @@ def older_audit(out: Path) -> tuple[str, ...]:
     """Return the names that the files of an audit have; complain where some are there that no audit wrote."""
     there = [name for name in OURS if (out / name).exists()]
     if there and _summary(out) is None:
-        raise InputError(f"{out} already holds {there[0]}, but no {SUMMARY} of an audit: choose another folder with -o.")
+        raise InputError(
+            f"{out} already contains {there[0]}, but no {SUMMARY} written by an audit: choose another folder with -o."
+        )
     return OURS
 
 
@@ -168,7 +170,7 @@ class AuditFolder:
             raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
         summary = _summary(path)
         if summary is None:
-            raise InputError(f"{path} holds no finished audit. Write one with `unround audit FILE -o {path}`.")
+            raise InputError(f"{path} contains no finished audit. Write one with `unround audit FILE -o {path}`.")
         folder = cls(path, summary)
         try:
             version = folder.told["version"]
@@ -254,7 +256,7 @@ class AuditFolder:
             found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
             counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
             if counts.shape != (len(rows), len(self.told["columns"])):
-                raise ValueError("another number of counts than the model has")
+                raise ValueError("the number of counts is not that of the model")
             return counts
 
     @cached_property

@@ -267,7 +267,7 @@ def _not_exact(release: Release, exact: frozenset[int], gathered: ResidualCounte
     most = max(release.columns[c].adjusted for c in totals)
     said = f"{names} cannot be exact in {number:,} sums"
     if most and beyond < number:
-        said += f"; in {number - beyond:,} of them it may have been adjusted by up to {most}, as the agency says"
+        said += f"; in {number - beyond:,} of them it may have been adjusted by up to {most}, according to the agency"
     return f"{said}."
 
 

@@ -109,7 +109,7 @@ def compare(
     Whoever infers knows the mechanism and the sums, and fits a prior to each release.
     """
     if seeds < 1:
-        raise InputError(f"publish at least once: --seeds takes a whole number from 1, not {seeds}.")
+        raise InputError(f"seeds must be 1 or more, not {seeds}.")
     check_threshold(threshold)
     done, compared = 0, []
     for one in practices:

@@ -30,7 +30,7 @@ def sentences(told: dict[str, Any]) -> list[str]:
 def _wrong(rows: list[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["proved_wrong"]:
-            yield f"{row['name']}: {row['proved_wrong']:g} proved counts were wrong. That is a fault of unround."
+            yield f"{row['name']}: {row['proved_wrong']:g} proved counts were wrong. This is a fault in unround."
 
 
 def _differ(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
@@ -47,24 +47,24 @@ def _change(one: dict[str, Any], other: dict[str, Any], name: str) -> str:
     share = 100 * (after / before - 1)
     if abs(share) < 0.5:
         return "stays the same"
-    return f"{'falls' if share < 0 else 'rises'} by {abs(share):.0f} %"
+    return f"{'falls' if share < 0 else 'rises'} by {abs(share):.0f}%"
 
 
 def _beside(first: dict[str, Any], row: dict[str, Any]) -> str:
     """Return how one way of publishing compares with the first."""
     if not first["proved"]:
-        proofs = "nothing is proved in either" if not row["proved"] else f"{number(row['proved'])} counts are proved"
+        proofs = "nothing can be proved under either" if not row["proved"] else f"{number(row['proved'])} counts are proved"
     elif not row["proved"]:
-        proofs = f"proofs vanish ({number(first['proved'])} before)"
+        proofs = f"nothing can be proved any more (before: {number(first['proved'])})"
     else:
-        proofs = f"{number(row['proved'])} counts are proved in place of {number(first['proved'])}"
+        proofs = f"{number(row['proved'])} counts are proved instead of {number(first['proved'])}"
     truth = "truth_probability"
     return (
-        f"{row['name']} beside {first['name']}: {proofs}; likely counts go from {number(first['likely'])} to "
-        f"{number(row['likely'])}, and the probability put on the truth {_change(first, row, truth)} ({first[truth]:.3f} to "
-        f"{row[truth]:.3f}). The mean error {_change(first, row, 'mean_error')} ({first['mean_error']:.2f} to "
-        f"{row['mean_error']:.2f}{_promise(first, row)}); the root-mean-square error {_change(first, row, 'rmse')} "
-        f"({first['rmse']:.2f} to {row['rmse']:.2f})."
+        f"{row['name']} compared with {first['name']}: {proofs}; the number of likely counts goes from "
+        f"{number(first['likely'])} to {number(row['likely'])}, and the probability given to the true count "
+        f"{_change(first, row, truth)} ({first[truth]:.3f} to {row[truth]:.3f}). The mean error "
+        f"{_change(first, row, 'mean_error')} ({first['mean_error']:.2f} to {row['mean_error']:.2f}{_promise(first, row)}); "
+        f"the root-mean-square error {_change(first, row, 'rmse')} ({first['rmse']:.2f} to {row['rmse']:.2f})."
     )
 
 
@@ -78,7 +78,7 @@ def _promise(first: dict[str, Any], row: dict[str, Any]) -> str:
     large = f"mean_error_over_{LARGE}"
     share = 100 * (after / before - 1)
     return (
-        f"; for large counts it {'falls' if share < 0 else 'rises'} by {abs(share):.0f} %, from {before:.3f} to {after:.3f} "
+        f"; for large counts it {'falls' if share < 0 else 'rises'} by {abs(share):.0f}%, from {before:.3f} to {after:.3f} "
         f"in closed form, and from {first[large]:.2f} to {row[large]:.2f} among counts over {LARGE} here"
     )
 
@@ -86,10 +86,10 @@ def _promise(first: dict[str, Any], row: dict[str, Any]) -> str:
 def _clamping(row: dict[str, Any]) -> str:
     """Return what publishing negative counts as 0 does."""
     return (
-        f"{row['name']}: {100 * row['negative']:.1f} % of counts come out negative. Published as 0 instead, the mean error "
-        f"is {row['clamped_mean_error']:.2f} in place of {row['mean_error']:.2f}, but every count is "
-        f"{row['clamped_bias']:+.3f} off on average, and a true 0 {row['clamped_bias_of_zeros']:+.2f}: totals that are "
-        "added up from many empty parts come out too large."
+        f"{row['name']}: {100 * row['negative']:.1f}% of counts are negative. If they are published as 0, the mean error is "
+        f"{row['clamped_mean_error']:.2f} instead of {row['mean_error']:.2f}, but counts are biased by "
+        f"{row['clamped_bias']:+.3f} on average, and true zeros by {row['clamped_bias_of_zeros']:+.2f}: totals added up "
+        "from many empty parts come out too large."
     )
 
 
@@ -99,14 +99,14 @@ def _noise(rows: list[dict[str, Any]]) -> Iterator[str]:
     if not noisy:
         return
     helped = "; ".join(
-        f"under {row['name']} they raise the probability put on the truth from {row['truth_probability_alone']:.3f} to "
-        f"{row['truth_probability']:.3f}, and the best guess is {row['guess_error']:.2f} off on average, where the "
-        f"published count is {row['mean_error']:.2f}"
+        f"under {row['name']} they raise the probability given to the true count from "
+        f"{row['truth_probability_alone']:.3f} to {row['truth_probability']:.3f}, and the best guess is off by "
+        f"{row['guess_error']:.2f} on average, the published count by {row['mean_error']:.2f}"
         for row in noisy
     )
     yield (
         "Does noise defeat inference? Nothing can be proved any more, and solutions cannot be listed one by one. But sums "
-        f"still help: {helped}."
+        f"still reveal something: {helped}."
     )
 
 

@@ -351,12 +351,12 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
     """Say what the claim rests on, one sentence each."""
     folder, inferred = area.folder, area.inferred
     model = folder.model
-    yield "The sums hold: the parts of each total make up all of it."
+    yield "The sums hold: the parts of each total are complete and do not overlap."
     if others is not None:
-        yield "So do those of areas: the areas within another together make up all of it."
+        yield "So do sums of areas: the areas within a parent are complete and do not overlap."
     assumed = inferred.documented.slack[0].any() and not inferred.assumed.slack[0].any()
     if kind != "proved" and model.on_adjusted[cell] and assumed:
-        yield "The population was published as it is, although the agency may have adjusted it by up to 5 here."
+        yield "The population is exact, although the agency may have adjusted it by up to 5 here."
     if kind not in ("proved", "conditional"):
         yield model.mechanisms[cell].sentence
         yield f"The prior is {folder.summary['prior_in_words']}."

@@ -153,8 +153,8 @@ def footnotes(told: dict[str, Any]) -> list[str]:
     if any(row["left_out_of_account"] for row in told["mechanisms"]):
         cut = max(row["left_out_of_account"] or 0.0 for row in told["mechanisms"])
         found.append(
-            f"Noise is unbounded: counts less than {cut:g} times as likely as the likeliest, given the figures published "
-            "with them, are left out of account."
+            f"Noise is unbounded: counts less than {cut:g} times as likely as the most likely, given the figures published "
+            "with them, are ignored."
         )
     found += [
         f"{row['name']}: in {mean_count(row['not_exact'])} areas some sums had too many possible counts to be used, so more "

@@ -64,7 +64,7 @@ class Prior:
     own: PriorTable | None = None
 
     @classmethod
-    def flat(cls, why: str = "all true counts that add up are taken to be equally likely") -> Prior:
+    def flat(cls, why: str = "all true counts that add up are equally likely a priori") -> Prior:
         """Return the prior that prefers nothing."""
         return cls("flat", f"flat: {why}")
 
@@ -128,7 +128,7 @@ class Prior:
                 table = PriorTable(found["offset"], found["size"], found["weights"])
                 own = _rows_table(found["own"])
         except _DAMAGE as error:
-            raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
+            raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to replace it.") from error
         return cls(name, sentence, table, own)
 
 
@@ -187,7 +187,7 @@ class PriorFit:
         areas = self.histograms.areas
         if areas < FEWEST_AREAS:
             many = "1 area is" if areas == 1 else f"{areas} areas are"
-            return Prior.flat(f"{many} too few to fit a prior (at least {FEWEST_AREAS})")
+            return Prior.flat(f"{many} too few to fit a prior ({FEWEST_AREAS} are needed)")
         if self._fitted is None:
             self._fitted = self.distributions(mechanisms)
         distributions = self._fitted

@@ -55,8 +55,8 @@ def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[
             if not here:
                 few = ", ".join(_called(column) for column in columns[:5])
                 raise InputError(
-                    f"--exact {name.strip()}: no column is called so. Give a column's key or name, or {POPULATION} or "
-                    f"{DWELLINGS}; columns are {few} …; `unround inspect --all` tells more."
+                    f"--exact {name.strip()}: there is no such column. Give a column's key or name, {POPULATION} or "
+                    f"{DWELLINGS}; columns are {few} …; `unround inspect --all` lists them all."
                 )
             found |= here
     return frozenset(found)

@@ -64,15 +64,17 @@ class ProtectOptions:
         if self.seed is None:
             return SystemGenerator()
         if self.seed < 0:
-            raise InputError(f"a seed is a whole number from 0, not {self.seed}.")
+            raise InputError(f"a seed must be a whole number of 0 or more, not {self.seed}.")
         return np.random.default_rng(self.seed)
 
     @property
     def chance(self) -> str:
         """Say where chance came from, for people."""
         if self.seed is None:
-            return "the operating system's cryptographic generator: it cannot be repeated"
-        return f"seed {self.seed}: whoever knows it can draw the same numbers, so keep it secret, or only try things out"
+            return "the operating system's cryptographic generator, so the draw cannot be repeated"
+        return (
+            f"seed {self.seed}: anyone who knows it can draw the same numbers, so keep it secret, or use it for trials only"
+        )
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def protect(
     plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
     exact = exact_columns(choices.exact, plain.columns)
     if len(exact) == len(plain.columns):
-        raise InputError("all columns are to be published as they are: leave some out of --exact.")
+        raise InputError("--exact names every column, so nothing is left to protect: leave some out.")
     with output_folder(out, "protect", older_table) as output:
         # 1. Read the table: which sums hold among true counts?
         spool, structure = survey(plain, output.work, plan_file, progress)
@@ -201,7 +203,7 @@ def _doubts(truth: Release) -> list[str]:
     told = sorted({how.name for column in truth.columns if (how := column.mechanism) is not None and how != Exact()})
     if not told:
         return []
-    return [f"the file says that counts were published as {', '.join(told)}; here they are taken as the true ones."]
+    return [f"the file declares its counts as {', '.join(told)}; here they are treated as true counts."]
 
 
 def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool) -> list[str]:
@@ -217,8 +219,8 @@ def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: froz
     if not sums and (how.controlled or choices.additive):
         asked = how.name if how.controlled else "--additive"
         raise InputError(
-            f"no sum holds in {truth.source}, so that {asked} has nothing to keep up. Describe its sums in a TOML "
-            "(docs/audit.md tells how), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
+            f"no sum holds in {truth.source}, so {asked} has nothing to preserve. Describe its sums in a TOML file "
+            "(see docs/audit.md), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
         )
     if not sums:
         notes.append("no sum was found among the true counts.")
@@ -228,22 +230,22 @@ def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: froz
         there = np.stack([(true[:, [total, *parts]] >= 0).all(axis=1) for total, parts in sums], axis=1) if sums else None
         off += 0 if there is None else int((there & ~keepable(true, sums)).sum())
     if off:
-        notes.append(f"{off:,} sums do not add up among the true counts of their area; they are not kept up there.")
+        notes.append(f"{off:,} sums do not hold among the true counts of some area; they are not preserved there.")
     if how.controlled and choices.additive:
         notes.append("--additive does nothing here: after controlled rounding all sums add up.")
     if choices.clamp and not how.noisy:
-        notes.append(f"--clamp does nothing here: {how.name} makes no negative counts.")
+        notes.append(f"--clamp does nothing here: {how.name} produces no negative counts.")
     if choices.additive and not how.controlled:
         notes.append(
             f"after --additive no mechanism describes the counts exactly. {ABOUT} declares "
-            + ("the noise that was added first." if how.noisy else "how far they are from the true ones at most.")
+            + ("the noise that was added first." if how.noisy else "how far they can be from the true counts.")
         )
     mixed = sum(0 < len(exact & {total, *parts}) < 1 + len(parts) for total, parts in sums)
     if how.controlled and mixed:
-        sums_ = "1 sum holds" if mixed == 1 else f"{mixed:,} sums hold"
+        sums_ = "1 sum contains" if mixed == 1 else f"{mixed:,} sums contain"
         notes.append(
-            f"{sums_} a count that is published as it is, and cannot add up; the other counts come to a neighbouring "
-            f"multiple of {how.base}."
+            f"{sums_} an unrounded count and cannot add up; the other counts are rounded to a neighbouring multiple "
+            f"of {how.base}."
         )
     return notes
 
@@ -254,10 +256,10 @@ def _looks_rounded(spool: Spool) -> list[str]:
     above = counts[counts > 0]
     for base in (10, 5, 3):
         if above.size >= _ENOUGH and np.mean(above % base == 0) > _MOST:
-            share = f"{100 * np.mean(above % base == 0):.1f} %"
+            share = f"{100 * np.mean(above % base == 0):.1f}%"
             return [
-                f"{share} of the counts are multiples of {base}: this table seems to have been rounded already. Errors are "
-                "told against what is in the file."
+                f"{share} of the counts are multiples of {base}: this table appears to be rounded already. Errors are "
+                "measured against the counts in the file."
             ]
     return []
 
@@ -266,8 +268,8 @@ def _note(made: Protected, source: str, command: str) -> str:
     """Say in words, for those who hold the truth, what was done and what it cost."""
     choices = made.choices
     secret = (
-        "This note is for those who hold the true counts. It tells how far the table is from them, and where chance came "
-        "from: do not publish it."
+        "This note is for those who hold the true counts. It shows how far the table is from them, and where the random "
+        "numbers came from: do not publish it."
     )
     lines = [
         NOTE_TITLE,
@@ -278,15 +280,15 @@ def _note(made: Protected, source: str, command: str) -> str:
         f"    from       {source}",
         f"    mechanism  {choices.how.name}",
         f"    afterwards {', '.join(list(made.steps)[1:]) or 'nothing'}",
-        f"    as it is   {', '.join(made.exact) or 'nothing'}",
+        f"    unrounded  {', '.join(made.exact) or 'nothing'}",
         f"    declared   {made.declared}, in {ABOUT}",
-        f"    chance     {choices.chance}",
+        f"    random     {choices.chance}",
         f"    version    unround {__version__}",
         f"    command    {command or 'from Python'}",
         "",
         fill(choices.how.sentence, 96),
         "",
-        "Published less true counts, of all that were protected:",
+        "Published minus true counts, for all counts that were protected:",
         "",
     ]
     lines += error_lines(made.steps)
@@ -295,11 +297,11 @@ def _note(made: Protected, source: str, command: str) -> str:
 
 
 HEADINGS = ("", "mean error", "RMSE", "within 4", "bias", "bias under 5", "negative", "sums off")
-"""What `error_rows` tells of every step."""
+"""What `error_rows` shows for every step."""
 
 
 def error_rows(steps: Iterable[tuple[str, ProtectionScore]]) -> list[tuple[str, ...]]:
-    """Return the table of errors as text: a row a step."""
+    """Return the table of errors as text: one row per step."""
     return [
         (
             name,
@@ -334,4 +336,4 @@ def _number(value: float | None, sign: bool = False) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
+    return "–" if value is None else f"{100 * value:.1f}%"

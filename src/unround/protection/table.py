@@ -96,9 +96,8 @@ def parse_protection(spec: str) -> Protection:
     how = Rounding(int(base)) if base else Rounding()
     return Protection(
         f"{CONTROLLED}:{how.base}",
-        f"Counts were rounded at random to a neighbouring multiple of {how.base}, all counts of an area together: the mean "
-        "of every count is kept (the nearer multiple the likelier), and every published total is the sum of its published "
-        "parts, so that it tells nothing that these do not tell.",
+        f"Controlled random rounding to base {how.base}, all counts of an area together: unbiased, and every published "
+        "total is the sum of its published parts, so it adds no information to them.",
         how,
         how.base,
     )
@@ -210,8 +209,8 @@ def _controlled(true: IntArray, safe: IntArray, base: int, sums: Equations, rng:
             walk(few, base, tableaux(true.shape[1], tuple(sums[at] for at in which)), rng)
         except Loops:
             raise InputError(
-                "controlled rounding cannot keep up these sums: they form loops other than those of trees crossed with one "
-                "more classification, such as sex. Leave some of them out, or choose another mechanism."
+                "controlled rounding cannot preserve these sums: they form loops other than those of a hierarchy "
+                "crossed with one more classification, such as sex. Leave some of them out, or choose another mechanism."
             ) from None
         rest[areas] = few
     return down + rest

@@ -31,8 +31,8 @@ def older_table(out: Path) -> tuple[str, ...]:
     there = [name for name in OURS if (out / name).exists()]
     if there and not _ours(out):
         raise InputError(
-            f"{out} already holds {' and '.join(there)}, and no {NOTE} of unround's says that it was made by protecting a "
-            "table: choose another folder with -o."
+            f"{out} already contains {' and '.join(there)}, but no {NOTE} written by `unround protect`: "
+            "choose another folder with -o."
         )
     return OURS
 

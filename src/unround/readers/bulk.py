@@ -227,7 +227,7 @@ def _take(
             columns.append(Column(key, codes, line.label, table, line.depth, mechanism, adjusted))
             places.append((at, sex))
     if not columns:
-        raise InputError("None of the characteristics in this file is a count; choose a profile that has counts.")
+        raise InputError("none of the characteristics in this file is a count; choose a profile that has counts.")
     counted = np.array([kind == COUNT for kind in kinds]) & ~fractions
     population = next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None)
     taken = TakenRows(

@@ -32,11 +32,11 @@ def require_file(path: Path) -> int:
     try:
         state = path.stat()
     except FileNotFoundError:
-        raise InputError(f"There is no file {path}; check its name and folder.") from None
+        raise InputError(f"there is no file {path}; check its name and folder.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions.") from None
     except ValueError:  # a NUL within the name
-        raise InputError(f"There is no file {str(path)!r}; check its name and folder.") from None
+        raise InputError(f"there is no file {str(path)!r}; check its name and folder.") from None
     if stat.S_ISDIR(state.st_mode):
         raise InputError(f"{path} is a folder; give the file in it that holds the table.")
     if not stat.S_ISREG(state.st_mode):

@@ -257,7 +257,7 @@ class Source:
                 read.consumed = max(read.consumed, position())
                 # Beside what has been read so far, not beside the whole file: most of which may be there as a disguise.
                 if read.unpacked > max(SUSPICIOUS, PACKED_TIGHTEST * read.consumed):
-                    raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it a table at all?")
+                    raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it really a table?")
                 if first:
                     piece, first = piece.removeprefix(_BOM), False
                 if self._returns:

@@ -175,19 +175,19 @@ class _Seen:
         """Say what a user should know."""
         if self.unreadable:
             yield (
-                f"{self.unreadable:,} cells hold something that is no count (text, decimals, a number beside a sign that "
-                f"says there is none); the first is {self.first_unreadable}. They count as missing."
+                f"{self.unreadable:,} cells do not hold a count (but text, decimals, or a number next to a symbol that says "
+                f"there is none); the first is {self.first_unreadable}. They are treated as missing."
             )
         if self.surplus:
             yield (
-                f"{self.surplus:,} counts stand where the first areas say 'not applicable'; the first is "
+                f"{self.surplus:,} counts are given where the first areas have 'not applicable'; the first is "
                 f"{self.first_surplus}. They are not used."
             )
         if self.lacking:
             cut = " The last area is one of them: the file may have been cut short." if self.last_lacking == last else ""
             yield (
                 f"{self.lacking:,} areas lack lines that others have; the first is {self.first_lacking}. "
-                f"Those counts are taken as not available.{cut}"
+                f"The missing counts are treated as not available.{cut}"
             )
 
 
@@ -308,7 +308,7 @@ def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
     """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
     if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
         raise InputError(
-            f"{source.path} has a quotation that runs over the end of its line: a quote is not closed, so it is unclear "
+            f"{source.path} has a quoted field that continues on the next line: a quote is not closed, so it is unclear "
             "where lines end. Download the file again."
         )
 

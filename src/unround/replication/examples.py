@@ -33,13 +33,16 @@ def rounding_claims() -> Iterator[Claim]:
     """Section 2: random rounding itself."""
     printed = {(x, 10 + 5 * k): Fraction(p) for x, row in TABLE_1.items() for k, p in enumerate(row.split())}
     right = sum(FIVE.chance(y, x) == p for (x, y), p in printed.items())
-    yield number("Table 1: rounding probabilities that are right", "2.1, Table 1", str(len(printed)), right)
+    yield number("Table 1: correct rounding probabilities", "2.1, Table 1", str(len(printed)), right)
     window = FIVE.window(15)
-    yield values("A published 15 leaves these lowest and highest true counts", "2.1", [11, 19], [window.low, window.high])
+    yield values("Lowest and highest true count for a published 15", "2.1", [11, 19], [window.low, window.high])
     farthest = max(abs(true - 15) for true in window)
-    yield number("A published value is at most so far from the truth", "2.1", "4", farthest)
+    yield number("Largest distance of a published value from the truth", "2.1", "4", farthest)
     yield values(
-        "Rounding would publish a population of 108,843 as one of these", "2.2", [108840, 108845], outcomes(108843, 5)
+        "Possible published values of a population of 108,843, if it were rounded",
+        "2.2",
+        [108840, 108845],
+        outcomes(108843, 5),
     )
 
 
@@ -65,7 +68,7 @@ def sample_claims() -> Iterator[Claim]:
     two = solve(parse("87! = men: 35 + women: 45"))
     chance = two["men"].probability
     yield values(
-        "87 people, 35 men and 45 women published: the solutions (men, women)",
+        "87 people, published as 35 men and 45 women: the solutions (men, women)",
         "3.2",
         [[38, 49], [39, 48]],
         [solution[1:] for solution in listed(two)],
@@ -75,7 +78,7 @@ def sample_claims() -> Iterator[Claim]:
     for _ in range(3):
         far, near = far * FIVE.chance(15, 19), near * FIVE.chance(15, 16)
     yield Claim(
-        "[16 16 16] leads to [15 15 15] much more often than [19 19 19] does; times",
+        "How many times as likely [16 16 16] is to be published as [15 15 15] than [19 19 19] is",
         "3.2.1",
         "much less likely",
         int(near / far),
@@ -93,42 +96,42 @@ def condition_claims() -> Iterator[Claim]:
     several = range(2, 7)
     bounds = [max(r.residual for r in expectation(n, exact_total=True).residuals if r.kind == "proof") for n in several]
     yield values(
-        "Under an exact total, 2 to 6 parts are proved if they miss it by 4n",
+        "Exact total, n = 2 to 6 parts: the residual that proves them, 4n",
         "3.1.1",
         [4 * n for n in several],
         bounds,
-        "Also the only such residuals, but for a single part, which an exact total always gives away.",
+        "Other residuals prove nothing, except for a single part, which an exact total always reveals.",
     )
     solvable = [n for n in range(1, 21) if expectation(n).proof_share]
     rare = expectation(9).proof_one_in or 0.0
     yield values(
-        "Under a rounded total, up to 20 parts can be proved only if they are so many",
+        "Rounded total, up to 20 parts: the numbers of parts for which proofs are possible",
         "3.1.2",
         [4, 9, 14, 19],
         solvable,
-        f"With 9 parts it takes 1 sum in {rare:.2g}. The rule for base b is n ≡ −1 mod b.",
+        f"With 9 parts it happens in 1 of {rare:.2g} sums. The rule for base b is n ≡ −1 mod b.",
     )
     sure = [
         max(r.best_probability for r in expectation(n, exact_total=True).residuals if r.residual == 4 * n - 1)
         for n in range(2, 9)
     ]
     yield values(
-        "If 2 to 8 parts miss an exact total by 4n − 1, each is known with probability 1 − 1/n",
+        "Exact total, n = 2 to 8 parts, residual 4n − 1: the probability of each part, 1 − 1/n",
         "3.2.1",
         [1 - Fraction(1, n) for n in range(2, 9)],
         sure,
-        "One part is off by one, and nothing says which: no value is proved.",
+        "One part differs by one, and nothing shows which: no value is proved.",
     )
     quarter = solve(parse("30 = 15 + 15 + 15"))
     lowest = min(cell.probability or 0.0 for cell in quarter.cells)
     yield number(
-        "Three parts that miss a rounded total by 15: every value has at least probability",
+        "Rounded total, three parts, residual 15: the lowest probability of any value",
         "3.2.2",
         "0.75",
         round(lowest, 12),
     )
     yield values(
-        "The same, 30 = 15 + 15 + 15: the solutions (total, parts)",
+        "For example 30 = 15 + 15 + 15: the solutions (total, parts)",
         "3.2.2",
         [[33, 11, 11, 11], [34, 11, 11, 12], [34, 11, 12, 11], [34, 12, 11, 11]],
         listed(quarter),
@@ -149,32 +152,32 @@ def result_claims() -> Iterator[Claim]:
         [list(one) for one in printed],
         list(ours),
         sorted(map(list, printed)) == ours,
-        f"One of them stands there twice; {' and '.join(missing)} is the third.",
+        f"One of them is printed twice; {' and '.join(missing)} is missing.",
     )
     half = max(r.best_probability for r in expectation(2, exact_total=True).residuals if r.kind != "proof")
     yield number(
-        "With two parts the best that is not a proof has probability",
+        "Two parts: the highest probability short of a proof",
         "4.2.1",
         "0.5",
         half,
-        f"Below the {STRONG} that the paper asks for.",
+        f"Below the {STRONG} that the paper requires.",
     )
     waterloo = solve(parse("121436! = 17640 + 85080 + 18705"), threshold=STRONG)
     found = [cell for cell in waterloo.cells if cell.kind == "likely"]
-    yield values("Waterloo: the likeliest ages", "4.2.1", [17644, 85084, 18709], [cell.mode for cell in found])
+    yield values("Waterloo: the most likely counts by age", "4.2.1", [17644, 85084, 18709], [cell.mode for cell in found])
     yield Claim(
         "Waterloo: the probability of each",
         "4.2.1",
         float(Fraction(2, 3)),
         min((cell.probability or 0.0 for cell in found), default=None),
         len(found) == 3 and all(abs((cell.probability or 0) - 2 / 3) < 1e-12 for cell in found),
-        "The published ages miss the population by 11. If that had been adjusted, none of this would hold.",
+        "The published ages differ from the population by 11. If the population was adjusted, this does not hold.",
     )
     yield unknown(
-        "Colville Lake: 27, 28 or 29 people aged 0–14, with 90 % probability",
+        "Colville Lake: 27, 28 or 29 people aged 0–14, with 90% probability",
         "4.2.1",
         90,
-        "The published figures of the place are not in our copy of the paper, so there is nothing to solve.",
+        "The published figures for the place are not in our copy of the paper, so there is nothing to solve.",
     )
     yield unknown(
         "Watson Lake: histograms of spouses and partners",

@@ -26,22 +26,22 @@ def predicted(search: Search) -> float:
 def probability_claims() -> Iterator[Claim]:
     """Section 4: how likely each search is to succeed in one place."""
     own = 100 * float(share(AGE_STRONG))
-    said = f"The paper's own {own:.4g} % agrees with ours, and makes it 1 in {100 / own:,.1f}."
+    said = f"The paper's own {own:.4g}% agrees with ours, and amounts to 1 in {100 / own:,.1f}."
     rows = [
         (SEX, "0.32", "313", ""),
         (AGE, "0.013", "7813", ""),
         (FREE, "1.02e-4", "976562", ""),
         (AGE_STRONG, "7.68e-2", "1308", said),
-        (FREE_STRONG, "2.05e-2", "4882", "Cut, not rounded; it agrees with the model."),
+        (FREE_STRONG, "2.05e-2", "4882", "Truncated, not rounded; it agrees with the model."),
     ]
     for search, percent, printed, note in rows:
         chance = share(search)
-        yield number(f"Chance of success, {search.title}: per cent", search.section, percent, 100 * chance)
+        yield number(f"Chance of success, {search.title}, in per cent", search.section, percent, 100 * chance)
         once = one_in(chance)
         assert once is not None
         yield number(f"Chance of success, {search.title}: 1 in", search.section, printed, once, note)
     ratio = share(AGE_STRONG) / share(AGE)
-    yield number("Strong age results are so many times as likely as exact ones", "4.2.1", "6", ratio)
+    yield number("How many times as likely strong age results are as exact ones", "4.2.1", "6", ratio)
 
 
 def count_claims() -> Iterator[Claim]:
@@ -52,7 +52,7 @@ def count_claims() -> Iterator[Claim]:
         (AGE, "8", ""),
         (FREE, "0.0859", ""),
         (AGE_STRONG, "48", f"{AGE_STRONG.groups:,} areas give {short:.1f}; at 1 in 1,308 it would be {printed_share:.1f}."),
-        (FREE_STRONG, "188", "The text says “on age”; the number is that of all groups of three parts."),
+        (FREE_STRONG, "188", "The text says “on age”; the number is for all groups of three parts."),
     ]
     for search, printed, note in rows:
         yield number(
@@ -106,8 +106,10 @@ def excess_claims() -> Iterator[Claim]:
 
 
 def unknown_claims() -> Iterator[Claim]:
-    """List what only the published tables could tell."""
-    nowhere = "Counted by the authors in the published tables, which are not at hand; --simulate counts a simulated census."
+    """List what only the published tables could show."""
+    nowhere = (
+        "Counted by the authors in the published tables, which we do not have; --simulate counts in a simulated census."
+    )
     yield unknown("Areas that could be queried", "4.1.1", AREAS, nowhere)
     for search in (SEX, AGE, FREE, FREE_STRONG):
         yield unknown(f"Places in which to look, {search.title}", search.section, search.groups, nowhere)
@@ -117,7 +119,7 @@ def unknown_claims() -> Iterator[Claim]:
     yield unknown("Categories of four parts and a total", "3.1.2", 20, lost)
     yield unknown("Categories of three parts and a total", "4.2.2", 42, lost)
     yield unknown(
-        "“412 unique solutions”, the likeliest at 4 %",
+        "“412 unique solutions”, the most likely at 4%",
         "3.2.1",
         412,
         "An illustration: the paper gives no published values that lead to it.",

@@ -33,24 +33,24 @@ def _known(mechanism: Mechanism) -> Distances:
 
 def base_claims() -> Iterator[Claim]:
     """Section 5: what a larger base would change."""
-    yield values("Base 7: 18 becomes one of these", "5", [14, 21], outcomes(18, 7))
-    yield values("Base 7: 24 becomes one of these", "5", [21, 28], outcomes(24, 7))
-    yield number("Base 7: 15 can go as high as", "5", "21", max(outcomes(15, 7)))
+    yield values("Base 7: possible published values of 18", "5", [14, 21], outcomes(18, 7))
+    yield values("Base 7: possible published values of 24", "5", [21, 28], outcomes(24, 7))
+    yield number("Base 7: highest published value of 15", "5", "21", max(outcomes(15, 7)))
     farthest = max(abs(y - true) for true in range(100, 110) for y in outcomes(true, 10))
-    yield number("Base 10: a value can be so far away", "5", "9", farthest)
+    yield number("Base 10: largest distance of a published value from the truth", "5", "9", farthest)
     for base in (7, 10):
         sexes = expectation(SEX.parts, exact_total=True, base=base, areas=SEX.groups)
         ages = expectation(AGE.parts, exact_total=True, base=base, areas=AGE.groups)
         assert sexes.expected_proofs is not None
         yield Claim(
-            f"Base {base}: exact results become vanishingly unlikely; proofs to expect from men and women in "
+            f"Base {base}: exact results become vanishingly unlikely; expected proofs from men and women in "
             f"{SEX.groups:,} areas",
             "5",
             "vanishingly unlikely",
             sexes.expected_proofs,
             sexes.expected_proofs < 1,
             f"Rarer, not rare: 1 in {sexes.proof_one_in:,.1f} for two parts, 1 in {ages.proof_one_in:,.1f} for three "
-            f"({ages.expected_proofs:.2g} to expect). A rounded total gives proofs from {base - 1} parts on.",
+            f"({ages.expected_proofs:.2g} expected). With a rounded total, proofs need at least {base - 1} parts.",
         )
 
 
@@ -58,8 +58,8 @@ def noise_claims() -> Iterator[Claim]:
     """Section 5: discrete Laplace noise in place of rounding."""
     noise, rounding = laplace_distances(), rounding_distances()
     near, far = 100 * noise.within(4), 100 * noise.within(10)
-    yield Claim("Laplace noise, t = 1.45: within 4 of the truth, per cent: more than", "5", 95, near, near > 95)
-    yield Claim("Laplace noise: within 10 of the truth, per cent: more than", "5", 99.9, far, far > 99.9)
+    yield Claim("Laplace noise, t = 1.45: share within 4 of the truth, in per cent: more than", "5", 95, near, near > 95)
+    yield Claim("Laplace noise: share within 10 of the truth, in per cent: more than", "5", 99.9, far, far > 99.9)
     five = Rounding(5)
     by_rest = [sum(abs(y - x) * five.chance(y, x) for y in (10, 15)) for x in range(10, 15)]
     printed = [Fraction(text) for text in ("0", "1.6", "2.4", "2.4", "1.6")]
@@ -75,12 +75,12 @@ def noise_claims() -> Iterator[Claim]:
     )
     closer = 100 * (1 - mean / rounded)
     yield number(
-        "Laplace noise is closer than rounding by so many per cent",
+        "By how many per cent Laplace noise is closer than rounding",
         "5",
         "20",
         closer,
-        f"Rounding is {100 * (rounded / cut - 1):.0f} % farther away than {cut:.3g}, perhaps that was meant. And the "
-        f"variance is larger, {noise.variance():.4g} against {rounding.variance():.4g}.",
+        f"Rounding is {100 * (rounded / cut - 1):.0f}% farther away than {cut:.3g}; perhaps that was meant. The "
+        f"variance of the noise is larger: {noise.variance():.4g} against {rounding.variance():.4g}.",
     )
 
 
@@ -91,10 +91,11 @@ def protection_claims() -> Iterator[Claim]:
     yield number("With Laplace noise, values proved in sample table 1", "5", "0", len(proofs))
     best = max(cell.probability or 0.0 for cell in protected.cells if cell.kind != "given")
     yield Claim(
-        "With unbounded noise, solutions cannot be enumerated any more; solutions that were",
+        "Solutions that can be enumerated with unbounded noise",
         "5",
         "intractable",
         protected.solutions,
         protected.solutions is None,
-        f"Leaving out a tail of 1e-12, sums of noisy counts are worked out as fast; the likeliest value has {best:.2f}.",
+        "Leaving out a tail of 1e-12, sums of noisy counts are solved as fast; the most likely value has probability "
+        f"{best:.2f}.",
     )

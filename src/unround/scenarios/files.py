@@ -16,7 +16,7 @@ def older_whatif(out: Path) -> tuple[str, ...]:
     """Return the names that its files have; complain where some are there that `whatif` did not write."""
     there = [name for name in OURS if (out / name).exists()]
     if there and not _is_ours(out):
-        raise InputError(f"{out} already holds {there[0]}, but no {REPORT}: choose another folder with -o.")
+        raise InputError(f"{out} already contains {there[0]}, but no {REPORT}: choose another folder with -o.")
     return OURS
 
 

@@ -84,7 +84,7 @@ def repairs(setting: Scenario, wanted: Sequence[str] | None) -> tuple[list[Repai
         made = list(_named(name.strip(), setting))
         for one in made:
             if len(set(one.dropped)) == len(setting.table.columns):
-                refused[one.name] = "it would leave nothing of the table"
+                refused[one.name] = "nothing would be left of the table"
             elif not any(set(one.dropped) == set(other.dropped) for other in found.values() if one.dropped):
                 found[one.name] = one
         if not made:
@@ -94,9 +94,9 @@ def repairs(setting: Scenario, wanted: Sequence[str] | None) -> tuple[list[Repai
 
 def _why_not(name: str) -> str:
     words = {
-        SAME: "no count of the table stands in the release",
-        REPEATS: "no count of the table stands in the release",
-        TOTALS: "no column of the table is the sum of others of its columns",
+        SAME: "no count of the table is in the release",
+        REPEATS: "no count of the table is in the release",
+        TOTALS: "no column of the table is a sum of its other columns",
         SINGLE: "the table exposes nothing",
     }
     return words.get(name, "no count of the table is rounded to a smaller base")
@@ -106,12 +106,12 @@ def _named(name: str, setting: Scenario) -> Iterator[Repair]:
     """Make the repairs that a name stands for; none where the table has nothing to repair so."""
     what, equals, value = name.partition("=")
     if name == SAME and setting.shared:
-        said = "Publish every count that the release has with the number that stands there (the same draw), not a new one."
+        said = "Publish counts that are already in the release with the same numbers, not rounded anew."
         yield Repair(SAME, said, same=True)
     elif name == REPEATS and setting.shared:
-        yield Repair(REPEATS, "Leave out every count that the release has already.", tuple(setting.shared))
+        yield Repair(REPEATS, "Leave out counts that are already in the release.", tuple(setting.shared))
     elif name == TOTALS and setting.totals:
-        yield Repair(TOTALS, "Leave out every total of the table; readers add up the parts.", tuple(sorted(setting.totals)))
+        yield Repair(TOTALS, "Leave out all totals of the table; users add up the parts.", tuple(sorted(setting.totals)))
     elif name == SINGLE:
         yield from _singles(setting)
     elif what == SINGLE and equals:
@@ -119,7 +119,7 @@ def _named(name: str, setting: Scenario) -> Iterator[Repair]:
     elif what == BASE:
         base = _base(value, equals, setting)
         if base is not None and coarser(setting, base):
-            said = f"Round the table to multiples of {base}, each count on its own."
+            said = f"Round the table to base {base}, each count independently."
             yield Repair(f"{BASE}={base}", said, base=base)
     elif name not in REPAIRS:
         raise InputError(
@@ -132,7 +132,7 @@ def _base(value: str, equals: str, setting: Scenario) -> int | None:
     """Return the base to try: the user's, or twice the largest that the table has."""
     if equals:
         if not value.isdecimal() or int(value) < 2:
-            raise InputError(f"{BASE}= takes a whole number from 2, such as {BASE}=10; not {value!r}.")
+            raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
         return int(value)
     every = range(len(setting.table.columns))
     bases = [how.base for at in every if isinstance(how := setting.of_table(at), Rounding)]

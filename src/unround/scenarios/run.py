@@ -71,7 +71,7 @@ def whatif(
     before anybody sees it. If it fails, nothing is left behind.
     """
     if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+        raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
     options = options or AuditOptions()
     with _folders(out) as (work, made):
         # 1. Audit the release as it is, and with the table.

@@ -115,7 +115,7 @@ def tried(
         try:
             simulated = simulated or _Simulated.of(setting, auditing)
         except InputError as problem:
-            refused[repair.name] = f"it needs --truth here, since plausible counts cannot be drawn: {problem}"
+            refused[repair.name] = f"it needs --truth, because plausible true counts cannot be drawn: {problem}"
             continue
         world = simulated.world
         repaired = repair.applied(setting, world.table, world.truth)

@@ -131,7 +131,7 @@ def simulate(
     if zip and format != "statcan":
         raise InputError(f"only the statcan format can be zipped, not {format}.")
     if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+        raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
     table = schema(rows)
     editions = Editions.of(levels, apart, repeat)
     place = plan(areas, seed, editions.nested)  # complains about the number of areas before anything is written

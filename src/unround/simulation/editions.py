@@ -58,7 +58,7 @@ class Editions:
         ('DA', 'PR')
         """
         if not 1 <= repeat <= MOST_EDITIONS:
-            raise InputError(f"a census is published 1 to {MOST_EDITIONS} times, not {repeat}.")
+            raise InputError(f"a census can be published 1 to {MOST_EDITIONS} times, not {repeat}.")
         if levels is None:
             return cls(apart=apart, repeat=repeat)
         wanted = [name.strip().lower() for name in levels.split(",") if name.strip()]

@@ -20,14 +20,14 @@ def older_census(out: Path, file_format: str) -> list[str]:
     note = _note(out)
     if there and not note.startswith(NOTE_TITLE):
         raise InputError(
-            f"{out} already holds {_and(there)}, and no {NOTE} written by unround says that it is simulated: "
+            f"{out} already contains {_and(there)}, but no {NOTE} written by `unround simulate`: "
             "choose another folder with -o."
         )
     others = [name for name in there if formats.get(name, file_format) != file_format]
     if others:
         raise InputError(
-            f"{out} already holds {_and(others)} from another simulated census ({formats[others[0]]}), which would not be "
-            f"replaced: choose another folder with -o, or remove {'it' if len(others) == 1 else 'them'} first."
+            f"{out} already contains {_and(others)} from another simulated census ({formats[others[0]]}), which would "
+            f"not be replaced: choose another folder with -o, or remove {'it' if len(others) == 1 else 'them'} first."
         )
     return [*formats, *([AREAS] if AREAS in note else []), TRUTH, NOTE]
 

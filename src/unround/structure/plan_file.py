@@ -28,16 +28,16 @@ _WIDTH = 120
 
 _HEADER = """\
 # What unround found out about the structure of {source},
-# from {areas:,} areas. Edit it, and give it back with --plan: what stands here is then taken instead of what the
-# counts say. What does not stand here is decided by the counts, so to leave something out, write use = false.
+# from {areas:,} areas. Edit this file and pass it to audit --plan: it overrules what the counts suggest.
+# Whatever is not in this file is decided by the counts, so to leave something out, write use = false.
 #
 # mechanisms: how columns were published ({examples} …)
-# sums:       a total and the parts that make it up; use = false for those that are not to be believed.
+# sums:       a total and the parts that make it up; use = false for those that do not hold.
 #             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
-# repeats:    columns that show the same count; alike = true if also the same published numbers, so that the first
-#             one stands for all, alike = false if the count was rounded anew for each.
-# match:      [[match]], of several files: which columns of one are columns of those before it.
-# dependence: a table whose totals share random numbers with their two parts, and in which share of its counts:
+# repeats:    columns that show the same count; alike = true if their published numbers are the same as well, so that
+#             the first is used for all; alike = false if the count was rounded anew for each.
+# match:      [[match]], for several files: which columns of one file are also in earlier files.
+# dependence: a table whose totals share random numbers with their two parts, and in what share of its counts:
 #             table = "Age", shares = {{ total-men = 0.3, total-women = 0.1, men-women = 0.2 }}; shares = {{}} for none.
 """
 
@@ -203,7 +203,7 @@ class _PlanReader:
         self._only(plan, ("structure", "match"), 1, "a plan")
         matches, lines = plan.get("match", []), self._headings("match")
         if not isinstance(matches, list) or not all(isinstance(entry, dict) for entry in matches):
-            self._fail("match must be a list of tables: write [[match]] over each.", 1, "match")
+            self._fail("match must be a list of tables: write [[match]] above each.", 1, "match")
         structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
@@ -221,14 +221,14 @@ class _PlanReader:
     def _entries(self, structure: Mapping[str, Any], section: str) -> Iterable[tuple[dict[str, Any], int]]:
         entries = structure.get(section, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            self._fail(f"{section} must be a list of tables: write [[structure.{section}]] over each.", 1, section)
+            self._fail(f"{section} must be a list of tables: write [[structure.{section}]] above each.", 1, section)
         lines = self._headings(rf"structure\s*\.\s*{section}")
         return [(entry, lines[number] if number < len(lines) else 1) for number, entry in enumerate(entries)]
 
     def _only(self, table: Mapping[str, Any], known: Sequence[str], line: int, what: str) -> None:
         for key in table:
             if key not in known:
-                self._fail(f"{key!r} means nothing in {what}: known are {', '.join(known)}.", line, key)
+                self._fail(f"{key!r} has no meaning in {what}; the keys are {', '.join(known)}.", line, key)
 
     def _word(self, table: Mapping[str, Any], key: str, line: int, default: str | None = None) -> str:
         value = table.get(key, default)
@@ -241,7 +241,7 @@ class _PlanReader:
     def _words(self, table: Mapping[str, Any], key: str, line: int, least: int = 1) -> tuple[str, ...]:
         values = table.get(key)
         if not isinstance(values, list) or len(values) < least or not all(isinstance(v, str | int) for v in values):
-            self._fail(f'{key} must be a list of at least {least} in quotes, such as ["9", "13"].', line, key)
+            self._fail(f'{key} must be a list of at least {least}, in quotes, such as ["9", "13"].', line, key)
         words = tuple(value if isinstance(value, str) else self._number(value, key, line) for value in values)
         if len(set(words)) < len(words):
             twice = next(word for word, times in Counter(words).items() if times > 1)
@@ -277,7 +277,7 @@ class _PlanReader:
                 self._fail(f'{kind} must be a table such as {{ "m_0_4" = "10/men" }}.', line, kind)
             given[kind] = {key: str(other) for key, other in pairs.items()}
         if not any(given.values()):
-            self._fail('a match needs columns = { "its key" = "key in the files before" }, or characteristics.', line)
+            self._fail('a match needs columns = { "its key" = "key in an earlier file" }, or characteristics.', line)
         return Match(self._word(entry, "file", line), given["columns"], given["characteristics"], line)
 
     def _sums(self, entry: dict[str, Any], line: int) -> list[PlannedSum]:
@@ -287,7 +287,7 @@ class _PlanReader:
         total, parts = self._word(entry, "total", line), self._words(entry, "parts", line)
         origin = self._word(entry, "origin", line, "file")
         if origin not in ORIGINS:
-            self._fail(f"there is no origin {origin!r}: known are {', '.join(ORIGINS)}.", line, "origin")
+            self._fail(f"there is no origin {origin!r}: choose from {', '.join(ORIGINS)}.", line, "origin")
         if total in parts:
             self._fail(f"the total {total!r} is among its own parts.", line, "parts")
         if "sexes" in entry and "characteristics" in entry:
