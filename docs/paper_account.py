@@ -19,9 +19,8 @@ from unround.presentation.terminal.paper import EXPLAINED, prediction_text, summ
 from unround.presentation.words import either
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
 from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
-from unround.replication.frequencies import predicted
+from unround.replication.examples import laplace_distances, predicted, rounding_distances
 from unround.replication.outcome import condition
-from unround.replication.proposal import laplace_distances, rounding_distances
 
 RUNS = "experiment.json"
 VERDICTS = {True: "yes", False: "**no**", None: "–"}

@@ -9,8 +9,8 @@ from typing import Any
 from unround.equations import parse
 from unround.presentation.charts import Drawing, Scale, columns, ticks
 from unround.presentation.plots import Panel, Plot
+from unround.replication.examples import laplace_distances, rounding_distances
 from unround.replication.outcome import Experiment
-from unround.replication.proposal import laplace_distances, rounding_distances
 from unround.simulation import published_counts, schema
 from unround.solution import Solution, solve
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tests import shapes
 from unround.batch.compiled_sums import compile_sums
+from unround.batch.jit import in_threads
 from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, SumClass
-from unround.batch.threads import in_threads
 from unround.batch.tighten import chain, tighten
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows
 from unround.batch.windows import WindowTable, windows_of

@@ -27,10 +27,10 @@ from unround.comparison.narrow import Narrower, in_steps
 from unround.comparison.practice import WHAT_IFS
 from unround.comparison.privacy import cells_of_a_person, cost
 from unround.comparison.run import as_counts, fitted_prior
-from unround.comparison.verdict import sentences
 from unround.errors import InputError, InternalError
 from unround.infer import infer
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
+from unround.presentation.compare import sentences
 from unround.prior import Prior
 from unround.readers import read
 from unround.release import Column

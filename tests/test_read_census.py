@@ -15,12 +15,12 @@ from unround.mechanisms import Exact
 from unround.readers import read
 from unround.readers.ages import ALL, EVER, AgeRun, age_range, tile
 from unround.readers.censusmapper import matches as is_censusmapper
-from unround.readers.exact import adjustable, published_exactly
 from unround.readers.first_names import matches as is_first_names
 from unround.readers.indicators import FIGURES, LAST, PARTS
 from unround.readers.indicators import matches as is_indicators
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.profile_page import matches as is_profile_page
+from unround.readers.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
 from unround.simulation import simulate
 

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import kernel
-from unround.batch.threads import in_threads
+from unround.batch.jit import in_threads, kernel
 from unround.batch.types import CompiledSums, Ints
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.mechanisms.base import BoolArray, FloatArray

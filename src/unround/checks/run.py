@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.checks.estimate import Estimates, PublishedTally, estimated
+from unround.checks.estimate import COUNTS, Estimates, PublishedTally, estimated, value_families
 from unround.checks.families import (
     CONTRADICTS,
     DEPARTS,
@@ -27,7 +27,6 @@ from unround.checks.law import Laws
 from unround.checks.meaning import consequence
 from unround.checks.parents import ParentSums, nested_families
 from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, TestedSum, families_of, sums_to_test
-from unround.checks.values import COUNTS, value_families
 from unround.infer.certify import contradiction
 from unround.infer.clash import smallest_clash
 from unround.mechanisms import Exact, Mechanism, Unpublished

@@ -15,9 +15,8 @@ from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.prior.table import structure_of
-from unround.protection.names import exact_columns, with_labels
-from unround.protection.release import true_sums
-from unround.readers.exact import published_exactly
+from unround.protection.release import exact_columns, true_sums, with_labels
+from unround.readers.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
 from unround.spool import survey

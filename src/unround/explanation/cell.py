@@ -13,8 +13,8 @@ import numpy as np
 from unround.audits import AuditFolder, Finding, InferredBlock, Model
 from unround.audits.certificates import Certificate
 from unround.audits.contradictions import Contradiction, rows_of
-from unround.audits.find import find_area, find_cell
 from unround.audits.findings import GIVEN, finding
+from unround.audits.folder import find_area, find_cell
 from unround.batch.buffers import MOST_VALUES
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten

@@ -20,8 +20,8 @@ import numpy as np
 from unround.batch.buffers import buffers_for
 from unround.batch.compiled_sums import forest_of
 from unround.batch.evidence import evidence_of, plain
+from unround.batch.jit import in_threads
 from unround.batch.posterior import empty_distributions
-from unround.batch.threads import in_threads
 from unround.batch.tighten import lists_of
 from unround.batch.types import CompiledSums, Distributions, PriorTable
 from unround.linked.bounds import Rows, seeds

@@ -4,7 +4,7 @@
   experiments
 - `walk`: controlled rounding, all counts of an area at once
 - `additive`: the nearest whole numbers that add up
-- `release`: protect: from a file to a folder (with `names` and `write`)
+- `release`: protect: from a file to a folder
 """
 
 from unround.protection.table import Protection, ProtectionScore, parse_protection, publish_counts

@@ -1,28 +1,162 @@
-"""From a file of true counts to a folder with a protected table."""
+"""From a file of true counts to a folder with a protected table, its description and a note."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unround._version import __version__
 from unround.errors import InputError
 from unround.infer.bounds import Equations
-from unround.mechanisms import Exact
+from unround.mechanisms import HIDDEN, Exact, Mechanism
+from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
 from unround.output import output_folder
-from unround.protection.names import exact_columns, with_labels
 from unround.protection.table import Protection, ProtectionScore, keepable, publish_in_steps
-from unround.protection.write import NOTE, NOTE_TITLE, OURS, TableWriter, older_table, release_toml
-from unround.release import Release
-from unround.simulation.write import ABOUT, TABLE
+from unround.readers import SIMULATED
+from unround.readers.regions import published_exactly
+from unround.release import AREA, SUPPRESSED, Block, Column, Release
+from unround.simulation.write import ABOUT, TABLE, Parts
 from unround.spool import Spool, Stage, survey
 from unround.structure import PlanFile, Structure
+
+NOTE = "PROTECTED.txt"
+NOTE_TITLE = "Protected by unround: not to be published with the table"
+OURS = (TABLE, ABOUT, NOTE)
+"""In the order in which they are put in place: where there is a note, all files belong together."""
+
+_CENSUS = ("characteristic_id", "sex")
+_VALUE = "published"
+
+
+def older_table(out: Path) -> tuple[str, ...]:
+    """Return the names that the files have; complain where some are there that `protect` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
+    if there and not _ours(out):
+        raise InputError(
+            f"{out} already contains {' and '.join(there)}, but no {NOTE} written by `unround protect`: "
+            "choose another folder with -o."
+        )
+    return OURS
+
+
+def _ours(out: Path) -> bool:
+    try:
+        return (out / NOTE).read_text(encoding="utf-8", errors="replace").startswith(NOTE_TITLE)
+    except OSError:
+        return False
+
+
+class TableWriter:
+    """The tidy table: one row a count, in parts, so that a table of any length passes through little memory.
+
+    A count that exists but was not published has an empty cell; one that does not exist has no row.
+    """
+
+    def __init__(self, folder: Path, release: Release) -> None:
+        self._parts = Parts(folder / TABLE)
+        self._release = release
+        columns = release.columns
+        self._codes = {
+            axis: pl.Series([column.codes[place] for column in columns]) for place, axis in enumerate(release.axes)
+        }
+        if release.axes == _CENSUS:
+            self._codes["characteristic"] = pl.Series([column.label for column in columns])
+
+    def add(self, block: Block, published: IntArray) -> None:
+        """Write the counts of some areas."""
+        row, column = np.nonzero((published != HIDDEN) | (block.counts >= 0) | (block.counts == SUPPRESSED))
+        shown = pl.Series(published[row, column])
+        told = [name for name in block.areas.columns if name in self._told]
+        self._parts.add(
+            pl.DataFrame(
+                {name: block.areas[name].gather(row) for name in told}
+                | {name: series.gather(column) for name, series in self._codes.items()}
+                | {_VALUE: shown.set(shown == HIDDEN, None)}
+            )
+        )
+
+    @property
+    def _told(self) -> set[str]:
+        areas = self._release.areas
+        return {*areas, *(f"{axis}_name" for axis in areas), "level", "parent"}
+
+    def close(self) -> Path:
+        """Finish the table."""
+        return self._parts.close()[0]
+
+
+def release_toml(
+    release: Release,
+    areas: Sequence[str],
+    how: Mechanism,
+    exact: Iterable[int],
+    sums: Equations,
+) -> str:
+    """Describe the table: its axes, how counts were protected, which are exact, and which sums hold among true counts.
+
+    Parameters
+    ----------
+    release : Release
+        The true table.
+    areas : sequence of str
+        The names of the columns that its areas have.
+    how : Mechanism
+        What a reader should assume.
+    exact : iterable of int
+        Columns that were published as they are.
+    sums : tuple
+        Totals and parts, as positions of columns.
+    """
+    columns = release.columns
+    names = {axis: "characteristic" if release.axes == _CENSUS and axis == _CENSUS[0] else axis for axis in release.axes}
+    lines = [
+        "# A table protected by `unround protect`.",
+        'format = "tidy"',
+        f"data = {json.dumps(TABLE)}",
+        f"value = {json.dumps(_VALUE)}",
+        'missing = "suppressed"  # an empty cell: the count exists, and was not published',
+        f"default = {json.dumps(how.name)}",
+        f"areas = {_list(release.areas)}",
+    ]
+    for axis in release.areas:
+        lines += ["", f"[axes.{_key(axis)}]"]
+        lines += [f'name = "{axis}_name"'] if f"{axis}_name" in areas else []
+        if axis == AREA:
+            lines += [f"{key} = {json.dumps(key)}" for key in ("level", "parent") if key in areas]
+    for axis, name in names.items():
+        lines += ["", f"[axes.{_key(name)}]", f"column = {json.dumps(axis, ensure_ascii=False)}"]
+        lines += ['name = "characteristic"'] if name != axis else []
+    for at in sorted(exact):
+        lines += ["", "[[exact]]"]
+        codes = zip(names.values(), columns[at].codes, strict=True)
+        lines += [f"{_key(name)} = {json.dumps(code, ensure_ascii=False)}" for name, code in codes]
+    for total, parts in sums:
+        lines += ["", "[[sums]]", 'axis = "columns"', f"total = {json.dumps(columns[total].key, ensure_ascii=False)}"]
+        lines.append(f"parts = {_list(_keys(columns, parts))}")
+    return "\n".join(lines) + "\n"
+
+
+def _keys(columns: Sequence[Column], which: Iterable[int]) -> list[str]:
+    return [columns[at].key for at in which]
+
+
+def _key(name: str) -> str:
+    """Return a name as TOML takes it for a key: in quotes only where it needs them."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _list(words: Iterable[str]) -> str:
+    return f"[{', '.join(json.dumps(word, ensure_ascii=False) for word in words)}]"
+
 
 AREAS_AT_ONCE = 2048
 _ENOUGH, _MOST = 100, 0.9
@@ -337,3 +471,76 @@ def _number(value: float | None, sign: bool = False) -> str:
 
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}%"
+
+
+POPULATION, DWELLINGS = "population", "dwellings"
+
+
+def with_labels(truth: Release) -> Release:
+    """Return a release whose columns have names: those of the simulated profile for its truth, which has only numbers."""
+    if truth.product != SIMULATED or any(column.label != column.codes[0] for column in truth.columns):
+        return truth
+    from unround.simulation import schema
+
+    names = {str(row.id): row.name for row in schema("all").rows}
+    columns = tuple(replace(column, label=names.get(column.codes[0], column.label)) for column in truth.columns)
+    return replace(truth, columns=columns)
+
+
+def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[int]:
+    """Return the columns that people mean.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys ("10/men"), codes (all columns that have one), labels, or "population" and "dwellings" for what the Canadian
+        census publishes as it is.
+    columns : sequence of Column
+        What there is.
+
+    Raises
+    ------
+    InputError
+        Where a name fits no column.
+
+    Examples
+    --------
+    >>> columns = [Column("1", ("1", "total"), "Population, 2021"), Column("10/men", ("10", "men"), "0 to 4 years")]
+    >>> exact_columns(["population"], columns), exact_columns(["0 to 4 Years"], columns)
+    (frozenset({0}), frozenset({1}))
+    """
+    found: set[int] = set()
+    for given in names:
+        whole = _fitting(given.strip(), columns)
+        # A name may hold commas itself; only one that fits nothing is taken for several.
+        for name in [given] if whole else given.split(","):
+            here = whole or _fitting(name.strip(), columns)
+            if not here:
+                few = ", ".join(_called(column) for column in columns[:5])
+                raise InputError(
+                    f"--exact {name.strip()}: there is no such column. Give a column's key or name, {POPULATION} or "
+                    f"{DWELLINGS}; columns are {few} …; `unround inspect --all` lists them all."
+                )
+            found |= here
+    return frozenset(found)
+
+
+def _fitting(name: str, columns: Sequence[Column]) -> set[int]:
+    """Return the columns with this key; if there are none, with this code; else with this label; else of this kind."""
+    tests: tuple[Callable[[Column], bool], ...] = (
+        lambda column: column.key == name,
+        lambda column: name in column.codes,
+        lambda column: column.label.lower() == name.lower(),
+        lambda column: _counts(name.lower(), column.label),
+    )
+    found = ({at for at, column in enumerate(columns) if test(column)} for test in tests)
+    return next((fits for fits in found if fits), set())
+
+
+def _counts(kind: str, label: str) -> bool:
+    exact, _ = published_exactly(label)
+    return exact is not None and kind == (POPULATION if label.strip().lower().startswith(POPULATION) else DWELLINGS)
+
+
+def _called(column: Column) -> str:
+    return column.key if column.label in (column.key, column.codes[0]) else f"{column.key} ({column.label})"

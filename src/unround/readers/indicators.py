@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from unround.errors import InputError
-from unround.readers.exact import adjustable, published_exactly
 from unround.readers.lines import TOTAL
+from unround.readers.regions import adjustable, published_exactly
 from unround.readers.source import Source
 from unround.readers.wide import (
     FRACTIONS,

@@ -18,7 +18,6 @@ from unround.errors import InputError
 from unround.mechanisms import mechanism
 from unround.output import output_folder
 from unround.release import Release
-from unround.scenarios.files import AFTER, BEFORE, OURS, REPORT, older_whatif
 from unround.scenarios.join import aligned, declared, joined
 from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
@@ -26,6 +25,27 @@ from unround.scenarios.tables import Numbers, kept, spooled
 from unround.scenarios.trying import Auditing, exposed, tried
 from unround.spool import Spool, Stage
 from unround.structure import PlanFile, find_structure
+
+BEFORE, AFTER, REPORT, PAGE = "before", "after", "whatif.json", "whatif.html"
+OURS = (BEFORE, AFTER, PAGE, REPORT)
+"""In the order in which they are put in place."""
+
+
+def older_whatif(out: Path) -> tuple[str, ...]:
+    """Return the names that its files have; complain where some are there that `whatif` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
+    if there and not _is_ours(out):
+        raise InputError(f"{out} already contains {there[0]}, but no {REPORT}: choose another folder with -o.")
+    return OURS
+
+
+def _is_ours(out: Path) -> bool:
+    try:
+        content = json.loads((out / REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and "repairs" in content
+
 
 Finish = Callable[[Path, Mapping[str, Any]], None]
 """Is given the folder and what was found, before anybody sees them."""

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
-from unround.audits.find import find_area, find_cell
-from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY
+from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY, find_area, find_cell
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.text import Text
 
 from unround.comparison.calibration import Calibration
-from unround.comparison.verdict import sentences
 from unround.presentation.compare import (
     CALIBRATION_NOTE,
     calibration_sentences,
@@ -17,6 +16,7 @@ from unround.presentation.compare import (
     footnotes,
     lead,
     risks_table,
+    sentences,
 )
 from unround.presentation.terminal.layout import bullets, plain_table
 
