@@ -26,13 +26,6 @@ class Chance:
 
     Only sums are compared whose counts were all published well away from 0: for these the closed form of
     `unround.expectation` holds, whatever the counts are.
-
-    Parameters
-    ----------
-    model : Model
-        The sums.
-    threshold : float
-        From which probability on a count is likely.
     """
 
     def __init__(self, model: Model, threshold: float) -> None:

@@ -91,13 +91,7 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
 
 @contextmanager
 def cluster(address: str) -> Iterator[Client]:
-    """Connect to a scheduler.
-
-    Raises
-    ------
-    InputError
-        If the extra is not installed, or nobody answers.
-    """
+    """Connect to a scheduler."""
     try:
         from distributed import Client
     except ImportError:
@@ -116,13 +110,7 @@ def cluster(address: str) -> Iterator[Client]:
 
 
 def try_cluster(address: str, folder: Path) -> None:
-    """See that there are workers, that they run this version, and that they see a folder: before anybody has waited long.
-
-    Raises
-    ------
-    InputError
-        If it is otherwise; says what to do.
-    """
+    """See that there are workers, that they run this version, and that they see a folder: before anybody has waited long."""
     with cluster(address) as client:
         _try_workers(client, folder.resolve())
 

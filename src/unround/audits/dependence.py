@@ -230,13 +230,7 @@ class Dependence:
 
     @classmethod
     def load(cls, folder: Path) -> Dependence:
-        """Read what `save` wrote; nothing is shared where it wrote nothing.
-
-        Raises
-        ------
-        InputError
-            If the file is something else.
-        """
+        """Read what `save` wrote; nothing is shared where it wrote nothing."""
         try:
             told = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return cls(told["rounding"], tuple(DependentTable.of_json(one) for one in told["tables"]))

@@ -288,13 +288,7 @@ MOST_CANDIDATES = 12
 
 
 def find_area(folder: AuditFolder, wanted: str) -> int:
-    """Return the row of an area by its code, the end of its code, or its name.
-
-    Raises
-    ------
-    InputError
-        If there is none, or several.
-    """
+    """Return the row of an area by its code, the end of its code, or its name."""
     import polars as pl
 
     axes = folder.told["areas"]
@@ -317,13 +311,7 @@ def find_area(folder: AuditFolder, wanted: str) -> int:
 
 
 def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
-    """Return the cell of a characteristic by its ID, key or name.
-
-    Raises
-    ------
-    InputError
-        If there is none, or several.
-    """
+    """Return the cell of a characteristic by its ID, key or name."""
     columns, axes = folder.model.columns, folder.told["axes"]
     by_sex = "sex" in axes
     if sex is not None and not by_sex:

@@ -71,13 +71,7 @@ class AuditOptions:
 
 
 def check_threshold(threshold: float) -> None:
-    """Reject what is not a usable probability.
-
-    Raises
-    ------
-    InputError
-        Unless it is above 0 and at most 1.
-    """
+    """Reject what is not a usable probability."""
     if not 0 < threshold <= 1:
         raise InputError(f"the threshold must be a probability above 0 and at most 1, such as {THRESHOLD}; not {threshold}.")
 

@@ -27,13 +27,7 @@ Ints = NDArray[np.int64]
 
 
 class PublishedTally:
-    """Counts, column by column, what published values leave when divided; and compares roundings with exact counts.
-
-    Parameters
-    ----------
-    release, structure
-        What was published, and how it adds up.
-    """
+    """Counts, column by column, what published values leave when divided; and compares roundings with exact counts."""
 
     def __init__(self, release: Release, structure: Structure) -> None:
         self.keys = [column.key for column in release.columns]

@@ -83,11 +83,6 @@ def what_if(change: str, material: Material) -> Practice:
         people add it up themselves. `controlled`: published counts add up. Or any mechanism, such as `laplace:1.45`.
     material : Material
         What is published.
-
-    Raises
-    ------
-    InputError
-        For anything else.
     """
     today, (name, equals, value) = parse_protection(TODAY), change.strip().partition("=")
     if change == "drop-invariants":

@@ -340,13 +340,7 @@ class Diff:
 
 
 def diff(before: Path | str, after: Path | str, progress: Stage = lambda *_: None) -> Diff:
-    """Compare two audits of the same people: what the later one exposes that the earlier did not.
-
-    Raises
-    ------
-    InputError
-        If one of them is no audit, or they have nothing in common.
-    """
+    """Compare two audits of the same people: what the later one exposes that the earlier did not."""
     match = MatchedAudits.of(AuditFolder.open(before), AuditFolder.open(after))
     counted = tally(match, progress)
     return Diff(match, counted, _listed(match, counted.strongest), match.laid_open())

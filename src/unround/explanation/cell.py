@@ -136,11 +136,6 @@ def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, se
     """Explain one cell of an audit.
 
     Its arguments are those of `unround.explain`.
-
-    Raises
-    ------
-    InputError
-        If there is no such area or cell, or more than one.
     """
     if not isinstance(folder, AuditFolder):
         folder = AuditFolder.open(Path(folder))
@@ -199,15 +194,7 @@ class InferredArea:
 
 
 def infer_area(folder: AuditFolder, row: int) -> InferredArea:
-    """Infer everything about one area again, as the audit did: some milliseconds for some hundred counts.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    row : int
-        The area's row in it; `find_area` finds it.
-    """
+    """Infer everything about one area again, as the audit did: some milliseconds for some hundred counts."""
     # What areas say about each other depends on all of them.
     return _infer(folder, np.array([row]) if folder.nested is None else folder.nested.family(row))
 

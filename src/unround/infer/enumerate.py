@@ -44,11 +44,6 @@ def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int)
     array or None
         One row a solution, in lexicographic order; no row where nothing fits. None for more than `limit`.
 
-    Raises
-    ------
-    InternalError
-        If CP-SAT stops without an answer.
-
     Examples
     --------
     >>> from unround.equations import parse
@@ -145,11 +140,6 @@ def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[
         Lower and upper bounds, all attained; an upper bound is None where there is none. None alone if
         nothing fits.
 
-    Raises
-    ------
-    InternalError
-        If CP-SAT stops without an answer.
-
     Examples
     --------
     >>> from unround.equations import parse
@@ -188,11 +178,6 @@ def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[
 
 def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
     """Say whether any whole numbers fit.
-
-    Raises
-    ------
-    InternalError
-        If CP-SAT stops without an answer.
 
     Examples
     --------
@@ -380,11 +365,6 @@ def weigh(solutions: IntArray, domains: Sequence[Window], top: int) -> Answer:
         The weight of every value of each cell.
     top : int
         How many of the likeliest solutions to return; equals in lexicographic order.
-
-    Raises
-    ------
-    Infeasible
-        If there is no solution.
 
     Examples
     --------

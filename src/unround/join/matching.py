@@ -69,11 +69,6 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
         The files, in the order in which they were given.
     matches : sequence of Match
         The user's decisions.
-
-    Raises
-    ------
-    InputError
-        Where the user names a file or column that does not exist.
     """
     said = _said(releases, matches)
     slots: list[MatchedColumn] = []

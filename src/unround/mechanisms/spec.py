@@ -29,11 +29,6 @@ def mechanism(spec: str) -> Mechanism:
         `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `laplace:1.45`,
         `laplace:1.45,clamped`, `gaussian:2`, `transition:FILE`.
 
-    Raises
-    ------
-    InputError
-        For an unknown name or parameters that do not fit.
-
     Examples
     --------
     >>> mechanism("rounding:3")

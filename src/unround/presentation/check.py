@@ -70,13 +70,7 @@ def family_verdict(one: Family) -> str:
 
 
 def residual_plot(check: Check) -> Plot:
-    """Draw observed and expected shares of every family, the worst first.
-
-    Raises
-    ------
-    InputError
-        If no family could be tested.
-    """
+    """Draw observed and expected shares of every family, the worst first."""
     from unround.presentation.charts import columns
     from unround.presentation.plots import Panel, Plot
 

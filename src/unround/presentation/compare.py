@@ -291,13 +291,7 @@ SURE = 2.5
 
 
 def sentences(told: dict[str, Any]) -> list[str]:
-    """Return what to make of a comparison.
-
-    Parameters
-    ----------
-    told : dict
-        `Comparison.to_json()`.
-    """
+    """Return what to make of a comparison."""
     rows = told["mechanisms"]
     found = list(_wrong(rows))
     found += [_against(rows[0], row) for row in rows[1:]]

@@ -44,13 +44,7 @@ class Plot:
 
 
 def solution_plot(solution: Solution) -> Plot:
-    """Draw the distribution of every cell.
-
-    Raises
-    ------
-    InputError
-        If no cell has one.
-    """
+    """Draw the distribution of every cell."""
     from unround.presentation.charts import histogram
     from unround.presentation.words import span
 

@@ -101,21 +101,7 @@ def release_toml(
     exact: Iterable[int],
     sums: Equations,
 ) -> str:
-    """Describe the table: its axes, how counts were protected, which are exact, and which sums hold among true counts.
-
-    Parameters
-    ----------
-    release : Release
-        The true table.
-    areas : sequence of str
-        The names of the columns that its areas have.
-    how : Mechanism
-        What a reader should assume.
-    exact : iterable of int
-        Columns that were published as they are.
-    sums : tuple
-        Totals and parts, as positions of columns.
-    """
+    """Describe the table: its axes, how counts were protected, which are exact, and which sums hold among true counts."""
     columns = release.columns
     names = {axis: "characteristic" if release.axes == _CENSUS and axis == _CENSUS[0] else axis for axis in release.axes}
     lines = [
@@ -188,13 +174,7 @@ class ProtectOptions:
     additive: bool = False
 
     def generator(self) -> np.random.Generator:
-        """Return where chance comes from.
-
-        Raises
-        ------
-        InputError
-            For a seed below 0.
-        """
+        """Return where chance comes from."""
         if self.seed is None:
             return SystemGenerator()
         if self.seed < 0:
@@ -341,13 +321,7 @@ def _doubts(truth: Release) -> list[str]:
 
 
 def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool) -> list[str]:
-    """Say what the user should know about the table and the choices.
-
-    Raises
-    ------
-    InputError
-        Where sums are needed and there are none.
-    """
+    """Say what the user should know about the table and the choices."""
     how = choices.how
     notes = _looks_rounded(spool)
     if not sums and (how.controlled or choices.additive):
@@ -497,11 +471,6 @@ def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[
         census publishes as it is.
     columns : sequence of Column
         What there is.
-
-    Raises
-    ------
-    InputError
-        Where a name fits no column.
 
     Examples
     --------

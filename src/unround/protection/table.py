@@ -70,11 +70,6 @@ class Protection:
 def parse_protection(spec: str) -> Protection:
     """Return the protection that a text names: any mechanism of the library, or `controlled:5`.
 
-    Raises
-    ------
-    InputError
-        For an unknown name or parameters that do not fit.
-
     Examples
     --------
     >>> protection("laplace:1.45").mechanism

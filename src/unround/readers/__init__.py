@@ -67,11 +67,6 @@ def read(
         is a release.toml that names them.
     areas : path, optional
         A file that tells which area lies in which: columns child and parent, or a column of codes for every level.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or fits no format.
     """
     release = _read(Path(path), file_format, toml)
     if areas is not None:

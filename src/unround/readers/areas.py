@@ -43,13 +43,7 @@ class AreasFile:
 
     @classmethod
     def open(cls, path: str | Path) -> AreasFile:
-        """Read an areas file.
-
-        Raises
-        ------
-        InputError
-            If it is no such table.
-        """
+        """Read an areas file."""
         source = Source(path)
         try:
             table = pl.read_csv(

@@ -63,11 +63,6 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
         missing, symbols, product
             As in the TOML.
 
-    Raises
-    ------
-    InputError
-        Where the keys do not go with the frame.
-
     Examples
     --------
     >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "all": [20, 15], "young": [5, 10], "old": [10, 10]})

@@ -196,13 +196,7 @@ class Source:
         return self._decoded(text).decode("utf-8")
 
     def whole(self) -> bytes:
-        """Return all of the table at once, as `chunks` would.
-
-        Raises
-        ------
-        InputError
-            Also where it is too large to be held.
-        """
+        """Return all of the table at once, as `chunks` would."""
         pieces, held = list[bytes](), 0
         for chunk in self.chunks():
             held += len(chunk)

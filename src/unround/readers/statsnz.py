@@ -51,13 +51,7 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header tells
 
 
 def load(source: Source) -> Release:
-    """Read a long table.
-
-    Raises
-    ------
-    InputError
-        Where it is no such table, or has a count twice.
-    """
+    """Read a long table."""
     table = _table(source)
     groups = _groups(table)
     known = table.select("variable", "variable_group").join(

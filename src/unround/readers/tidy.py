@@ -79,11 +79,6 @@ def load(path: Path, toml: Path | None = None) -> Release:
     toml : Path, optional
         What describes the table; by default the TOML that is called like it, and beside it. A table with the columns
         region, characteristic_id, sex and one of published, true, count or value needs none.
-
-    Raises
-    ------
-    InputError
-        Where a file cannot be read, or the TOML does not go with the table.
     """
     notes: list[str] = []
     description: Description | None

@@ -62,13 +62,7 @@ def original(key: str) -> str:
 
 
 def aligned(table: Release, frame: pl.DataFrame, release: Release, areas: pl.DataFrame) -> Release:
-    """Return a table whose areas, axes and columns are called as those of a release, where they are the same.
-
-    Raises
-    ------
-    InputError
-        Where their cells have other axes.
-    """
+    """Return a table whose areas, axes and columns are called as those of a release, where they are the same."""
     if len(table.axes) != len(release.axes) or len(table.areas) != len(release.areas):
         raise InputError(
             f"{table.source} has its counts by {', '.join((*table.areas, *table.axes))}, {release.source} by "

@@ -71,13 +71,7 @@ def coarser(setting: Scenario, base: int) -> list[int]:
 
 
 def repairs(setting: Scenario, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
-    """Return the repairs that can be tried, and why others cannot.
-
-    Raises
-    ------
-    InputError
-        Where a name means nothing.
-    """
+    """Return the repairs that can be tried, and why others cannot."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in wanted if wanted is not None else REPAIRS:

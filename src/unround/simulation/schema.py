@@ -258,13 +258,7 @@ def _universe_sums(blocks: list[ProfileBlock]) -> list[RowSum]:
 
 @cache
 def schema(rows: str = "age") -> Schema:
-    """Return the profile's rows for one of the choices `age`, `short` and `all`.
-
-    Raises
-    ------
-    InputError
-        Where the choice is unknown.
-    """
+    """Return the profile's rows for one of the choices `age`, `short` and `all`."""
     if rows not in ROWS:
         raise InputError(f"there are no rows called {rows!r}: choose {', '.join(ROWS)}.")
     chosen = [

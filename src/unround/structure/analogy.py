@@ -47,13 +47,6 @@ def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names
     """Reject the sums below a total whose parts add to more than it: where people gave several answers, groups overlap.
 
     In such a table small groups may add up by chance in nearly every area, and still not be partitions.
-
-    Parameters
-    ----------
-    checked, results : sequence
-        All verdicts, and what they are based on.
-    names : sequence of str
-        The columns' keys.
     """
     inside: dict[int, set[int]] = {}
     holds = {one.total for one in checked if one.kept and len(one.parts) > 1 and one.origin in _LAYOUT}

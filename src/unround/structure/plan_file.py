@@ -332,11 +332,6 @@ class AppliedPlan:
         The release that it is about.
     insist : bool
         Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
-
-    Raises
-    ------
-    InputError
-        Where the plan file names a column that does not exist.
     """
 
     def __init__(self, plan_file: PlanFile, release: Release, insist: bool = True) -> None:

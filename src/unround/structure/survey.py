@@ -176,13 +176,7 @@ class Survey:
         return [changed(result, proposal=p) for result, p in zip(tally.results(), proposals, strict=True)]
 
     def structure(self) -> Structure:
-        """Return what was found.
-
-        Raises
-        ------
-        InputError
-            Where the user's word on a sum is impossible.
-        """
+        """Return what was found."""
         if self._tally is None:
             self._look()
         self._tally_up()

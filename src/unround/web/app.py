@@ -96,22 +96,7 @@ log = logging.getLogger("unround.web")
 
 
 def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None) -> Starlette:
-    """Return the explorer of an audit folder.
-
-    Parameters
-    ----------
-    folder : Path
-        What `audit` wrote.
-    hosts : frozenset of str
-        The names that it answers to; see `guard.Guard`.
-    bench : Bench, optional
-        Where typed systems are solved.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no finished audit.
-    """
+    """Return the explorer of an audit folder."""
     site = _Site(Shelf(folder), bench or Bench())
     routes = [Route("/", site.html(views.start)), Route("/index.json", site.json(views.start))]
     for path, view in VIEWS:

@@ -175,15 +175,7 @@ def _one_of(text: str, known: Mapping[str, object], name: str) -> str:
 
 
 class Claims:
-    """Every finding: the area and the cell by their places, and the numbers. Texts are looked up when shown.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    table_of : tuple of int
-        For every cell the table that it stands in.
-    """
+    """Every finding: the area and the cell by their places, and the numbers. Texts are looked up when shown."""
 
     def __init__(self, folder: AuditFolder, table_of: tuple[int, ...]) -> None:
         import polars as pl

@@ -161,24 +161,12 @@ class Explorer:
     # -- single areas and cells ---------------------------------------------------------------------------------------
 
     def row(self, area: str) -> int:
-        """Return the row of an area by its code, the end of it, or its name.
-
-        Raises
-        ------
-        InputError
-            If there is none, or several.
-        """
+        """Return the row of an area by its code, the end of it, or its name."""
         exact = self._rows.get(area)
         return exact if exact is not None else find_area(self.folder, area)
 
     def cell(self, key: str) -> int:
-        """Return the cell of a key, of a key that repeats another, or of a characteristic's code.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
+        """Return the cell of a key, of a key that repeats another, or of a characteristic's code."""
         at = self.folder.model.index.get(self.folder.told["alias"].get(key, key))
         if at is not None:
             return at

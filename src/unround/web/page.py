@@ -124,13 +124,7 @@ class Part:
 
     @classmethod
     def of(cls, query: QueryParams, total: int, size: int = PER_PAGE) -> Part:
-        """Read which part is wanted.
-
-        Raises
-        ------
-        Missing
-            If there is no such part.
-        """
+        """Read which part is wanted."""
         text = query.get("page") or "1"
         pages = max(1, -(-total // size))
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

@@ -22,11 +22,6 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) ->
     """Serve an audit until somebody stops it.
 
     Arguments are documented with `unround.serve`.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no audit, or the address cannot be listened on.
     """
     import uvicorn
 
@@ -97,13 +92,7 @@ def _address(host: str, port: int) -> str:
 
 
 def get(folder: Path, path: str) -> tuple[int, bytes]:
-    """Return the status and the content of one address, without a server.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no audit.
-    """
+    """Return the status and the content of one address, without a server."""
     import asyncio
     from urllib.parse import unquote
 
