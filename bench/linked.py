@@ -22,9 +22,8 @@ from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import CompiledSums, Distributions, PriorTable, Tight, Windows
 from unround.batch.windows import windows_of
-from unround.linked.bounds import linked_bounds
+from unround.linked.bounds import find_families, linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.families import find_families
 from unround.linked.gibbs import EFFORT, sample_families, sample_with_retry
 from unround.linked.loopy import exchange_messages
 from unround.linked.methods import GIBBS, LOOPY, METHODS, is_sampled

@@ -79,12 +79,12 @@ def rows() -> Iterator[Row]:
     for system in systems:
         theirs = busy(partial(infer, system, engine="tree", top=0))
         pairs.append((theirs, busy(partial(posteriors, *block)) / FEW))
-    job = "posterior of ages by sex, 78 cells, an area and core"
+    job = "posterior of ages by sex, 78 cells, per area and core"
     yield Ratio(job, "plain numpy: the tree engine, an area at a time", pairs, aim=10)
     yield Time(job, [ours for _, ours in pairs], aim=0.001)
     fullest, emptiest = profiles(FEW)
     runs = interleaved(partial(posteriors, *fullest), partial(posteriors, *emptiest), 5, busy)
-    job = f"posterior of a whole profile, {len(fullest[0].equations):,} sums, an area and core"
+    job = f"posterior of a whole profile, {len(fullest[0].equations):,} sums, per area and core"
     yield Time(f"{job}: the fullest of {MANY} areas", [full / FEW for full, _ in runs], aim=0.100)
     yield Time(f"{job}: the emptiest of {MANY} areas", [empty / FEW for _, empty in runs], aim=0.025)
 

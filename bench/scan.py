@@ -101,7 +101,7 @@ def rows() -> Iterator[Row]:
     assert proved.tolist() == found.proved[scanner.scannable].tolist()
     assert impossible.tolist() == found.impossible[scanner.scannable].tolist()
     pairs = interleaved(partial(plain_scan, some, mechanisms, chosen), partial(scanner.scan, some), 5)
-    yield Ratio(job.format(f"{SOME:,}"), "plain numpy, which tells only what is proved", pairs, aim=4)
+    yield Ratio(job.format(f"{SOME:,}"), "plain numpy, which finds only what is proved", pairs, aim=4)
 
 
 if __name__ == "__main__":

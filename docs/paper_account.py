@@ -18,10 +18,9 @@ from unround.expectation import expectation, surprise
 from unround.presentation.terminal.paper import EXPLAINED, prediction_text, summary, value_text, weighed
 from unround.presentation.words import either
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
-from unround.replication.facts import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
-from unround.replication.frequencies import predicted
+from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
+from unround.replication.examples import laplace_distances, predicted, rounding_distances
 from unround.replication.outcome import condition
-from unround.replication.proposal import laplace_distances, rounding_distances
 
 RUNS = "experiment.json"
 VERDICTS = {True: "yes", False: "**no**", None: "–"}
@@ -49,8 +48,8 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     runs = kept_runs(folder)
     hamlet, town = places()
     charts = {
-        "paper-hamlet.svg": histograms(hamlet, "What the ages of a hamlet can have been"),
-        "paper-couples.svg": histograms(town, "What the couples of a town can have been"),
+        "paper-hamlet.svg": histograms(hamlet, "Possible ages in a simulated hamlet"),
+        "paper-couples.svg": histograms(town, "Possible numbers of spouses and partners in a simulated town"),
         "paper-distances.svg": distances(),
         "paper-found.svg": found_against_predicted(runs),
     }
@@ -217,12 +216,12 @@ def _excess_facts() -> dict[str, Any]:
     rows = [
         (
             str(one.reach),
-            f"{100 * one.share:.1f} %",
+            f"{100 * one.share:.1f}%",
             f"{one.expected[AGE.key]:.1f}",
             f"{one.surprise[AGE.key]:.2f}",
             f"{one.expected[AGE_STRONG.key]:.1f}",
             f"{one.surprise[AGE_STRONG.key]:.2f}",
-            f"{100 * one.wrong:.0f} %",
+            f"{100 * one.wrong:.0f}%",
             f"{one.impossible:.0f}",
         )
         for one in cases

@@ -9,8 +9,8 @@ from typing import Any
 from unround.equations import parse
 from unround.presentation.charts import Drawing, Scale, columns, ticks
 from unround.presentation.plots import Panel, Plot
+from unround.replication.examples import laplace_distances, rounding_distances
 from unround.replication.outcome import Experiment
-from unround.replication.proposal import laplace_distances, rounding_distances
 from unround.simulation import published_counts, schema
 from unround.solution import Solution, solve
 
@@ -67,8 +67,8 @@ def histograms(place: Place, title: str) -> Plot:
         chart = columns(
             dict(cell.distribution), f"{cell.name}: distribution", kind="open", marked={truth: "s1"}, below="true count"
         )
-        panels.append(Panel(cell.name, (f"published {cell.published:,}, truly {truth:,}",), chart))
-    return Plot(title, "Probability of each count; the true one is blue.", tuple(panels))
+        panels.append(Panel(cell.name, (f"published {cell.published:,}, true count {truth:,}",), chart))
+    return Plot(title, "Probability of each count; the true count is blue.", tuple(panels))
 
 
 def distances() -> Plot:

@@ -74,7 +74,7 @@ def _scale(results: Mapping[str, Any]) -> str:
     if "scale" not in results:
         return MISSING
     rows = [_run(one) for one in results["scale"]["short"]]
-    heads = ("areas", "zip", "time", "time an area", "processors' time", "cores busy", "most memory")
+    heads = ("areas", "zip", "time", "time per area", "processor time", "cores busy", "peak memory")
     return _about(results, "scale") + "\n" + table(heads, rows, 0)
 
 
@@ -111,7 +111,7 @@ def _joint(results: Mapping[str, Any]) -> str:
     rows = [_run(one) for one in found["runs"]]
     told = f"{clock(whole['wall'])}", seconds(whole["wall"] / whole["areas"]), clock(whole["cpu"])
     rows.append((f"{whole['areas']:,}, extrapolated", "", *told, f"{whole['cpu'] / whole['wall']:.2f}", ""))
-    return table(("areas", "zip", "time", "time an area", "processors' time", "cores busy", "most memory"), rows, 0)
+    return table(("areas", "zip", "time", "time per area", "processor time", "cores busy", "peak memory"), rows, 0)
 
 
 def _linked(results: Mapping[str, Any]) -> str:
@@ -125,9 +125,9 @@ def _linked(results: Mapping[str, Any]) -> str:
             f"{found[name]['claims']['likely']:,}",
             f"{found[name]['claims']['proved'] + found[name]['claims']['conditional']:,}",
         )
-        for name, what in (("alone", "each area by itself"), ("linked", "linked"))
+        for name, what in (("alone", "each area alone"), ("linked", "linked"))
     ]
-    heads = ("", "time", "time an area", "processors' time", "cores busy", "most memory", "likely", "proved or conditional")
+    heads = ("", "time", "time per area", "processor time", "cores busy", "peak memory", "likely", "proved or conditional")
     times = found["linked"]["wall"] / found["alone"]["wall"]
     methods = ", ".join(f"{number:,} {name}" for name, number in found["linked"]["areas_by_method"].items())
     told = f"\nLinked, it takes {times:.1f} times as long. Areas in blocks with families, by method: {methods}.\n"
@@ -154,10 +154,11 @@ def _censuses(results: Mapping[str, Any]) -> str:
         cores = large["cpu"] / large["wall"]
         work = audit * cores * all_areas / (MACHINES * CORES)
         rows.append((what, seconds(each), seconds(audit * cores), clock(work), clock(read * all_areas / CENSUSES)))
-    heads = ("rows", "processors' time an area, in all", "of it in blocks", "blocks of all censuses", "reading one census")
+    heads = ("rows", "processor time per area", "of this in blocks", "blocks of all censuses", "reading one census")
     return (
-        f"{CENSUSES} censuses of {AREAS_OF_A_CENSUS:,} areas each, on {MACHINES} machines of {CORES} processors like those "
-        "of docs/speed.md; an area costs what the two largest runs there differ by.\n\n" + table(heads, rows, 1)
+        f"{CENSUSES} censuses of {AREAS_OF_A_CENSUS:,} areas each, on {MACHINES} machines with {CORES} processors like "
+        "those of docs/speed.md; the cost of an area is taken from the difference between the two largest runs there.\n\n"
+        + table(heads, rows, 1)
     )
 
 

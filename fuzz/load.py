@@ -88,8 +88,8 @@ class Told:
 
 def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
     """Draw requests without end."""
-    from unround.web.addresses import area_address, cell_address
     from unround.web.explorer import Explorer, Shelf
+    from unround.web.page import area_address, cell_address
 
     explorer: Explorer = Shelf(folder).explorer()
     codes, keys = explorer.codes, [column.key for column in explorer.folder.model.columns]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from unround import readers
 
 SOURCE = Path(__file__).parents[1] / "src" / "unround"
 
@@ -85,6 +89,36 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_every_module_has_its_place() -> None:
     there = {path.relative_to(SOURCE).with_suffix("").parts[0] for path in MODULES} - {"__init__"}
     assert there == set(ORDER)
+
+
+CONTRIBUTING = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_the_map_names_every_package_in_order() -> None:
+    """The map in CONTRIBUTING.md is true: no entry is missing, invented or out of place, and folders end in a slash."""
+    listed = CONTRIBUTING.split("    src/unround/\n")[1].split("\n    tests/")[0].splitlines()
+    names = [line.split()[0] for line in listed]
+    assert names == [f"{name}/" if (SOURCE / name).is_dir() else name for name in ORDER]
+    assert all(len(line.split()) > 1 for line in listed)
+
+
+def test_the_walks_on_the_map_lead_through_modules_that_are_there() -> None:
+    walks = re.findall(r"`([a-z_.]+)`", CONTRIBUTING.split("Two walks to begin with.")[1].split("## Rules")[0])
+    assert len(walks) > 15
+    for walk in walks:
+        parts = walk.split(".")
+        there = SOURCE.joinpath(*parts)
+        if not (there.is_dir() or there.with_suffix(".py").exists()):
+            assert hasattr(importlib.import_module(".".join(["unround", *parts[:-1]])), parts[-1]), walk
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("__init__.py")), ids=place)
+def test_packages_list_modules_that_are_there(path: Path) -> None:
+    """A package's docstring is the map of its modules: what its list names is a module, or a name of the package."""
+    package = importlib.import_module(".".join(path.parent.relative_to(SOURCE.parent).parts))
+    for entry in re.findall(r"^- (`.*?):", package.__doc__ or "", re.MULTILINE):
+        for name in re.findall(r"`(\w+)`", entry):
+            assert path.with_name(f"{name}.py").exists() or hasattr(package, name) or name in readers.FORMATS, name
 
 
 def test_the_checker_shares_nothing_with_the_engines() -> None:

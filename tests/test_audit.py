@@ -105,12 +105,12 @@ def test_populations_of_small_areas_make_claims_conditional(audited: AuditFolder
     """An area's population may have been adjusted by up to 5: what needs it to be exact is not proved."""
     conditional = findings(audited).filter(kind="conditional")
     assert conditional.height > 0
-    assert set(conditional["assumptions"]) == {"population exact"}
+    assert set(conditional["assumptions"]) == {"an exact population"}
     loose = audit(read(census / BULK), tmp_path / "loose", AuditOptions(population="within5"))
     kinds = findings(loose)["kind"].value_counts()
     assert "conditional" not in kinds["kind"]
     assert loose.summary["proved"] == audited.summary["proved"]
-    assert "population exact" not in "".join(findings(loose)["assumptions"])
+    assert "an exact population" not in "".join(findings(loose)["assumptions"])
 
 
 def test_likely_claims_are_right_as_often_as_they_say(audited: AuditFolder) -> None:
@@ -333,7 +333,7 @@ def test_a_truth_of_other_areas_is_refused(tmp_path: Path) -> None:
     simulate(tmp_path / "a", areas=60, seed=1)
     truth = pl.read_parquet(tmp_path / "a" / "truth.parquet").with_columns(region="X" + pl.col("region"))
     truth.write_parquet(tmp_path / "other.parquet")
-    with pytest.raises(InputError, match="no area of the truth is one of the release"):
+    with pytest.raises(InputError, match="the truth and the release have no area in common"):
         audit(read(tmp_path / "a" / BULK), tmp_path / "out", truth=read(tmp_path / "other.parquet"))
     assert not (tmp_path / "out").exists()
 
@@ -377,7 +377,7 @@ def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
 
 def test_explain_asks_back_where_a_name_fits_several(audited: AuditFolder) -> None:
     area = findings(audited)["region"][0]
-    with pytest.raises(InputError, match="'years' fits 25 characteristics"):
+    with pytest.raises(InputError, match="'years' matches 25 characteristics"):
         explain(audited, area, "years")
     with pytest.raises(InputError, match="no area 'nowhere'"):
         explain(audited, "nowhere", "10")
@@ -407,7 +407,7 @@ def test_a_table_without_sums_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_something_else_is_left_alone(census: Path, tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match=r"already holds summary\.json"):
+    with pytest.raises(InputError, match=r"already contains summary\.json"):
         audit(read(census / BULK), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["summary.json"]
 
@@ -431,8 +431,8 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
     for options, message in (
         ({"threshold": 0}, "threshold"),
         ({"threshold": 7}, "threshold"),
-        ({"prior": "mine"}, "no prior 'mine'"),
-        ({"population": "roughly"}, "no population 'roughly'"),
+        ({"prior": "mine"}, "prior must be fitted or flat, not 'mine'"),
+        ({"population": "roughly"}, "population must be .*, not 'roughly'"),
     ):
         with pytest.raises(InputError, match=message):
             AuditOptions(**options)  # type: ignore[arg-type]

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from tests import shapes
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.lookup import SumClass
-from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, scan
-from unround.batch.threads import in_threads
+from unround.batch.jit import in_threads
+from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, SumClass
 from unround.batch.tighten import chain, tighten
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows
 from unround.batch.windows import WindowTable, windows_of
@@ -462,7 +461,7 @@ BIG = 600
 def looked_up(values: list[list[int]], mechanisms: list[Mechanism]) -> Scan:
     """Scan one sum, the total first, in many areas."""
     layout = compile_sums(len(mechanisms), ((0, tuple(range(1, len(mechanisms)))),), fixed(mechanisms))
-    return scan(layout, np.array(values, dtype=np.int32), mechanisms)
+    return Scanner(layout, mechanisms).scan(np.array(values, dtype=np.int32))
 
 
 def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> None:
@@ -630,7 +629,7 @@ def test_a_simulated_census() -> None:
     tight = tighten(layout, windows)
     assert tight.feasible.all()
     assert ((tight.low <= true) & (true <= tight.high)).all()
-    found = scan(layout, counts, mechanisms)
+    found = Scanner(layout, mechanisms).scan(counts)
     assert found.impossible.sum() == 0
     assert found.proved.sum() > 0
     known = tight.low == tight.high
@@ -650,8 +649,8 @@ def test_nothing_to_work_on() -> None:
     layout = compile_sums(2, (), frozenset())
     windows, _ = windows_of(np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2)
     assert tighten(layout, windows).high.tolist() == [[4, 4]] * 3
-    assert scan(layout, np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2).codes.shape == (3, 0)
+    assert Scanner(layout, [Rounding(5)] * 2).scan(np.zeros((3, 2), dtype=np.int32)).codes.shape == (3, 0)
     empty, _ = windows_of(np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2)
     assert tighten(layout, empty).feasible.shape == (0,)
     sums = compile_sums(2, ((0, (1,)),), frozenset())
-    assert scan(sums, np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2).proved.tolist() == [0]
+    assert Scanner(sums, [Rounding(5)] * 2).scan(np.zeros((0, 2), dtype=np.int32)).proved.tolist() == [0]

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from tests.shared import FORMULA, IMAGE
-from unround.web.addresses import area_address, cell_address
+from unround.web.page import area_address, cell_address
 
 CI = os.environ.get("CI", "").lower() in ("1", "true")
 if CI:

@@ -17,7 +17,7 @@ from tests.test_structure import census, release_of
 from unround.checks import check_release
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
 from unround.checks.law import Laws, even_shares
-from unround.checks.shared_numbers import NONE, PARTS, WITH_TOTAL, shared, shares_of
+from unround.checks.meaning import NONE, PARTS, WITH_TOTAL, shared, shares_of
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.presentation.check import fit_in_words, residual_plot
@@ -121,7 +121,7 @@ def test_a_wrong_base_is_flagged(declared, true):
         assert f"the base appears to be {true}" in counts.note
     else:
         assert counts.verdict == CONTRADICTS
-        assert f"are no multiples of {declared}" in counts.note
+        assert f"are not multiples of {declared}" in counts.note
         assert f"cannot come from rounding to base {declared}" in counts.clash
 
 
@@ -164,7 +164,7 @@ def test_parts_under_a_total_that_may_be_adjusted():
     sick = family(check, "parts under an exact total")
     assert sick.verdict == CONTRADICTS
     assert sick.tail_ratio > 1.5
-    assert "it may have been adjusted by up to 5, as the agency says" in sick.note
+    assert "it may have been adjusted by up to 5, according to the agency" in sick.note
     assert sick.inexact
 
 
@@ -181,7 +181,7 @@ def test_columns_with_the_same_random_numbers_are_flagged():
     by_sex = family(check, "ages by sex")
     assert by_sex.verdict == DEPARTS
     assert by_sex.tail_ratio == pytest.approx(0.0352 / 0.01344, rel=0.15)
-    assert "It is as if the parts shared their random number in" in by_sex.note
+    assert "It is as if the parts shared a random number in" in by_sex.note
     assert check.doubts[cells.index((table.index[10], 1))] == "rounding departs from independence"
     assert [one.family for one in check.families if one.verdict != FITS] == [by_sex.family]
 
@@ -403,7 +403,7 @@ def folder(tmp_path_factory):
 def test_the_command_prints_draws_and_writes_json(run, folder, tmp_path):
     said = run("check", str(folder.files[0]), "--plot", str(tmp_path / "check.svg"))
     assert said.code == 0, said.err
-    assert "The data fit the declared mechanism." in said.out
+    assert "The data fit the assumed mechanism: 4 of 4 families" in said.out
     assert "ages by sex" in said.out
     assert (tmp_path / "check.svg").read_text(encoding="utf-8").startswith("<svg")
     told = json.loads(run("check", str(folder.files[0]), "--json").out)
@@ -430,7 +430,10 @@ def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
         for s in (1, 2):
             x = true[:, cells.index((at, s))]
             counts[:, cells.index((at, s))] = x - x % 5 + 5 * (drawn < x % 5 / 5)
-    said = {"independent": "rounding departs from independence", "auto": "not independent; the probability heeds that"}
+    said = {
+        "independent": "rounding departs from independence",
+        "auto": "not independent; the probability accounts for this",
+    }
     for rounding, doubt in said.items():
         found = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding))
         assert found.summary["check"]["verdict"] == DEPARTS

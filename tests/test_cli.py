@@ -74,7 +74,7 @@ def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> Non
         (["solve", "a: 5 = 5", "--plot", "x.gif"], ".svg, .png or .html"),
         (["solve", "a: 5 = 5", "--plot", "/no/such/folder/x.svg"], "there is no folder /no/such/folder"),
         (["solve", ""], "nothing to solve"),
-        (["paper", "--areas", "5"], "go with --simulate"),
+        (["paper", "--areas", "5"], "use them with --simulate"),
         (["solve", "a: 5 = 5", "--top", "-1"], "--top"),
         (["solve"], "SYSTEM"),
         (["simulate", "-o", "x", "--areas", "0"], "at least 1 area"),
@@ -128,7 +128,7 @@ def test_a_mechanism_for_the_whole_run(run: Run) -> None:
     assert json.loads(run("solve", "6 = 6 + 6", "--base", "3", "--json").out)["solutions"] == 1
 
 
-@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!DOCTYPE html>")])
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
 def test_plots(run: Run, tmp_path: Path, ending: str, start: bytes) -> None:
     path = tmp_path / f"plot.{ending}"
     ran = run("solve", "110! = a: 30 + 65 + 10; a = 10 + 10 + 10", "--plot", str(path))

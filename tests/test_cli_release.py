@@ -69,11 +69,11 @@ def test_a_zipped_bulk_file_with_its_truth(run: Run, census: Path, tmp_path: Pat
     out = tmp_path / "audit"
     ran = run("audit", str(census / ZIPPED), "-o", str(out), "--truth", str(census / "truth.parquet"), "--estimates")
     assert ran.code == 0
-    assert "Against the truth" in ran.out
+    assert "Compared with the truth" in ran.out
     told = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     assert told["truth"]["wrong"]["proved"] == 0
     assert "--truth" in told["command"]
-    assert told["product"] == "a census that `unround simulate` invented"
+    assert told["product"] == "a census simulated by `unround simulate`"
     assert (out / "estimates.parquet").exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -19,17 +20,17 @@ from unround.batch.tighten import tighten
 from unround.batch.windows import windows_of
 from unround.comparison import Material, compare, from_release, practice, simulated, what_if
 from unround.comparison.attack import Attacker
-from unround.comparison.distances import distances, laplace_mean
+from unround.comparison.distances import distances
 from unround.comparison.material import levels_of
 from unround.comparison.measure import added_up
 from unround.comparison.narrow import Narrower, in_steps
 from unround.comparison.practice import WHAT_IFS
 from unround.comparison.privacy import cells_of_a_person, cost
 from unround.comparison.run import as_counts, fitted_prior
-from unround.comparison.verdict import sentences
 from unround.errors import InputError, InternalError
 from unround.infer import infer
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
+from unround.presentation.compare import sentences
 from unround.prior import Prior
 from unround.readers import read
 from unround.release import Column
@@ -68,7 +69,7 @@ def test_closed_forms() -> None:
     assert rounding is not None
     assert nearest is not None
     assert rounding.mean() == pytest.approx(1.6)
-    assert noise.mean() == pytest.approx(laplace_mean(1.45), abs=1e-10)
+    assert noise.mean() == pytest.approx(1 / math.sinh(1 / 1.45), abs=1e-10)
     assert 1 - noise.mean() / rounding.mean() == pytest.approx(0.1618, abs=1e-4)
     assert noise.variance() > rounding.variance() == pytest.approx(4.0)
     assert nearest.mean() == pytest.approx(1.2)
@@ -232,7 +233,7 @@ def test_contradictions_are_not_read_as_safety() -> None:
     counts = as_counts(published(ROUNDED, material))
     counts[0, 5] = 7
     attacker = Attacker(material.model(material.mechanisms(Rounding(5))), Prior.flat())
-    with pytest.raises(InternalError, match="contradicts the mechanism"):
+    with pytest.raises(InternalError, match="contradict the mechanism"):
         attacker.infer(counts, material.true)
 
 
@@ -316,7 +317,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     assert [material.columns[c].key for c in material.exact] == ["1"]
     assert len(material.true) >= len(drawn.true)
     assert len(from_release(read(made.truth), ("population", "8")).exact) == 2
-    with pytest.raises(InputError, match="no column is called so"):
+    with pytest.raises(InputError, match="there is no such column"):
         from_release(read(made.truth), ("happiness",))
     with pytest.raises(InputError, match="leave some out"):
         from_release(read(made.truth), tuple(column.key for column in material.columns))
@@ -325,7 +326,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 def test_the_command(run: Run, tmp_path: Path) -> None:
     ran = run("compare", "--areas", "80", "--seeds", "2", "--mechanisms", f"{ROUNDED},{NOISY},clamped", "-o", str(tmp_path))
     assert ran.code == 0, ran.err
-    assert "laplace:1.45,clamped beside rounding:5" in ran.out
+    assert "laplace:1.45,clamped compared with rounding:5" in ran.out
     kept = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))
     keys = ("name", "mean_error", "rmse", "within_4", "proved", "proved_wrong", "likely", "likely_right")
     for one in kept["mechanisms"]:
@@ -344,8 +345,8 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 def test_the_command_with_changes(run: Run) -> None:
     ran = run("compare", "--areas", "70", "--seeds", "1", "--what-if", "drop-invariants,base=7")
     assert ran.code == 0, ran.err
-    assert "drop-invariants beside rounding:5" in ran.out
-    assert "base=7 beside rounding:5" in ran.out
+    assert "drop-invariants compared with rounding:5" in ran.out
+    assert "base=7 compared with rounding:5" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -356,11 +357,11 @@ def test_the_command_with_changes(run: Run) -> None:
         (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "more than once"),
         (("--mechanisms", "roundin:5"), "Did you mean rounding"),
         (("--what-if", "less"), "there is no change 'less'"),
-        (("--seeds", "0"), "at least once"),
+        (("--seeds", "0"), "seeds must be 1 or more, not 0"),
         (("--threshold", "0"), "the threshold"),
-        (("--seed", "-1"), "whole number from 0"),
+        (("--seed", "-1"), "whole number of 0 or more"),
         (("--rows", "some"), "no rows called"),
-        (("--exact", "population"), "goes with --truth"),
+        (("--exact", "population"), "together with truth (--truth)"),
         (("--truth", "nowhere.csv", "--areas", "3"), "leave them out"),
         (("--truth", "nowhere.csv"), "nowhere.csv"),
         (("-o", __file__), "is a file"),
@@ -376,5 +377,5 @@ def test_rejections(run: Run, arguments: tuple[str, ...], said: str) -> None:
 def test_wrong_proofs_would_be_told_first() -> None:
     broken = json.loads(json.dumps(told(1)))
     broken["mechanisms"][0]["proved_wrong"] = 1.0
-    assert "fault of unround" in sentences(broken)[0]
+    assert "fault in unround" in sentences(broken)[0]
     assert "fault" not in " ".join(sentences(told(1)))

@@ -262,7 +262,7 @@ def test_explanations_show_what_the_audit_used(audits: dict[str, AuditFolder]) -
         distribution = dict(shown.distribution)
         assert distribution[claim["value"]] == pytest.approx(claim["probability"], abs=1e-9)
         assert sum(distribution.values()) == pytest.approx(1.0)
-        assert any("share the random number" in said for said in shown.assumptions)
+        assert any("are assumed to share one" in said for said in shown.assumptions)
 
 
 def test_independent_rounding_is_not_taken_for_shared(tmp_path: Path) -> None:

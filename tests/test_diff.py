@@ -19,7 +19,7 @@ import pytest
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.differences import diff
 from unround.differences.match import MatchedAudits
-from unround.differences.tally import KEY, tally
+from unround.differences.run import KEY, tally
 from unround.errors import InputError
 from unround.readers import read
 from unround.readers.areas import with_areas
@@ -186,7 +186,7 @@ def test_a_count_that_is_laid_open_is_no_relief(make: Make, run: Run) -> None:
     assert found["newly"]["proved"] == 1  # the old of b: one part under an exact total
     assert [one["what"] for one in found["differences"]] == ["mechanism"]
     shown = run("diff", str(before), str(after)).out
-    assert "2 counts that were protected before are published as they are now" in shown
+    assert "2 counts that were protected before are now published unrounded" in shown
 
 
 def test_two_proofs_that_cannot_both_be_are_told(make: Make, run: Run) -> None:
@@ -216,14 +216,14 @@ def test_other_options_are_told(make: Make, run: Run) -> None:
     assert found["lost"] == kinds(likely=2)
     (one,) = found["differences"]
     assert (one["what"], one["before"], one["after"]) == ("threshold", 0.232, 0.5)
-    assert "The audits differ in threshold (23.2 % before, 50 % after)" in run("diff", str(before), str(after)).out
+    assert "The audits differ in threshold (23.2% before, 50% after)" in run("diff", str(before), str(after)).out
 
 
 def test_other_people_are_told(make: Make, run: Run) -> None:
     before, after = make("before", {"a": PROVED, "b": LIKELY}), make("after", {"a": PROVED, "b": (1024, 1015, 10)})
     (one,) = told(before, after)["differences"]
-    assert (one["what"], one["before"], one["after"]) == ("counts published as they are", 23, 1024)
-    assert "(23 before, 1,024 after): they are others in 1 of 2 areas" in " ".join(
+    assert (one["what"], one["before"], one["after"]) == ("unrounded counts", 23, 1024)
+    assert "(23 before, 1,024 after): they differ in 1 of 2 areas" in " ".join(
         run("diff", str(before), str(after)).out.split()
     )
 
@@ -238,7 +238,7 @@ def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
     ):
         audit(release, tmp_path / name, AuditOptions(prior="flat", link=link, rounding=rounding))
     (one,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
-    assert (one["what"], one["before"]) == ("families of areas that are linked", 0)
+    assert (one["what"], one["before"]) == ("the number of linked families of areas", 0)
     assert one["after"] > 0
     assert told(tmp_path / "linked", tmp_path / "linked")["differences"] == []
     (one,) = told(tmp_path / "alone", tmp_path / "shared")["differences"]
@@ -250,13 +250,13 @@ def test_the_terminal_and_json_say_the_same(make: Make, run: Run) -> None:
     shown = run("diff", str(before), str(after))
     assert shown.code == 0
     said = " ".join(shown.out.split())
-    assert "10 counts are exposed that were not before, or more surely so than before: 8 proved, 2 likely;" in said
-    assert "counts of one or two among them: 2 proved. 4 claims are no longer made." in said
+    assert "10 counts are newly exposed, or exposed with more certainty than before: 8 proved and 2 likely," in said
+    assert "among them counts of one or two: 2 proved. 4 claims are no longer made." in said
     assert "Claims that became stronger: 2 from likely to proved." in said
     assert "Only in the later audit: 2 areas." in said
     assert json.loads(run("diff", str(before), str(after), "--json").out) == told(before, after)
     nothing = run("diff", str(before), str(before)).out
-    assert "Nothing is proved or likely that was not before." in nothing
+    assert "Nothing is proved or likely that was not so before." in nothing
 
 
 def test_the_report_gets_a_section(make: Make, run: Run) -> None:

@@ -21,15 +21,13 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.infer.brute import Brute, brute
 from unround.infer.enumerate import cpsat_bounds
-from unround.linked.bounds import linked_bounds
+from unround.linked.bounds import components, find_families, linked_bounds
 from unround.linked.engine import Linked, link
-from unround.linked.families import components, find_families
-from unround.linked.gibbs import EFFORT
+from unround.linked.gibbs import EFFORT, normalised, shrink
+from unround.linked.gibbs_kernel import swap_moves
 from unround.linked.loopy import ROUNDS, exchange_messages
 from unround.linked.methods import GIBBS, LOOPY, MERGED, METHODS, OWN
 from unround.linked.prover import Prover
-from unround.linked.shrinkage import normalised, shrink
-from unround.linked.swaps import swap_moves
 from unround.linked.weights import CountWeights
 from unround.mechanisms import Rounding
 from unround.proofs import check_proof

@@ -21,7 +21,7 @@ from unround.audits.certificates import read_proof
 from unround.audits.claims import REASONS, RestsOn
 from unround.explanation.cell import explain_at
 from unround.linked import methods
-from unround.linked.methods import GIBBS, METHODS
+from unround.linked.methods import GIBBS, METHODS, OWN, Method
 from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
 from unround.presentation.report import page
@@ -329,6 +329,23 @@ def test_explanations_show_the_numbers_that_were_claimed(linked: AuditFolder, ki
             named = [area.name for area in one.others.areas] if one.others else []
             assert any(f" in {name}" in one.argument for name in named)
             assert BETWEEN not in one.argument
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_the_last_number_of_an_explanation_is_that_of_the_finding(
+    linked: AuditFolder, alone: AuditFolder, method: Method
+) -> None:
+    """Whatever the method: the engine that made the claim explains it. `test_dependence` does this for shared numbers."""
+    folder = alone if method.code == OWN else linked
+    claims = folder.findings.filter(pl.col("kind") == "likely")
+    claims = claims if method.code == OWN else claims.filter(pl.col("method") == method.name)
+    shown = claims.gather_every(max(1, claims.height // 4)).to_dicts()
+    assert len(shown) >= 3
+    for row in shown:
+        one = explain_at(folder, *place(folder, row))
+        assert one.to_json()["probability"] == pytest.approx(row["probability"], abs=1e-9)
+        assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-9)
+        assert max(p for _, p in one.distribution) == pytest.approx(row["probability"], abs=1e-9)
 
 
 def test_the_explorer_shows_linked_areas(linked: AuditFolder) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fuzz.load import RATE, Told, addresses, run
 
+from unround.web.app import Pages
 from unround.web.explorer import Explorer, Shelf
-from unround.web.pages import Pages
 
 
 def test_no_request_is_lost(census_audit: Path) -> None:

@@ -22,9 +22,8 @@ from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.presentation.terminal.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
 from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
-from unround.replication.claim import matches
+from unround.replication.claim import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
 from unround.replication.experiment import chances, places
-from unround.replication.facts import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX
 from unround.replication.outcome import Prediction
 from unround.simulation import published_counts, schema
 
@@ -84,11 +83,11 @@ def test_a_number_of_the_paper(stated: tuple[Claim, ...], paper: float, section:
         ("Sample table 3", [64, 16, 16, 16, 16]),
         ("Sample table 4", [76, 19, 19, 19, 19]),
         ("87 people", [[38, 49], [39, 48]]),
-        ("Under a rounded total", [4, 9, 14, 19]),
-        ("probability 1 − 1/n", [(n - 1) / n for n in range(2, 9)]),
-        ("Waterloo: the likeliest ages", [17644, 85084, 18709]),
-        ("Base 7: 18", [14, 21]),
-        ("Base 7: 24", [21, 28]),
+        ("Rounded total, up to 20 parts", [4, 9, 14, 19]),
+        ("the probability of each part, 1 − 1/n", [(n - 1) / n for n in range(2, 9)]),
+        ("Waterloo: the most likely counts by age", [17644, 85084, 18709]),
+        ("Base 7: possible published values of 18", [14, 21]),
+        ("Base 7: possible published values of 24", [21, 28]),
     ],
 )
 def test_an_example_of_the_paper(stated: tuple[Claim, ...], words: str, computed: list[Any]) -> None:
@@ -331,29 +330,29 @@ def test_tables_in_the_terminal(stated: tuple[Claim, ...], runs: list[Experiment
     table = shown(show_claims, stated)
     assert "1,302.08" in table
     assert re.search(r"48 claims agree, 11 do not, 15 cannot be recomputed", table)
-    assert "5 of 5 counts lie in the interval" in shown(show_experiment, runs[0])
+    assert "5 of 5 counts are within the interval" in shown(show_experiment, runs[0])
 
 
 def test_what_to_expect_in_the_terminal() -> None:
     table = shown(show_expectation, expectation(3, exact_total=True, areas=59625))
     assert re.sub(r" {2,}", "|", table.split("\n")[0].strip()) == "residual|share of sums|solutions|cell|probability|result"
-    assert re.search(r"-12 +6.4e-05 +1 +part +1.000 +proof", table)
+    assert re.search(r"-12 +6.4e-05 +1 +part +1.000 +proved", table)
     assert "residual = published total − sum of the published parts" in table
-    assert "Proofs: 0.000128 of all sums, 1 in 7,812.5; 7.632 to expect in 59,625 areas." in table
-    assert "strong if the probability is 0.66 or more" in table
+    assert "Proved: 0.000128 of all sums, 1 in 7,812.5; 7.632 expected in 59,625 areas." in table
+    assert "likely if the probability is 66% or more" in " ".join(table.split())
     assert "zero part" not in table
     assert "zero part: one published as 0" in shown(show_expectation, expectation(3, zero_parts=1))
-    assert "Proofs: none, whatever is published." in shown(show_expectation, expectation(2, areas=5))
+    assert "Proved: none, whatever is published." in shown(show_expectation, expectation(2, areas=5))
     every = shown(show_expectation, expectation(1, exact_total=True, areas=1))
-    assert "Proofs: every sum; 1 to expect in 1 area." in every
+    assert "Proved: every sum; 1 expected in 1 area." in every
     often = shown(show_expectation, expectation(2, exact_total=True, threshold=0.2))
-    assert re.search(r"Strong results: 0\.\d+ of all sums\.", often)
+    assert re.search(r"Likely: 0\.\d+ of all sums\.", often)
     hardly = shown(show_expectation, expectation(300, exact_total=True, threshold=1))
-    assert "Proofs: fewer than 1 sum in 10^290, if any." in hardly
-    assert "2,185 more residuals give nothing away." in hardly
+    assert "Proved: fewer than 1 sum in 10^290, if any." in hardly
+    assert "2,185 more residuals reveal nothing." in hardly
     one_part = shown(show_expectation, expectation(1, exact_total=True, base=40))
-    assert len([line for line in one_part.split("\n") if line.rstrip().endswith("proof")]) == 60
-    assert "19 more give something away, but rarer still." in one_part
+    assert len([line for line in one_part.split("\n") if line.rstrip().endswith("proved")]) == 60
+    assert "19 more residuals reveal something, but less often." in one_part
 
 
 def test_a_small_experiment_in_the_terminal() -> None:
@@ -363,23 +362,23 @@ def test_a_small_experiment_in_the_terminal() -> None:
     table = shown(show_experiment, run)
     assert re.search(r"= 20 +0 +0 +0 +0 +– +0 in 83,898", table)
     assert "1 simulated area (" in table
-    assert "4 of 4 counts lie in the interval by size. 1 search had no place to look. Nothing was found" in " ".join(
+    assert "4 of 4 counts are within the interval by size. 1 search had no place to look. Nothing was found" in " ".join(
         table.split()
     )
     assert "No area holds the same people" in table
     notes = experiment_notes(replace(run, areas=2, repeated_areas=1))
     assert notes[0].startswith("2 simulated areas (rows “age”, seed 1)")
-    assert notes[-1].startswith("1 area holds the same people as a single area inside; 0 finds lie there.")
+    assert notes[-1].startswith("1 area holds the same people as a single area within it; 0 finds are there.")
     assert experiment_notes(pooled([run, run]))[0].startswith("2 × 1 simulated area (rows “age”, seeds 1, 1)")
 
 
 def test_evidence_in_words(runs: list[Experiment]) -> None:
     sex = pooled(runs)[SEX.key]
     run = replace(runs[0], outcomes=(replace(sex, sizes=sex.uniform),))
-    assert weighed(run) == "All finds together are about as likely by the simulated sizes as by uniform remainders."
+    assert weighed(run) == "All finds together are about as likely under the simulated sizes as under uniform remainders."
     better = replace(runs[0], outcomes=(replace(sex, sizes=Prediction(sex.below, 3 * sex.above), above=3 * sex.above),))
     assert re.fullmatch(
-        r"All finds together are .* times as likely by the simulated sizes as by uniform .*", weighed(better)
+        r"All finds together are .* times as likely under the simulated sizes as under uniform .*", weighed(better)
     )
 
 

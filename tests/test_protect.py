@@ -182,7 +182,7 @@ LOOPS: Sums = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)), (6, (0, 1, 2)))
 
 def test_loops_that_cannot_be_kept_up_are_refused() -> None:
     true = counts_for(LOOPS, 7, 40, 1)
-    with pytest.raises(InputError, match="controlled rounding cannot keep up these sums: they form loops"):
+    with pytest.raises(InputError, match="controlled rounding cannot preserve these sums: they form loops"):
         publish_counts(true, parse_protection("controlled:5"), LOOPS, np.random.default_rng(3))
     with pytest.raises(InputError, match="Leave out --additive"):
         publish_counts(true, parse_protection("laplace:1.45"), LOOPS, np.random.default_rng(3), additive=True)
@@ -437,11 +437,11 @@ def test_doubtful_truths_are_called_so(tmp_path: Path) -> None:
     )
     notes = " ".join(made.notes)
     for said in (
-        "the file says that counts were published as rounding:5",
-        "100.0 % of the counts are multiples of 5",
+        "the file declares its counts as rounding:5",
+        "100.0% of the counts are multiples of 5",
         "--additive does nothing here",
         "--clamp does nothing here",
-        "1 sum holds a count that is published as it is",
+        "1 sum contains an unrounded count and cannot add up",
     ):
         assert said in notes
 
@@ -450,21 +450,21 @@ def test_what_is_refused(census: Path, tmp_path: Path) -> None:
     truth = read(census / "truth.parquet")
     plain = parse_protection("rounding:5")
     for choices, said in (
-        (ProtectOptions(plain, -1), "a seed is a whole number from 0, not -1"),
-        (ProtectOptions(plain, 1, ("populatoin",)), "--exact populatoin: no column is called so"),
-        (ProtectOptions(plain, 1, ("total,men,women",)), "all columns are to be published as they are"),
+        (ProtectOptions(plain, -1), "a seed must be a whole number of 0 or more, not -1"),
+        (ProtectOptions(plain, 1, ("populatoin",)), "--exact populatoin: there is no such column"),
+        (ProtectOptions(plain, 1, ("total,men,women",)), "--exact names every column"),
     ):
         with pytest.raises(InputError, match=said):
             protect(truth, tmp_path / "out", choices)
         assert not (tmp_path / "out").exists()
-    with pytest.raises(InputError, match=r"already holds release\.parquet and release\.toml, and no PROTECTED\.txt"):
+    with pytest.raises(InputError, match=r"already contains release\.parquet and release\.toml, but no PROTECTED\.txt"):
         protect(truth, census, ProtectOptions(plain, 1))
     frame = pl.DataFrame({"town": ["A", "B"], "young": [3, 4], "old": [5, 9]})
     for choices, who in (
         (ProtectOptions(parse_protection("controlled:5")), "controlled:5"),
         (ProtectOptions(plain, additive=True), "--additive"),
     ):
-        with pytest.raises(InputError, match=f"no sum holds in the frame, so that {who} has nothing to keep up"):
+        with pytest.raises(InputError, match=f"no sum holds in the frame, so {who} has nothing to preserve"):
             protect(from_frame(frame, area="town"), tmp_path / "out", choices)
     assert sorted(path.name for path in census.iterdir()) == [
         "SIMULATED.txt", "release.parquet", "release.toml", "truth.parquet"
@@ -486,7 +486,7 @@ def test_the_command(run: Run, census: Path, tmp_path: Path) -> None:
     arguments = ("protect", str(census / "truth.parquet"), "-o", str(tmp_path / "out"), "--mechanism", "laplace:1.45")
     ran = run(*arguments, "--seed", "7", "--clamp", "--additive", "--exact", "population", "--exact", "dwellings")
     assert (ran.code, ran.err) == (0, "")
-    for said in ("4 of them as they are (1, 2, 4, 5)", "mean error", "made to add up", "0.0 %", "seed 7", "PROTECTED.txt"):
+    for said in ("4 of them unrounded (1, 2, 4, 5)", "mean error", "made to add up", "0.0%", "seed 7", "PROTECTED.txt"):
         assert said in ran.out
     told = json.loads(run(*arguments, "--json").out)
     assert told["seed"] is None

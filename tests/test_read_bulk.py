@@ -143,7 +143,7 @@ def against_truth(release: Release, folder: Path) -> tuple[int, int]:
 def test_a_simulated_census_comes_back_whole(census: Path) -> None:
     release = read(data(census))
     assert release.file_format == "statcan"
-    assert release.product == "a census that `unround simulate` invented"
+    assert release.product == "a census simulated by `unround simulate`"
     assert release.size == data(census).stat().st_size
     farthest, _ = against_truth(release, census)
     assert farthest == 4
@@ -415,7 +415,7 @@ def test_areas_without_a_code(tmp_path: Path) -> None:
 
 
 def test_nothing_but_percentages(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="None of the characteristics in this file is a count"):
+    with pytest.raises(InputError, match="none of the characteristics in this file is a count"):
         read(put(tmp_path / "a.csv", area(1, [profile()[1]])))
 
 

@@ -15,12 +15,12 @@ from unround.mechanisms import Exact
 from unround.readers import read
 from unround.readers.ages import ALL, EVER, AgeRun, age_range, tile
 from unround.readers.censusmapper import matches as is_censusmapper
-from unround.readers.exact import adjustable, published_exactly
 from unround.readers.first_names import matches as is_first_names
 from unround.readers.indicators import FIGURES, LAST, PARTS
 from unround.readers.indicators import matches as is_indicators
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.profile_page import matches as is_profile_page
+from unround.readers.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
 from unround.simulation import simulate
 
@@ -171,7 +171,7 @@ def test_censusmapper_tells_slips_from_columns_of_figures(tmp_path: Path) -> Non
     assert release.left_out == {"decimals": ("v_CA21_3: C",)}
     assert counts["v_CA21_2"][2] == UNREADABLE
     assert counts["v_CA21_2"][:2] == [10, 10]
-    assert any(note.startswith("1 cells hold text") for note in release.notes)
+    assert any(note.startswith("1 cells in columns of counts hold text") for note in release.notes)
 
 
 def test_censusmapper_goes_through_blocks_twice_and_tells_how_far(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_indicators_put_finer_parts_in_place_of_missing_ones(tmp_path: Path) -> 
     ages = ("10", "11", "12", "13", "25", "26", "27", "28", "30", "31", "32", "33")
     assert sums(release) == {("names", "8", ages), ("universe", "1", ("8",))}
     assert release.left_out == {
-        "figures that are no counts, by their ID": ("indicator_39", "indicator_208"),
+        "figures that are not counts, by their ID": ("indicator_39", "indicator_208"),
         "decimals": ("indicator_42",),
     }
     assert release.columns[0].mechanism == Exact()

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from unround.errors import InputError
 from unround.readers import FORMATS, read, source
 from unround.readers.kinds import kind_of, kinds_of
-from unround.readers.lines import Line, blocks_of, universes
-from unround.readers.proposals import by_sex, indented
+from unround.readers.lines import Line, blocks_of, by_sex, indented, universes
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.release import (
@@ -397,13 +396,13 @@ def test_a_named_format_must_fit(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", b"this,that\n1,2\n")
     with pytest.raises(InputError, match=r"is not in the format statcan, which is (?s:.)*this,that"):
         read(path, "statcan")
-    with pytest.raises(InputError, match="There is no format 'excel'; choose auto, statcan, profile-page"):
+    with pytest.raises(InputError, match="there is no format 'excel'; choose auto, statcan, profile-page"):
         read(path, "excel")
-    with pytest.raises(InputError, match="A TOML describes a tidy table"):
+    with pytest.raises(InputError, match="a TOML file describes a tidy table"):
         read(path, "statcan", toml=tmp_path / "release.toml")
     for layout in FORMATS:
         if layout != "tidy":
-            with pytest.raises(InputError, match="There is no file"):
+            with pytest.raises(InputError, match="there is no file"):
                 read(tmp_path / "missing.csv", layout)
 
 

@@ -12,7 +12,7 @@ from unround.errors import InputError
 from unround.readers import read, statsnz
 from unround.readers.areas import with_areas
 from unround.readers.source import Source
-from unround.readers.statsnz_names import understand
+from unround.readers.statsnz import understand
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts, Release
 
 GROUPS = """\

@@ -14,7 +14,7 @@ from unround import Cell, Sum, System, check_proof, solve
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding
 from unround.readers import tidy
-from unround.readers.description_file import make_description, read_description
+from unround.readers.description import make_description, read_description
 from unround.readers.frames import from_frame
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
 from unround.simulation import simulate
@@ -389,7 +389,7 @@ def test_codes_with_a_slash_may_not_be_told_apart(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.toml; check the name of the TOML"):
         tidy.load(write(tmp_path), tmp_path / "no.toml")
-    with pytest.raises(InputError, match=r"There is no file .*gone\.parquet"):
+    with pytest.raises(InputError, match=r"there is no file .*gone\.parquet"):
         tidy.load(tmp_path / "gone.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(InputError, match=r"bad\.parquet cannot be read as Parquet"):

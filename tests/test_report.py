@@ -14,7 +14,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from unround.presentation.release import NOTICE
 
 import unround
 from tests.conftest import Run
@@ -24,7 +23,7 @@ from unround.errors import InputError, InternalError
 from unround.presentation import figures
 from unround.presentation.report import MOST_CLASHES, page, write_pages
 from unround.presentation.strongest import MOST, letters, sentences, strongest
-from unround.presentation.words import verdict
+from unround.presentation.words import NOTICE, verdict
 from unround.readers import read
 from unround.readers.frames import from_frame
 
@@ -108,14 +107,14 @@ def test_the_sections_come_in_order(census: AuditFolder) -> None:
     full, public = map(Outline, texts(census))
     wanted = [
         "Verdict",
-        "What was assumed, and whether the data agree",
-        "Claims by table, next to chance",
-        "Where the risk sits",
+        "Assumptions, and whether the data support them",
+        "Claims by table, compared with chance",
+        "Where the risk is",
         "Areas within areas",
         "The strongest findings, with their arithmetic",
-        "Contradictions",
-        "Against the truth",
-        "Method, and how to use this",
+        "Inconsistent published figures",
+        "Compared with the truth",
+        "Method, and how to use this report",
     ]
     assert [name for level, name in full.headings if level == 2] == wanted
     assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "findings" not in name]

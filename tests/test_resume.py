@@ -18,9 +18,7 @@ import pytest
 from tests.conftest import MakeOnce, run_in
 from unround.audits import AuditFolder, AuditOptions, audit, cluster
 from unround.audits.folder import RUN
-from unround.audits.job import PREPARED, job_folder
-from unround.audits.parts import add_up, new_part, part_folder
-from unround.audits.work import PARTS, Job
+from unround.audits.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
 from unround.errors import InputError
 from unround.output import DONE, MOVING
 from unround.readers import read
@@ -139,7 +137,7 @@ def test_a_full_disk_stops_it_and_what_is_done_is_kept(place: Path) -> None:
     stopped = subprocess.run(command, cwd=place, capture_output=True, preexec_fn=little_room, check=False)
     told = stopped.stderr.decode()
     assert stopped.returncode == 2, told
-    assert "cannot go on" in told
+    assert "cannot continue writing to" in told
     assert "run the same command again to continue" in told
     assert _parts(out / FOLDER) == json.loads((place / "undisturbed" / "run.json").read_text())["blocks"]
     assert not (out / "summary.json").exists()
@@ -204,7 +202,10 @@ def test_two_audits_into_one_folder_do_not_mix(tmp_path: Path) -> None:
 
 
 def test_failures_leave_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot go on"), job_folder(tmp_path / "deep" / "out", "key") as output:
+    with (
+        pytest.raises(InputError, match="cannot continue writing to"),
+        job_folder(tmp_path / "deep" / "out", "key") as output,
+    ):
         (output.work / PREPARED).write_text((tmp_path / "missing").read_text())
     assert not (tmp_path / "deep").exists()
     with pytest.raises(KeyboardInterrupt), job_folder(tmp_path / "deep" / "out", "key"):

@@ -31,11 +31,11 @@ from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
 from unround.presentation.charts import histogram
 from unround.web import views
-from unround.web.addresses import area_address, cell_address, key_meant, meant, segment
 from unround.web.app import explorer_app
+from unround.web.claims import AreaIndex
 from unround.web.explorer import Explorer
 from unround.web.guard import POLICY, hosts_for
-from unround.web.search import AreaIndex
+from unround.web.page import area_address, cell_address, key_meant, meant, segment
 from unround.web.trial import LONGEST, MOST_CELLS, Bench
 
 HERE = "http://127.0.0.1"
@@ -434,7 +434,7 @@ def test_a_typed_system_is_solved_as_by_solve(hostile: TestClient) -> None:
     assert told(hostile, f"/try.json?system={quote(text)}") == json.loads(json.dumps(expected))
     page = hostile.get(f"/try?system={quote(text)}").text
     assert page.count("<svg") == 2
-    assert "2 solutions fit" in page
+    assert "2 solutions." in page
     assert "16" in hostile.get(f"/try?system={quote('6 = 6 + 6')}&mechanism=rounding:3").text
     assert "No true counts fit" in hostile.get(f"/try?system={quote('60! = 20 + 20')}").text
 
@@ -451,7 +451,7 @@ def test_a_typed_error_is_an_answer(hostile: TestClient) -> None:
 
 def test_typed_systems_have_limits(hostile: TestClient, tmp_path: Path) -> None:
     long = hostile.get(f"/try.json?system={quote('1 = ' + '1 + ' * LONGEST)}")
-    assert f"{LONGEST:,} signs" in long.json()["error"]
+    assert f"{LONGEST:,} characters" in long.json()["error"]
     wide = hostile.get(f"/try.json?system={quote('500! = ' + ' + '.join(['5'] * MOST_CELLS))}")
     assert f"{MOST_CELLS} cells" in wide.json()["error"]
     table = tmp_path / "table.csv"
@@ -538,7 +538,7 @@ def test_one_view_without_a_server(run: Run, hostile_audit: Path) -> None:
 
 
 def test_serving_refuses_what_cannot_be_served(run: Run, hostile_audit: Path, tmp_path: Path) -> None:
-    assert "holds no finished audit" in run("serve", str(tmp_path)).err
+    assert "contains no finished audit" in run("serve", str(tmp_path)).err
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -578,7 +578,7 @@ def test_threads_that_make_what_others_need_do_not_wait_for_each_other() -> None
     import threading
     from concurrent.futures import ThreadPoolExecutor
 
-    from unround.web.once import once
+    from unround.web.explorer import once
 
     class Made:
         def __init__(self) -> None:

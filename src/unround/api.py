@@ -105,7 +105,7 @@ def solve(
     from unround.system import System
 
     if base is not None and mechanism is not None:
-        raise InputError("base and mechanism say the same thing twice: give one of them.")
+        raise InputError("base and mechanism exclude each other: give one of them.")
     if not isinstance(system, System):
         if not isinstance(system, str | os.PathLike):
             raise InputError(f"unround.solve takes a System, equations or a file of them, not {type(system).__name__}.")
@@ -607,7 +607,7 @@ def compare(
     from unround.comparison import what_if as changed
 
     if mechanisms is not None and what_if is not None:
-        raise InputError("mechanisms and what-if changes are two kinds of comparison: give one of them.")
+        raise InputError("mechanisms and what_if exclude each other: give one of them.")
     refuse_file(out)
     material = material_of(truth, exact, areas, rows, seed)
     if what_if is None:
@@ -661,7 +661,7 @@ def calibrate(
     if (release is None) != (truth is None):
         raise InputError("release and truth go together: the published table, and its true counts.")
     if release is not None and (areas, rows, mechanism) != (None, None, None):
-        raise InputError("areas, rows and mechanism are for simulated counts: leave them out with a release of your own.")
+        raise InputError("areas, rows and mechanism are for simulated counts: leave them out if you give a release.")
     refuse_file(out)
     if release is not None:
         found = calibrate_release(read(release), read(truth), progress)
@@ -712,7 +712,7 @@ def paper(
 
     if not simulate:
         if (areas, seed, rows) != (None, None, None):
-            raise InputError("areas, seed and rows are for a simulated census: they go with --simulate (simulate=True).")
+            raise InputError("areas, seed and rows are for a simulated census: use them with --simulate (simulate=True).")
         return claims()
     compound = Compound()
     number = 61_029 if areas is None else areas

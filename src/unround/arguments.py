@@ -56,7 +56,7 @@ def public(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Res
                 continue
             types, words = _KINDS[kind]
             if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
-                raise InputError(f"{name}: {argument} has to be {words}, not {value!r}.")
+                raise InputError(f"{name}: {argument} must be {words}, not {value!r}.")
         return function(*arguments, **keywords)
 
     return call
@@ -75,19 +75,19 @@ def open_table(
     from unround.release import Release
 
     if columns and isinstance(table, str | os.PathLike | Release):
-        raise InputError(f"{', '.join(columns)}: there is no such argument, or it describes a frame, and none is given.")
+        raise InputError(f"{', '.join(columns)}: there is no such argument, except for frames, and this is not a frame.")
     if isinstance(table, str | os.PathLike):
         if isinstance(description, Mapping):
-            raise InputError("the description of a file is a TOML file; one of keys and values is for a frame.")
+            raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
         return read_file(Path(table), file_format, description)
     if file_format != "auto":
-        raise InputError("file_format is for files, and what is given is none: leave it out.")
+        raise InputError("file_format is for files, and this is not a file: leave it out.")
     if isinstance(table, Release):
         if description is not None:
-            raise InputError("a description is for a table that has still to be read, not for a Release.")
+            raise InputError("a description is for a table that is yet to be read, not for a Release.")
         return table
     if description is not None and not isinstance(description, Mapping):
-        raise InputError("the description of a frame is given as keys and values, not as a file.")
+        raise InputError("a frame is described by keys and values, not by a file.")
     return from_frame(table, description, **(columns or {}))
 
 
@@ -146,7 +146,7 @@ def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
 def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
     """Return a list of names, each given once."""
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        raise InputError(f"{argument} has to be a list of texts, not {given!r}.")
+        raise InputError(f"{argument} must be a list of strings, not {given!r}.")
     if twice := sorted({name for name in given if list(given).count(name) > 1}):
         raise InputError(f"{argument} names {', '.join(twice)} more than once.")
     return tuple(given)
@@ -166,12 +166,12 @@ def material_of(
 
     if truth is not None:
         if (areas, rows) != (None, None):
-            raise InputError("areas and rows are for simulated counts: leave them out with a truth of your own.")
+            raise InputError("areas and rows are for simulated counts: leave them out if you give a truth.")
         return from_release(open_table(truth), None if exact is None else names_of(exact, "exact"))
     if exact is not None:
-        raise InputError("exact is for counts of your own: it goes with truth.")
+        raise InputError("exact is for your own counts: use it together with truth (--truth).")
     if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+        raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
     return simulated(2000 if areas is None else areas, seed, rows or "age")
 
 
@@ -192,4 +192,4 @@ def write_result(out: AnyPath, name: str, told: Mapping[str, Any], page: Callabl
         for file in files:
             (folder / f".{file}.part").replace(folder / file)
     except OSError as problem:
-        raise InputError(f"cannot write into {folder}: {problem.strerror}. Choose another folder.") from None
+        raise InputError(f"cannot write to {folder}: {problem.strerror}. Choose another folder.") from None

@@ -152,12 +152,12 @@ class Expectation:
         """What the numbers rest on, one sentence each."""
         base = self.base
         said = [
-            f"Counts were rounded at random to a multiple of {base}, without bias, each on its own.",
-            f"The remainders of the true parts modulo {base} are uniform, and the parts have nothing to do with each other.",
+            f"Unbiased random rounding to base {base}, each count independently.",
+            f"The remainders of the true parts modulo {base} are uniform and independent.",
         ]
         if self.zero_parts < self.parts:
             few = "Parts" if not self.zero_parts else "The other parts"
-            said.append(f"{few} are published as {base} or more. Keeping only values above some size shifts the shares.")
+            said.append(f"{few} are published as {base} or more. Keeping only larger values would shift the shares.")
         if self.zero_parts:
             said.append(f"Before rounding, a part published as 0 was equally likely to be any count from 0 to {base - 1}.")
         said.append("The total is exact." if self.exact_total else "The total was rounded like its parts.")
@@ -195,20 +195,7 @@ def expectation(
 ) -> Expectation:
     """Work out how often a sum of this shape gives a proof, a strong result, or each residual.
 
-    Parameters
-    ----------
-    parts : int
-        How many parts the sum has.
-    exact_total : bool
-        Whether the total is published as it is; else it is rounded like the parts.
-    base : int
-        The base of the rounding.
-    zero_parts : int
-        How many of the parts are published as 0.
-    areas : int, optional
-        In how many such sums to expect how many.
-    threshold : float
-        From which probability on a value counts as likely.
+    Its arguments are those of `unround.expect`.
 
     Raises
     ------
@@ -249,7 +236,7 @@ def _check(parts: int, base: int, zero_parts: int, areas: int | None, threshold:
     if areas is not None and areas < 0:
         raise InputError(f"the number of areas cannot be {areas}.")
     if not 0 < threshold <= 1:
-        raise InputError(f"the threshold is a probability above 0 and at most 1, not {threshold}.")
+        raise InputError(f"the threshold must be a probability above 0 and at most 1, not {threshold}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,17 +114,7 @@ class Inspection:
 
 
 def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Inspection:
-    """Describe a release, and list its inconsistencies, without inferring any count.
-
-    Parameters
-    ----------
-    release : Release
-        What was published; `unround.readers` opens a file.
-    plan_file : PlanFile, optional
-        The user's decisions on sums and mechanisms.
-    progress : function
-        Called with the stage, how much of it is done, and out of how much.
-    """
+    """Describe a release, and list its inconsistencies, without inferring any count."""
     with tempfile.TemporaryDirectory(prefix="unround-") as work:
         spool, structure = survey(release, Path(work), plan_file, progress)
         levels = Counter(spool.areas["level"].to_list()) if "level" in spool.areas.columns else Counter[str]()

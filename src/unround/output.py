@@ -131,13 +131,13 @@ def output_folder(
     output = OutputFolder(out, out / f".{command}", older)
     work = output.work
     if out.is_file():
-        raise InputError(f"cannot write into {out}: it is a file, not a folder. Choose another folder with -o.")
+        raise InputError(f"cannot write to {out}: it is a file, not a folder. Choose another folder with -o.")
     try:
         new_folders = [folder for folder in (out, *out.parents) if not folder.exists()]
         work.mkdir(parents=True, exist_ok=True)
         lock = _lock(work, command)
     except OSError as error:
-        raise InputError(f"cannot write into {out}: {error.strerror or error}. Choose another folder with -o.") from error
+        raise InputError(f"cannot write to {out}: {error.strerror or error}. Choose another folder with -o.") from error
     keep = False
     try:
         try:
@@ -177,7 +177,7 @@ def _stopped(error: Exception, out: Path, command: str, kept: str) -> Stopped:
     """Say what became of the work where a file could not be written or read."""
     why = (error.strerror if isinstance(error, OSError) else None) or str(error)
     named = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
-    return Stopped(f"`unround {command}` into {out} cannot go on: {why}{named}. Is there room on the disk? {kept}".rstrip())
+    return Stopped(f"`unround {command}` cannot continue writing to {out}: {why}{named}. Is the disk full? {kept}".rstrip())
 
 
 def _lock(work: Path, command: str) -> BinaryIO:
@@ -195,7 +195,8 @@ def _lock(work: Path, command: str) -> BinaryIO:
         except BlockingIOError:
             held.close()
             raise InputError(
-                f"another `unround {command}` is writing into {work.parent}: wait for it, or choose another folder with -o."
+                f"another `unround {command}` is writing to {work.parent}: wait until it has finished, or choose "
+                "another folder with -o."
             ) from None
         except OSError as error:
             if error.errno in (errno.ENOLCK, errno.ENOTSUP):  # nor has every network drive

@@ -176,23 +176,7 @@ def solve(
 ) -> Solution:
     """Work out what the true counts of a system must have been, or probably were.
 
-    Parameters
-    ----------
-    system : System
-        Cells and sums; `parse` reads them from text.
-    engine : str
-        "auto", "tree", "cp-sat", "z3" or "brute".
-    prior : mapping, optional
-        By cell name, a distribution of the true count as {value: probability}. Flat for cells without one.
-    top : int
-        How many of the best solutions to list.
-    threshold : float
-        The lowest probability at which a value is called likely.
-
-    Raises
-    ------
-    InputError
-        If an argument, or the system for the engine asked for, cannot be used.
+    Its arguments are those of `unround.solve`, which reads text and files, too.
 
     Examples
     --------

@@ -28,15 +28,7 @@ Stage = Callable[[str, int, int], None]
 
 
 class Spool:
-    """Counts on disk, areas in memory.
-
-    Parameters
-    ----------
-    path : Path
-        Where the counts go.
-    columns : int
-        How many counts there are per area.
-    """
+    """Counts on disk, areas in memory."""
 
     def __init__(self, path: Path, columns: int) -> None:
         self.path = path

@@ -5,8 +5,8 @@
 - `block`: one block of areas, in six steps: `bounds`, `contradictions`, `probabilities`, `claims`, together in `inferred`
 - `certificates`, `findings`: claims with their proofs, and as rows of a table
 - `summary`, `chance`, `truth`: what is counted, next to chance and to the truth
-- `job`, `work`, `cluster`, `parts`, `merge`: how a large audit is cut into blocks, worked on, and put together again
-- `folder`, `find`: the finished audit, and how areas and counts are found in it
+- `work`, `cluster`, `merge`: how a large audit is cut into blocks, worked on, and put together again
+- `folder`: the finished audit, and how areas and counts are found in it
 """
 
 from unround.audits.block import Auditor as Auditor

@@ -136,7 +136,9 @@ def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], docum
         ]
         why = "; ".join(said) or "taken as exact, the counts that may have been adjusted leave no solution"
         sums = tuple(sorted({e for c in cells for e in model.touching[c]}))
-        text = f"{why[:1].upper()}{why[1:]}: it was adjusted, and is taken as within {slack[area].max()} here."
+        text = (
+            f"{why[:1].upper()}{why[1:]}: it was adjusted, and is treated as within {slack[area].max()} of the truth here."
+        )
         found.append(Contradiction(area, ASSUMPTION, sums, tuple(cells.tolist()), text))
     return found
 
@@ -166,7 +168,7 @@ def _clash(model: Model, clash: FamilyClash) -> Contradiction:
     """Put into words that an area is not the sum of those within it; where no single count shows it, all its sums do."""
     column = clash.column
     what = f"{model.columns[column].key} cannot be the sum" if column >= 0 else "Its counts cannot be the sums"
-    text = f"{what} of the same counts of the areas within this one. They are not linked."
+    text = f"{what} of the same counts in the areas within it. These areas are not linked."
     return Contradiction(clash.parent, AREAS, (), (column,) if column >= 0 else (), text)
 
 

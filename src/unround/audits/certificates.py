@@ -248,4 +248,4 @@ def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
         fields = ("cell", "value", "text", "depth", "rests_on", "steps")
         return System(cells, sums), Proof(**{name: line[name] for name in fields})
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"this is no certificate of an audit ({error!r}). Run the audit again.") from None
+        raise InputError(f"this is not a certificate from an audit ({error!r}). Run the audit again.") from None

@@ -10,8 +10,7 @@ import numpy as np
 
 from unround.audits.contradictions import Active
 from unround.audits.model import Model
-from unround.batch.lookup import EXACT, FULL
-from unround.batch.scan import Scanner
+from unround.batch.scan import EXACT, FULL, Scanner
 from unround.expectation import Number, expectation
 from unround.release import Counts
 
@@ -27,13 +26,6 @@ class Chance:
 
     Only sums are compared whose counts were all published well away from 0: for these the closed form of
     `unround.expectation` holds, whatever the counts are.
-
-    Parameters
-    ----------
-    model : Model
-        The sums.
-    threshold : float
-        From which probability on a count is likely.
     """
 
     def __init__(self, model: Model, threshold: float) -> None:

@@ -61,12 +61,12 @@ class RestsOn(IntFlag):
 
 REASONS = {
     RestsOn.INDEPENDENT_ROUNDING: "independent rounding",
-    RestsOn.EXACT_POPULATION: "population exact",
-    RestsOn.CORRECT_COUNTS: "right counts in sums that contradict each other",
-    RestsOn.SUM_IN_DATA: "a sum that was found in the data",
+    RestsOn.EXACT_POPULATION: "an exact population",
+    RestsOn.CORRECT_COUNTS: "correct counts in sums that contradict each other",
+    RestsOn.SUM_IN_DATA: "a sum found only in the data",
     RestsOn.DOUBTFUL_SUM: "a sum that cannot hold in some other area",
     RestsOn.FITTED_PRIOR: "the fitted prior",
-    RestsOn.COMPLETE_FAMILY: "areas that make up the area that they lie in",
+    RestsOn.COMPLETE_FAMILY: "areas that together make up their parent",
 }
 
 

@@ -80,24 +80,18 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
                 done(future.result())
         except KilledWorker as lost:
             raise Stopped(
-                f"the workers that were given a block of areas died one after the other ({lost.task}): give them more "
-                f"memory, or make blocks smaller with --block. {KEPT}"
+                f"several workers in turn died while working on the same block of areas ({lost.task}): give them more "
+                f"memory, or use smaller blocks (--block). {KEPT}"
             ) from None
         except OSError as problem:
-            raise Stopped(f"the cluster {address} cannot go on: {problem}. {KEPT}") from problem
+            raise Stopped(f"the cluster {address} stopped working: {problem}. {KEPT}") from problem
         finally:
             client.cancel(futures)
 
 
 @contextmanager
 def cluster(address: str) -> Iterator[Client]:
-    """Connect to a scheduler.
-
-    Raises
-    ------
-    InputError
-        If the extra is not installed, or nobody answers.
-    """
+    """Connect to a scheduler."""
     try:
         from distributed import Client
     except ImportError:
@@ -116,13 +110,7 @@ def cluster(address: str) -> Iterator[Client]:
 
 
 def try_cluster(address: str, folder: Path) -> None:
-    """See that there are workers, that they run this version, and that they see a folder: before anybody has waited long.
-
-    Raises
-    ------
-    InputError
-        If it is otherwise; says what to do.
-    """
+    """See that there are workers, that they run this version, and that they see a folder: before anybody has waited long."""
     with cluster(address) as client:
         _try_workers(client, folder.resolve())
 

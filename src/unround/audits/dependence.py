@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unround.audits.model import Model
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.sharing import PATTERNS
+from unround.batch.evidence import PATTERNS
 from unround.batch.types import Sharing
 from unround.errors import InputError
 from unround.mechanisms.rounding import TwoWay
@@ -131,8 +131,8 @@ class DependentTable:
         total, first, second = self.names
         one, two, three = self.shares
         return (
-            f"Not all are independent in this table: in {one:.0%} of its counts the {total} is taken to share the random "
-            f"number of the {first}, in {two:.0%} that of the {second}, and in {three:.0%} {first} and {second} one."
+            f"Not all counts in this table have random numbers of their own: in {one:.0%} of cases {total} and {first} are "
+            f"assumed to share one, in {two:.0%} {total} and {second}, and in {three:.0%} {first} and {second}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -230,20 +230,14 @@ class Dependence:
 
     @classmethod
     def load(cls, folder: Path) -> Dependence:
-        """Read what `save` wrote; nothing is shared where it wrote nothing.
-
-        Raises
-        ------
-        InputError
-            If the file is something else.
-        """
+        """Read what `save` wrote; nothing is shared where it wrote nothing."""
         try:
             told = json.loads((folder / FILE).read_text(encoding="utf-8"))
             return cls(told["rounding"], tuple(DependentTable.of_json(one) for one in told["tables"]))
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{folder / FILE} cannot be read ({error}). Run the audit again to write it anew.") from error
+            raise InputError(f"{folder / FILE} cannot be read ({error}). Run the audit again to replace it.") from error
 
 
 def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:

@@ -1,9 +1,9 @@
-"""The audit folder: what lies in it, and how it is read again."""
+"""The audit folder: what lies in it, how it is read again, and how areas and counts are found in it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,7 +59,9 @@ def older_audit(out: Path) -> tuple[str, ...]:
     """Return the names that the files of an audit have; complain where some are there that no audit wrote."""
     there = [name for name in OURS if (out / name).exists()]
     if there and _summary(out) is None:
-        raise InputError(f"{out} already holds {there[0]}, but no {SUMMARY} of an audit: choose another folder with -o.")
+        raise InputError(
+            f"{out} already contains {there[0]}, but no {SUMMARY} written by an audit: choose another folder with -o."
+        )
     return OURS
 
 
@@ -149,15 +151,7 @@ def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None
 
 @dataclass(frozen=True)
 class AuditFolder:
-    """A finished audit, opened to look into.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    summary : dict
-        Its `summary.json`.
-    """
+    """A finished audit, opened to look into."""
 
     path: Path
     summary: dict[str, Any] = field(repr=False)
@@ -176,7 +170,7 @@ class AuditFolder:
             raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
         summary = _summary(path)
         if summary is None:
-            raise InputError(f"{path} holds no finished audit. Write one with `unround audit FILE -o {path}`.")
+            raise InputError(f"{path} contains no finished audit. Write one with `unround audit FILE -o {path}`.")
         folder = cls(path, summary)
         try:
             version = folder.told["version"]
@@ -262,7 +256,7 @@ class AuditFolder:
             found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
             counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
             if counts.shape != (len(rows), len(self.told["columns"])):
-                raise ValueError("another number of counts than the model has")
+                raise ValueError("the number of counts is not that of the model")
             return counts
 
     @cached_property
@@ -287,3 +281,82 @@ class AuditFolder:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of polars, at broken Parquet
                 raise
             raise InputError(f"the audit in {self.path} is damaged: {name} cannot be read. Run it again.") from error
+
+
+MOST_CANDIDATES = 12
+"""Areas or characteristics that are listed when a name fits several."""
+
+
+def find_area(folder: AuditFolder, wanted: str) -> int:
+    """Return the row of an area by its code, the end of its code, or its name."""
+    import polars as pl
+
+    axes = folder.told["areas"]
+    # Rows of several axes go by all of their codes: D00/2001.
+    code = pl.concat_str([pl.col(axis).cast(pl.String) for axis in axes], separator="/")
+    areas, axis = folder.areas.with_row_index("row").with_columns(code.alias("_code")), "_code"
+    code = pl.col("_code")
+    ways = [code == wanted, code.str.ends_with(wanted) if wanted else pl.lit(False)]
+    if "region_name" in areas.columns:
+        name = pl.col("region_name").str.to_lowercase()
+        ways += [name == wanted.lower(), name.str.contains(wanted.lower(), literal=True)]
+    for way in ways:
+        found = areas.filter(way)
+        if found.height == 1:
+            return int(found["row"][0])
+        if found.height > 1:
+            listed = [f"{one[axis]} {one.get('region_name') or ''}".strip() for one in found.to_dicts()[:MOST_CANDIDATES]]
+            raise InputError(_several(wanted, "areas", found.height, listed))
+    raise InputError(f"there is no area {wanted!r} in this audit. Codes look like {areas[axis][0]}.")
+
+
+def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
+    """Return the cell of a characteristic by its ID, key or name."""
+    columns, axes = folder.model.columns, folder.told["axes"]
+    by_sex = "sex" in axes
+    if sex is not None and not by_sex:
+        raise InputError(f"this table is not by sex: its axes are {', '.join(axes)}. Leave --sex out.")
+    at = axes.index("sex") if by_sex else -1
+    key = wanted if sex in (None, "total") else f"{wanted}/{sex}"
+    key = folder.told["alias"].get(key, key)  # a count that is shown twice, number by number, is audited once
+    if key in folder.model.index:
+        return folder.model.index[key]
+    chosen = [i for i, column in enumerate(columns) if not by_sex or column.codes[at] == (sex or "total")]
+    if not chosen:
+        raise InputError(f"there is no sex {sex!r} in this table: choose one of {', '.join(_sexes(columns, at))}.")
+    low, again = wanted.strip().lower(), folder.model.repeated
+    ways = (
+        [i for i in chosen if columns[i].codes[0].lower() == low or columns[i].key.lower() == low],
+        [i for i in chosen if i not in again and columns[i].label.lower() == low],
+        [i for i in chosen if i not in again and low and low in columns[i].label.lower()],
+    )
+    for found in ways:
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = [_candidate(columns[i], by_sex) for i in found[:MOST_CANDIDATES]]
+            raise InputError(_several(wanted, "characteristics", len(found), listed))
+    there = sorted({column.codes[0] for column in columns if column.codes[0].lower() == low})
+    if there:
+        raise InputError(f"characteristic {wanted} has no {sex or 'total'} among the audited counts.")
+    raise InputError(
+        f"there is no characteristic {wanted!r} among the {len(columns):,} audited counts: give an ID such as "
+        f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround inspect` shows what is not audited."
+    )
+
+
+def _candidate(column: Column, by_sex: bool) -> str:
+    """Name a column so that the first word can be typed."""
+    code = column.codes[0] if by_sex and len(column.codes) == 2 else column.key
+    more = [text for text in (column.label, f"({column.block})") if text not in (code, "()")]
+    return " ".join([code, *more])
+
+
+def _sexes(columns: Iterable[Any], at: int) -> list[str]:
+    return list(dict.fromkeys(column.codes[at] for column in columns))
+
+
+def _several(wanted: str, what: str, number: int, listed: list[str]) -> str:
+    more = f"\n  and {number - len(listed)} more" if number > len(listed) else ""
+    shown = "".join(f"\n  {one}" for one in listed)
+    return f"{wanted!r} matches {number} {what}; give the code of the one you mean:{shown}{more}"

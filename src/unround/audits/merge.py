@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from unround.audits import folder as files
 from unround.audits.claims import KINDS
-from unround.audits.parts import COUNTED, add_up, part_folder
-from unround.audits.work import CLASHES, PARTS, PUBLISHED, Job, in_order
+from unround.audits.work import CLASHES, COUNTED, PARTS, PUBLISHED, Job, add_up, in_order, part_folder
 from unround.output import DONE
 
 if TYPE_CHECKING:

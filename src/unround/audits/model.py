@@ -86,14 +86,14 @@ class Model:
         ]
         if not known and any(one.exactly for one in structure.rejected):
             raise InputError(
-                "there is nothing to infer from in this table: all its sums add up exactly in all areas, so that totals "
-                "were added up after rounding, or all counts rounded together (controlled rounding). Such totals tell "
-                "nothing that their parts do not. `unround inspect FILE --all` shows what was tried."
+                "nothing can be inferred from this table: all its sums add up exactly in all areas, so totals were "
+                "added up after rounding, or all counts were rounded together (controlled rounding). Such totals add "
+                "no information to their parts. `unround inspect FILE --all` shows what was tried."
             )
         if not known:
             raise InputError(
-                "there is no usable sum in this table: no total is published together with its parts, so that nothing can "
-                "be inferred. `unround inspect FILE` shows what was tried; sums of your own go into a plan "
+                "there is no usable sum in this table: no total is published together with its parts, so nothing can be "
+                "inferred. `unround inspect FILE` shows what was tried; add sums of your own in a plan file "
                 "(`unround inspect FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."
             )
         return cls.build(

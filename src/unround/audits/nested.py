@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unround.audits.contradictions import AREAS, Contradiction
 from unround.audits.model import Model
-from unround.linked.families import MOST_LINKED
+from unround.linked.bounds import MOST_LINKED
 from unround.structure import Nesting
 
 Rows = NDArray[np.int64]

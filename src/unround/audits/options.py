@@ -56,13 +56,13 @@ class AuditOptions:
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
         if self.prior not in PRIORS:
-            raise InputError(f"there is no prior {self.prior!r}: choose {' or '.join(PRIORS)}.")
+            raise InputError(f"prior must be {' or '.join(PRIORS)}, not {self.prior!r}.")
         if self.population not in POPULATIONS:
-            raise InputError(f"there is no population {self.population!r}: choose {' or '.join(POPULATIONS)}.")
+            raise InputError(f"population must be {' or '.join(POPULATIONS)}, not {self.population!r}.")
         if self.rounding not in ROUNDINGS:
-            raise InputError(f"there is no rounding {self.rounding!r}: choose {', '.join(ROUNDINGS)}.")
+            raise InputError(f"rounding must be one of {', '.join(ROUNDINGS)}, not {self.rounding!r}.")
         if self.block is not None and self.block < 1:
-            raise InputError(f"a block has at least one area, not {self.block}.")
+            raise InputError(f"a block must have at least one area, not {self.block}.")
 
     @property
     def exact_population(self) -> bool:
@@ -71,15 +71,9 @@ class AuditOptions:
 
 
 def check_threshold(threshold: float) -> None:
-    """Reject what is not a usable probability.
-
-    Raises
-    ------
-    InputError
-        Unless it is above 0 and at most 1.
-    """
+    """Reject what is not a usable probability."""
     if not 0 < threshold <= 1:
-        raise InputError(f"the threshold is a probability above 0 and up to 1, such as {THRESHOLD}; not {threshold}.")
+        raise InputError(f"the threshold must be a probability above 0 and at most 1, such as {THRESHOLD}; not {threshold}.")
 
 
 def block_size(cells: int) -> int:

@@ -19,20 +19,18 @@ from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
 from unround.audits.dependence import Dependence
-from unround.audits.job import PREPARED, job_folder, job_key
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
 from unround.audits.options import AuditOptions as AuditOptions
 from unround.audits.options import block_size
-from unround.audits.parts import sweep
 from unround.audits.sharing_fit import doubts_left, find_dependence
 from unround.audits.summary import Tally
 from unround.audits.truth import Score, Truth
-from unround.audits.work import PARTS, Fitted, Job, prepare
+from unround.audits.work import PARTS, PREPARED, Fitted, Job, job_folder, job_key, prepare, sweep
 from unround.checks import Check, check_spool
 from unround.errors import InternalError
-from unround.linked.families import MOST_LINKED
+from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
 from unround.output import write_json
 from unround.release import ABSENT, Release
@@ -62,34 +60,9 @@ def audit(
 ) -> files.AuditFolder:
     """Work out every count of a release that can be worked out, and write what was found into a folder.
 
-    Parameters
-    ----------
-    release : Release
-        What was published; `unround.readers` opens a file.
-    out : path
-        The folder. Files appear in it when all are complete, and replace those of an older audit.
-    options : AuditOptions
-        Threshold, prior, and what to make of adjusted populations.
-    plan_file : PlanFile, optional
-        The user's word on sums and mechanisms.
-    truth : Release, optional
-        The unrounded table, to score claims by.
-    progress : function
-        Is told how far the audit is.
-    command : str
-        What was typed, for the summary.
-    finish : function
-        Adds pages to the finished folder before anybody sees it; `unround.audit_release` has them written here.
-    files_used : iterable of Path, optional
-        All files that take part, besides the release's own. With it, an audit that was stopped or killed goes on where it
-        was if the same is asked for again; without, it begins anew.
-    cluster : str, optional
-        The address of a Dask scheduler whose workers do the blocks.
-
-    Raises
-    ------
-    InputError
-        If the release has no usable sum, or the folder cannot be written. Nothing is left behind then.
+    Arguments are documented with `unround.audit`. `finish` adds pages to the finished folder before anybody sees it. With
+    `files_used`, all files that take part besides the release's own, an audit that was stopped or killed goes on where it
+    was if the same is asked for again; without, it begins anew. If it fails, nothing is left behind.
     """
     options, out, clock = options or AuditOptions(), Path(out), _Clock()
     key = "" if files_used is None else job_key(release, (options, plan_file), files_used)

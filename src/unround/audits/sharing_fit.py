@@ -116,10 +116,10 @@ def find_dependence(
 
 
 def doubts_left(checked: Check, dependence: Dependence, model: Model) -> dict[int, str]:
-    """Return the doubts about columns of the release; where probabilities heed a dependence, that is said instead."""
+    """Return the doubts about columns of the release; where probabilities account for a dependence, that is said instead."""
     heeded = {int(model.positions[cell]) for cell in dependence.columns(model)}
     return {
-        column: said.replace(NOT_INDEPENDENT, "rounding is not independent; the probability heeds that")
+        column: said.replace(NOT_INDEPENDENT, "rounding is not independent; the probability accounts for this")
         if column in heeded
         else said
         for column, said in checked.doubts.items()
@@ -135,9 +135,9 @@ def _departs(model: Model, group: DependentSum, checked: Check) -> bool:
 def _judged(one: DependentTable, rounding: str) -> DependentTable:
     """Decide whether to use a fit."""
     if one.p_value is None:
-        return replace(one, used=False, why=f"only {one.counts:,} large totals to fit it to; {LEAST_COUNTS} are needed")
+        return replace(one, used=False, why=f"only {one.counts:,} large totals to fit to; {LEAST_COUNTS} are needed")
     if rounding == "dependent":
-        return replace(one, used=True, why="as asked for")
+        return replace(one, used=True, why="as requested")
     if one.p_value >= CHANCE:
         return replace(one, used=False, why=f"may be chance (p = {one.p_value:.2g})")
     return replace(one, used=True, why="the check found a departure, and this explains it better than chance")
@@ -151,7 +151,7 @@ def _given(groups: Sequence[DependentSum], plan_file: PlanFile | None) -> dict[i
         if not those:
             known = ", ".join(repr(name) for name in dict.fromkeys(group.table for group in groups)) or "none"
             raise InputError(
-                f"there is no table {ruling.table!r} with totals split in two; such tables are: {known}.",
+                f"there is no table {ruling.table!r} whose totals have two parts; tables of this kind: {known}.",
                 source=plan_file.text if plan_file else "",
                 line=ruling.line,
                 column=1,
@@ -162,7 +162,7 @@ def _given(groups: Sequence[DependentSum], plan_file: PlanFile | None) -> dict[i
             unknown = [name for name in ruling.shares if name not in empty.patterns]
             if unknown:
                 raise InputError(
-                    f"{unknown[0]!r} is no pattern of this table: {', '.join(empty.patterns)} are.",
+                    f"{unknown[0]!r} is not a pattern of this table: choose from {', '.join(empty.patterns)}.",
                     source=plan_file.text if plan_file else "",
                     line=ruling.line,
                     column=1,

@@ -25,6 +25,9 @@ SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
 AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
 """Classes of areas by the largest count that was published of them, which is their population in most releases."""
 
+STEPS = {2: "two", 3: "three", 4: "four", 5: "five"}
+"""How many steps an argument has, in words."""
+
 CLAIMS = KINDS[1:]
 """The kinds of claims: proved, conditional, likely."""
 
@@ -213,7 +216,7 @@ def _depth_in_words(depth: int) -> str:
         return ADD_UP
     if depth == PRIOR_NEEDED:
         return "sums and the fitted prior"
-    return "one sum" if depth == 1 else f"{depth} sums one upon the other" if depth < 6 else "6 or more sums"
+    return "one sum" if depth == 1 else f"{STEPS[depth]}-step argument" if depth < 6 else "six or more steps"
 
 
 def _whole_totals(model: Model, inferred: InferredBlock) -> int:

@@ -64,7 +64,8 @@ class Truth:
         """
         if truth.areas != axes:
             raise InputError(
-                f"the truth has rows by {', '.join(truth.areas)}, the release by {', '.join(axes)}: they cannot be matched."
+                f"the truth has one row per {', '.join(truth.areas)}, the release one per {', '.join(axes)}: they "
+                "cannot be matched."
             )
         spool = Spool(folder / COUNTS, len(truth.columns))
         for block in truth.blocks():
@@ -74,16 +75,16 @@ class Truth:
         columns = np.array([at.get(column.key, -1) for column in model.columns])
         if (columns < 0).all():
             raise InputError(
-                f"no column of the truth is one of the release: it has {', '.join(list(at)[:4])} …, the release "
-                f"{', '.join(column.key for column in model.columns[:4])} …"
+                f"the truth and the release have no column in common: the truth has {', '.join(list(at)[:4])} …, the "
+                f"release {', '.join(column.key for column in model.columns[:4])} …"
             )
         row = {key: i for i, key in enumerate(spool.areas.select(axes).iter_rows())}
         rows = np.array([row.get(key, -1) for key in areas.select(axes).iter_rows()])
         if (rows < 0).all():
             here, there = next(areas.select(axes).iter_rows()), next(iter(row), ())
             raise InputError(
-                f"no area of the truth is one of the release: it has {', '.join(map(str, there))} …, the release "
-                f"{', '.join(map(str, here))} …"
+                f"the truth and the release have no area in common: the truth has {', '.join(map(str, there))} …, the "
+                f"release {', '.join(map(str, here))} …"
             )
         np.savez(folder / MATCHED, rows=rows, columns=columns, shape=(spool.rows, spool.columns))
         return cls(spool, rows, columns)
@@ -261,11 +262,11 @@ class Score:
         """Name the assumption that must be wrong where a claim turned out wrong that could not."""
         if self.wrong["proved"] or self.outside:
             return (
-                "a documented fact does not hold: a sum is no partition, a mechanism is not what it was taken for, or the "
-                "truth belongs to another release"
+                "a documented fact does not hold: the parts of a sum overlap or are incomplete, counts were not "
+                "published by the assumed mechanism, or the truth belongs to another release"
             )
         if self.wrong["conditional"]:
-            return "population exact: conditional claims were wrong, so that exact counts were adjusted"
+            return "exact populations: some conditional claims are wrong, so some of these populations were adjusted"
         return None
 
 

@@ -1,10 +1,18 @@
-"""The work of an audit: blocks of areas, each of which can be done by anybody who can open the job's folder."""
+"""The work of an audit: blocks of areas, each of which can be done by anybody who can open the job's folder.
+
+What one block gives is a part: a folder of its own, written whole or not at all, and numbers that add up.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 import threading
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
@@ -20,21 +29,118 @@ from unround.audits.chance import Chance
 from unround.audits.claims import KINDS
 from unround.audits.dependence import Dependence
 from unround.audits.findings import Labels, findings_frame
+from unround.audits.folder import older_audit
 from unround.audits.inferred import InferredBlock
-from unround.audits.job import PREPARED
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
-from unround.audits.parts import COUNTED, new_part, part_folder
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
-from unround.output import write_json
+from unround.output import OutputFolder, output_folder, write_json
 from unround.prior import Prior
 from unround.release import ABSENT, Release, adjustable
 from unround.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
     import polars as pl
+
+PREPARED = "prepared.json"
+"""In the working folder: reading is over, and everything that a worker needs is there."""
+
+
+def job_key(release: Release, decided: Iterable[object], paths: Iterable[Path]) -> str:
+    """Return what tells one audit from another: the version, the files, and everything that was decided.
+
+    Parameters
+    ----------
+    release : Release
+        What is audited. What a description of the table says is in its columns and proposals.
+    decided : iterable
+        The user's options and plan file.
+    paths : iterable of Path
+        All other files that take part. Path, size and time of the last change count.
+    """
+    # A source need not be a path, and may be too long for one: to `os.path.exists` that is no error.
+    files = [path for path in (Path(release.source), *paths) if os.path.exists(path)]
+    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    table = (release.source, release.file_format, release.axes, release.areas, release.columns, release.proposals)
+    return hashlib.sha256(repr((__version__, states, table, list(decided))).encode()).hexdigest()
+
+
+def job_folder(out: Path, key: str) -> AbstractContextManager[OutputFolder]:
+    """Lend the folder of an audit; once reading is over, a run that is stopped or killed can be resumed."""
+    return output_folder(out, "audit", older_audit, key=key, checkpoint=PREPARED)
+
+
+COUNTED = "counted.json"
+"""The numbers of a part; tables and lines lie beside it under the names that they have in the audit folder."""
+
+_HALF = ".half-"
+
+
+def part_folder(parts: Path, number: int) -> Path:
+    """Return where the part of a block is, or will be."""
+    return parts / f"{number:06}"
+
+
+@contextmanager
+def new_part(parts: Path, number: int) -> Iterator[Path]:
+    """Lend a folder for the part of a block; it takes its name when all is in it.
+
+    Two workers may be at the same block, when one was believed to be lost. Both give the same part, so that it does not
+    matter whose stays.
+    """
+    half = parts / f"{_HALF}{number:06}-{uuid.uuid4().hex}"
+    half.mkdir()
+    try:
+        yield half
+        for one in half.iterdir():
+            _to_disk(one)
+        _to_disk(half)
+        try:
+            half.rename(part_folder(parts, number))
+        except OSError:
+            if not part_folder(parts, number).is_dir():
+                raise
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until the disk has it: a name must not outlive its contents in a power cut."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sweep(parts: Path) -> None:
+    """Remove what killed runs left half-done."""
+    for left in parts.glob(f"{_HALF}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def add_up(one: Any, other: Any) -> Any:
+    """Add numbers up, in plain data of the same shape: objects by their names, lists of numbers place by place.
+
+    Lists of anything else are joined.
+
+    Examples
+    --------
+    >>> add_up({"a": 1, "b": {"x": [1, 2]}}, {"b": {"x": [3, 4], "y": [5]}, "c": [{"z": 1}]})
+    {'a': 1, 'b': {'x': [4, 6], 'y': [5]}, 'c': [{'z': 1}]}
+    """
+    if isinstance(one, dict):
+        return one | other | {name: add_up(one[name], other[name]) for name in one if name in other}
+    if isinstance(one, list):
+        if any(isinstance(item, dict) for item in (*one, *other)):
+            return [*one, *other]
+        return [add_up(a, b) for a, b in zip(one, other, strict=True)]
+    return one + other
+
 
 PARTS = "parts"
 """What each block gave, in a folder of its own."""

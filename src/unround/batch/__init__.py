@@ -4,12 +4,12 @@
 with it. In the order of the flow:
 
 - `types`: the arrays that everything here takes and returns
-- `compiled_sums`: the structure that all areas share, compiled once; `forest` has it as tables for the kernels
+- `compiled_sums`: the structure that all areas share, compiled once, and as tables for the kernels
 - `windows`: the true counts that each published count leaves possible
 - `tighten`: bounds by all sums together, and which sums they depend on
-- `scan` and `lookup`: what each sum says on its own, by table look-up
+- `scan`: what each sum says on its own, by table look-up
 - `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence`, in `buffers`, with `convolution` and
-  `summary`; `sampling`: draws of whole areas; `sharing`: totals that share random numbers with their parts; `depth`: how
-  many sums away from a cell one must look until its count is likely
-- `jit` and `threads`: how kernels are compiled and run
+  `summary`; `sampling`: draws of whole areas; `depth`: how many sums away from a cell one must look until its count is
+  likely
+- `jit`: how kernels are compiled and run
 """

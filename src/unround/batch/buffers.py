@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unround.batch.convolution import GUARD, Box
-from unround.batch.forest import (
+from unround.batch.compiled_sums import (
     BELOW,
     BELOW_END,
     CELL,
@@ -28,6 +27,7 @@ from unround.batch.forest import (
     Forest,
     Table,
 )
+from unround.batch.convolution import GUARD, Box
 from unround.batch.jit import inner
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, TOTAL

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.buffers import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Buffers, arrange, box_at, buffers_for
+from unround.batch.compiled_sums import CELL, COPY, HOME, Forest, forest_of
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
-from unround.batch.evidence import Drawn, Evidence, evidence_of, plain
-from unround.batch.forest import CELL, COPY, HOME, Forest, forest_of
-from unround.batch.jit import kernel
+from unround.batch.evidence import PATTERNS, Drawn, Evidence, evidence_of, plain, pull
+from unround.batch.jit import in_threads, kernel
 from unround.batch.sampling import RandomState, sample
-from unround.batch.sharing import PATTERNS, pull
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
     ALIKE,
@@ -27,7 +26,6 @@ from unround.batch.summary import (
     share_of,
     summary,
 )
-from unround.batch.threads import in_threads
 from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorTable, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 

@@ -24,8 +24,8 @@ from unround.batch.buffers import (
     Buffers,
     box_at,
 )
+from unround.batch.compiled_sums import CHILD, END, HOME, HOME_LAYER, LAYER, PARENT, PARENT_LAYER, SIGN, Forest, Table
 from unround.batch.evidence import Evidence, weight
-from unround.batch.forest import CHILD, END, HOME, HOME_LAYER, LAYER, PARENT, PARENT_LAYER, SIGN, Forest, Table
 from unround.batch.jit import inner
 from unround.batch.summary import is_linked
 from unround.batch.types import Ints

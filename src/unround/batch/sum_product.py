@@ -30,9 +30,7 @@ from unround.batch.buffers import (
     layer_box,
     turned,
 )
-from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
-from unround.batch.evidence import Evidence, weight
-from unround.batch.forest import (
+from unround.batch.compiled_sums import (
     BELOW,
     BELOW_END,
     CELL,
@@ -46,8 +44,9 @@ from unround.batch.forest import (
     SIGN,
     Forest,
 )
+from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
+from unround.batch.evidence import Evidence, weigh_sharing, weight
 from unround.batch.jit import MINUS_ONE, ZERO, inner
-from unround.batch.sharing import weigh_sharing
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
 from unround.mechanisms.base import BoolArray, FloatArray

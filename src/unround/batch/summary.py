@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from unround.batch.buffers import ABSENT, BOX, LOOSE, MODE, SINGLE, Buffers, box_at, layer_box
+from unround.batch.compiled_sums import HOME, HOME_LAYER, Forest
 from unround.batch.evidence import Evidence, weight
-from unround.batch.forest import HOME, HOME_LAYER, Forest
 from unround.batch.jit import ZERO, inner
 from unround.batch.sum_product import reduce_to
 from unround.batch.types import NO_UPPER_BOUND, Ints

@@ -43,13 +43,7 @@ def windows_of(
 
 
 class WindowTable:
-    """Every window met so far, ready for the next block.
-
-    Parameters
-    ----------
-    mechanisms : sequence of Mechanism
-        How each column was published.
-    """
+    """Every window met so far, ready for the next block."""
 
     def __init__(self, mechanisms: Sequence[Mechanism]) -> None:
         different = list(dict.fromkeys(mechanisms))

@@ -5,9 +5,8 @@
 - `gather`: their residuals over all areas
 - `law`: the residuals that the mechanisms imply
 - `families`: an observed histogram beside the expected one, and the verdict; `meaning`: the verdict in words
-- `shared_numbers`: how shared random numbers affect residuals and probabilities
-- `values`, `parents`: two other kinds of families: the published counts themselves, and areas within their parents
-- `estimate`: what the mechanism appears to be
+- `parents`: another kind of family: areas within their parents
+- `estimate`: what the mechanism appears to be, and the families of published counts themselves
 """
 
 from unround.checks.families import Family

@@ -161,15 +161,7 @@ class Laws:
             self._counts |= dict(zip(rows, fit_all(some, how), strict=True))
 
     def residuals(self, total: Mechanism, parts: Sequence[int]) -> FloatArray:
-        """Return the probabilities of the residuals from −R to R of one sum.
-
-        Parameters
-        ----------
-        total : Mechanism
-            How the total was published.
-        parts : sequence of int
-            The rows of the parts.
-        """
+        """Return the probabilities of the residuals from −R to R of one sum."""
         modulus, none = step_of(total), np.zeros(SIZE)
         laws = [
             joint(self._mechanisms[row], self._counts.get(row, none), float(self._beyond[row]), modulus) for row in parts

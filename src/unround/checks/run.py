@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.checks.estimate import Estimates, PublishedTally, estimated
+from unround.checks.estimate import COUNTS, Estimates, PublishedTally, estimated, value_families
 from unround.checks.families import (
     CONTRADICTS,
     DEPARTS,
@@ -27,7 +27,6 @@ from unround.checks.law import Laws
 from unround.checks.meaning import consequence
 from unround.checks.parents import ParentSums, nested_families
 from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, TestedSum, families_of, sums_to_test
-from unround.checks.values import COUNTS, value_families
 from unround.infer.certify import contradiction
 from unround.infer.clash import smallest_clash
 from unround.mechanisms import Exact, Mechanism, Unpublished
@@ -113,15 +112,6 @@ class Check:
 
 def check_release(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Check:
     """Test on the data themselves whether a release was published as declared, or as inferred.
-
-    Parameters
-    ----------
-    release : Release
-        What was published; `unround.read` opens a file.
-    plan_file : PlanFile, optional
-        The user's decisions on sums and mechanisms.
-    progress : function
-        Called with the stage, how much of it is done, and out of how much.
 
     Examples
     --------
@@ -276,7 +266,7 @@ def _not_exact(release: Release, exact: frozenset[int], gathered: ResidualCounte
     most = max(release.columns[c].adjusted for c in totals)
     said = f"{names} cannot be exact in {number:,} sums"
     if most and beyond < number:
-        said += f"; in {number - beyond:,} of them it may have been adjusted by up to {most}, as the agency says"
+        said += f"; in {number - beyond:,} of them it may have been adjusted by up to {most}, according to the agency"
     return f"{said}."
 
 

@@ -86,7 +86,7 @@ def expect(
     threshold: Threshold = 0.66,
     json: Json = False,
 ) -> None:
-    """Say how often sums of one shape give counts away, before looking at any data.
+    """Say how often sums of one shape reveal their counts, before looking at any data.
 
     \b
     Examples:

@@ -90,7 +90,7 @@ class Attacker:
         windows, misfit = self._windows.of(counts)
         documented = tighten(model.compiled, windows, proofs_only=True)
         if misfit.any() or not documented.feasible.all():
-            raise InternalError("what was published contradicts the mechanism by which it was published.")
+            raise InternalError("the published counts contradict the mechanism that produced them.")
         table = self.prior.table
         if windows.certain.all() or (counts <= ABSENT).any():
             reach = documented if windows.certain.all() else tighten(model.compiled, windows)

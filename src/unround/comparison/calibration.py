@@ -241,7 +241,9 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
             done += len(counts)
         progress("Calibrating", done, spool.rows)
     if not found.groups:
-        raise InputError(f"no count of {release.source} that could be inferred has a true one in {truth.source}.")
+        raise InputError(
+            f"none of the counts that could be inferred in {release.source} has a true count in {truth.source}."
+        )
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sinh, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -60,14 +60,3 @@ def distances(mechanism: Mechanism) -> Distances | None:
     if isinstance(mechanism, Nearest):  # halves may go to the even multiple
         return Distances.of(mechanism, 2 * mechanism.base, mechanism.base)
     return None
-
-
-def laplace_mean(t: float) -> float:
-    """Return the mean distance of discrete Laplace noise: 1/sinh(1/t).
-
-    Examples
-    --------
-    >>> round(laplace_mean(1.45), 4)
-    1.3411
-    """
-    return 1 / sinh(1 / t)

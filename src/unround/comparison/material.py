@@ -15,9 +15,8 @@ from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.prior.table import structure_of
-from unround.protection.names import exact_columns, with_labels
-from unround.protection.release import true_sums
-from unround.readers.exact import published_exactly
+from unround.protection.release import exact_columns, true_sums, with_labels
+from unround.readers.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
 from unround.spool import survey
@@ -98,8 +97,8 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         regions.append(block.regions)
         hidden += int(block.hidden.sum())
     if areas == hidden:
-        raise InputError("every simulated area has fewer than 40 people, so that none is published: simulate more areas.")
-    notes = (f"{hidden:,} of {areas:,} areas have fewer than 40 people, and are not published at all.",) if hidden else ()
+        raise InputError("every simulated area has fewer than 40 people, so none is published: simulate more areas.")
+    notes = (f"Not published, because they have fewer than 40 people: {hidden:,} of {areas:,} areas.",) if hidden else ()
     frame = pl.concat(regions)
     return Material(
         source=f"a census of {areas:,} areas drawn by `unround simulate` (seed {seed}, rows {rows})",
@@ -159,7 +158,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         sums = true_sums(structure)
         used = sorted({cell for total, parts in sums for cell in (total, *parts)})
         if not used:
-            raise InputError(f"no sum holds among the counts of {truth.source}, so that there is nothing to infer from.")
+            raise InputError(f"no sum holds among the counts of {truth.source}, so nothing can be inferred.")
         true, areas = spool.counts(0, spool.rows)[:, used], spool.areas
     at = {cell: place for place, cell in enumerate(used)}
     columns = tuple(plain.columns[cell] for cell in used)
@@ -169,14 +168,14 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         whole &= true[:, total] == true[:, list(parts)].sum(axis=1)
     if not whole.any():
         raise InputError(
-            f"no area of {truth.source} has all of the {len(used):,} counts that stand in sums, adding up: a comparison "
-            "needs the true table, with nothing left out."
+            f"no area of {truth.source} has all {len(used):,} counts of the sums, adding up: a comparison needs the true "
+            "table, with nothing left out."
         )
     empty = whole & (true == 0).all(axis=1)
     left, empty_areas = int((~whole).sum()), int(empty.sum())
     whole &= ~empty
-    notes = [f"{left:,} areas are left out, in which some count is missing or does not add up."] if left else []
-    notes += [f"{empty_areas:,} areas are left out, in which all counts are 0."] if empty_areas else []
+    notes = [f"{left:,} areas are left out because a count is missing or does not add up."] if left else []
+    notes += [f"{empty_areas:,} areas are left out because all their counts are 0."] if empty_areas else []
     return Material(
         source=truth.source,
         true=np.ascontiguousarray(true[whole]),
@@ -196,7 +195,7 @@ def _exact(columns: tuple[Column, ...], at: dict[int, int], names: tuple[str, ..
         named = exact_columns(names, columns)
     found = frozenset(at[c] for c in named if c in at)
     if len(found) == len(at):
-        raise InputError("all columns that stand in sums are to be published as they are: leave some out of --exact.")
+        raise InputError("--exact names every column that is in a sum, so nothing is left to protect: leave some out.")
     return found
 
 

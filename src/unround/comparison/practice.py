@@ -83,15 +83,10 @@ def what_if(change: str, material: Material) -> Practice:
         people add it up themselves. `controlled`: published counts add up. Or any mechanism, such as `laplace:1.45`.
     material : Material
         What is published.
-
-    Raises
-    ------
-    InputError
-        For anything else.
     """
     today, (name, equals, value) = parse_protection(TODAY), change.strip().partition("=")
     if change == "drop-invariants":
-        said = "As today, but populations are rounded at random too, so that nothing is exact."
+        said = "As today, but populations are randomly rounded too, so nothing is exact."
         return _plain(change, today, material, frozenset(), said)
     if change == "same-seed":
         return _same_seed(material)
@@ -101,7 +96,7 @@ def what_if(change: str, material: Material) -> Practice:
         return practice(f"controlled:{_base(today.mechanism)}", material)
     if name == "base" and equals:
         if not value.isdecimal() or not int(value):
-            raise InputError(f"base= takes a whole number from 1, such as base=10; not {value!r}.")
+            raise InputError(f"base= takes a whole number of 1 or more, such as base=10; not {value!r}.")
         return _plain(change, parse_protection(f"rounding:{value}"), material, material.exact)
     try:
         return practice(change, material)
@@ -133,7 +128,8 @@ def _same_seed(material: Material) -> Practice:
         return found
 
     said = (
-        "As today, but a total, its men and its women are rounded by the same random number. Probabilities do not know it."
+        "As today, but a total, its men and its women are rounded with the same random number. Probabilities do not take "
+        "this into account."
     )
     mechanisms = material.mechanisms(Rounding(base))
     return Practice("same-seed", said, Rounding(base), mechanisms, mechanisms, publish)
@@ -143,7 +139,7 @@ def _no_totals(material: Material, today: Protection) -> Practice:
     """Publish men and women, but not both together."""
     hidden = sorted({total for total, *_ in material.pairs} - material.exact)
     if not hidden:
-        raise InputError("no-totals leaves out totals of men and women (or the like), and this table has none.")
+        raise InputError("no-totals leaves out totals of men and women (or similar pairs), but this table has none.")
     mechanisms = tuple(Unpublished() if c in hidden else how for c, how in enumerate(material.mechanisms(today.mechanism)))
 
     def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
@@ -151,5 +147,5 @@ def _no_totals(material: Material, today: Protection) -> Practice:
         found[:, hidden] = HIDDEN
         return found
 
-    said = "As today, but where men and women are published, their total is not: people add it up, and it is as far off."
+    said = "As today, but totals of men and women are not published: users add them up, with the error of both parts."
     return Practice("no-totals", said, today.mechanism, mechanisms, mechanisms, publish)

@@ -88,19 +88,24 @@ def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) 
     cells = material.levels * cells_of_a_person(material, mechanisms)
     exact = any(isinstance(each, Exact) for each in mechanisms)
     among = (
-        ". Exact counts are not in it: among tables that agree in these, changing one person's answers costs up to twice "
-        "as much"
+        ". Exact counts are not included: among tables with the same exact counts, changing one person's answers costs "
+        "up to twice as much"
         if exact
         else ""
     )
     one = cells // material.levels
-    inside = f" ({one} in each of {material.levels} areas that lie inside each other)" if material.levels > 1 else ""
+    inside = f" ({one} in each of {material.levels} nested areas)" if material.levels > 1 else ""
     person = f"one person changes {cells} counts by 1{inside}"
     if isinstance(how, Laplace):
-        return Cost(cells, cells / how.t, None, f"pure: {person}, each of which costs 1/{how.t:g}{among}")
+        return Cost(cells, cells / how.t, None, f"pure: {person}, at a cost of 1/{how.t:g} each{among}")
     if isinstance(how, Gaussian):
         rho = cells / (2 * how.sigma**2)
         epsilon = rho + 2 * sqrt(rho * log(1 / DELTA))
-        said = f"zCDP with ρ = {rho:.3g}, told as ε at δ = {DELTA:g}: {person}{among}"
+        said = f"zCDP with ρ = {rho:.3g}, converted to ε at δ = {DELTA:g}: {person}{among}"
         return Cost(cells, epsilon, rho, said)
-    return Cost(cells, None, None, f"none: some true counts cannot be published as others can, by {how.name}")
+    return Cost(
+        cells,
+        None,
+        None,
+        f"none: under {how.name}, some published counts are possible for some true counts and impossible for others",
+    )

@@ -101,27 +101,15 @@ def compare(
 ) -> Comparison:
     """Publish, infer, and judge.
 
-    Parameters
-    ----------
-    material : Material
-        The truth.
-    practices : sequence of Practice
-        Ways of publishing it.
-    seed : int
-        From which all draws follow; a practice's own do not depend on which others it is compared with.
-    seeds : int
-        How often to publish in each way. The truth stays the same.
-    threshold : float
-        Minimum probability to report a count as likely.
-    progress : function
-        Called with the stage, the steps done, and the steps in all.
+    Arguments are documented with `unround.compare`. All draws follow from `seed`; a practice's own do not depend on which
+    others it is compared with.
 
     Notes
     -----
     Whoever infers knows the mechanism and the sums, and fits a prior to each release.
     """
     if seeds < 1:
-        raise InputError(f"publish at least once: --seeds takes a whole number from 1, not {seeds}.")
+        raise InputError(f"seeds must be 1 or more, not {seeds}.")
     check_threshold(threshold)
     done, compared = 0, []
     for one in practices:

@@ -82,7 +82,7 @@ class MatchedAudits:
             if one != other:
                 raise InputError(
                     f"{before.path} has {what} by {', '.join(one)}, {after.path} by {', '.join(other)}: two audits can be "
-                    "compared only where areas and counts go by the same names. Audit both from files of the same kind."
+                    "compared only if their areas and counts have the same names. Audit files of the same format."
                 )
         cells = tuple(_cells(before.told, after.told))
         if not any(cell.before and cell.after for cell in cells):
@@ -96,7 +96,7 @@ class MatchedAudits:
             one, other = (next(folder.areas.select(named).iter_rows()) for folder in (before, after))
             raise InputError(
                 f"{before.path} and {after.path} have no area in common: one has {', '.join(map(str, one))} …, the other "
-                f"{', '.join(map(str, other))} … Areas are matched by their codes; see that both files use the same ones."
+                f"{', '.join(map(str, other))} … Areas are matched by code; check that both files use the same codes."
             )
         return cls(before, after, cells, areas)
 
@@ -181,10 +181,10 @@ def other_people(match: MatchedAudits) -> list[dict[str, Any]]:
     if not told["others"]:
         return []
     means = (
-        f"they are others in {told['others']:,} of {told['areas']:,} areas, so that these are not the same people, or "
-        "a file was corrected. New claims about them do not come from what was published besides"
+        f"they differ in {told['others']:,} of {told['areas']:,} areas, so these are not the same people, or a file was "
+        "corrected. New claims about these areas do not come from the additional tables"
     )
-    return [{"what": "counts published as they are", "before": told["before"], "after": told["after"], "means": means}]
+    return [{"what": "unrounded counts", "before": told["before"], "after": told["after"], "means": means}]
 
 
 def _cells(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[MatchedCell]:
@@ -274,9 +274,9 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Matched
     """Return in what two audits differ apart from what was published: then not all changes come from that."""
     found = []
     for what, means in (
-        ("threshold", "counts between the two become likely, or cease to be, for that alone"),
-        ("prior", "probabilities rest on something else, so that counts become likely, or cease to be, for that alone"),
-        ("population", "what rests on counts that may have been adjusted is judged differently"),
+        ("threshold", "this alone makes counts between the two likely, or no longer likely"),
+        ("prior", "this alone makes some counts likely, or no longer likely"),
+        ("population", "claims that depend on counts that may have been adjusted are classified differently"),
         ("unround", "they were made by different versions of unround"),
     ):
         one, other = before.summary[what], after.summary[what]
@@ -292,12 +292,14 @@ def _assumed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[s
     found = []
     one, other = (told.get("dependence", {}).get("rounding") for told in (before, after))
     if one and other and one != other:
-        means = "total and parts share random numbers in one audit and not in the other, so that probabilities differ"
+        means = (
+            "totals and parts are assumed to share random numbers in one audit but not in the other, so probabilities differ"
+        )
         found.append({"what": "rounding", "before": one, "after": other, "means": means})
     one, other = (sum(level["linked"] for level in told.get("linked", {}).get("levels", ())) for told in (before, after))
     if one != other and before["areas"] == after["areas"]:  # else it comes from areas that were published besides
-        means = "what areas that lie in each other say about each other is used in other places (--link, --areas)"
-        found.append({"what": "families of areas that are linked", "before": one, "after": other, "means": means})
+        means = "other areas were linked with each other (--link, --areas)"
+        found.append({"what": "the number of linked families of areas", "before": one, "after": other, "means": means})
     return found
 
 
@@ -314,8 +316,8 @@ def _mechanisms(before: Mapping[str, Any], after: Mapping[str, Any], cells: Iter
             "what": "mechanism",
             "before": old,
             "after": new,
-            "means": f"{len(keys):,} {'column was' if len(keys) == 1 else 'columns were'} taken to be published otherwise: "
-            f"{named(keys)}",
+            "means": f"{len(keys):,} {'column was' if len(keys) == 1 else 'columns were'} assumed to be published "
+            f"differently: {named(keys)}",
         }
         for (old, new), keys in changed.items()
     ]

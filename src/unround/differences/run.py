@@ -2,20 +2,219 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.audits import AuditFolder
 from unround.audits.folder import FINDINGS
 from unround.audits.summary import AREA_SIZES, CLAIMS, SIZES
 from unround.differences.match import MatchedAudits, differences, other_people
-from unround.differences.tally import SMALL_FIRST, STRENGTH, Counted, tally
 from unround.spool import Stage
 
 if TYPE_CHECKING:
     import polars as pl
+
+AT_A_TIME = 2_000_000
+"""Claims of both audits together that are held in memory."""
+
+STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}
+"""Kinds of claims, the strongest last; 0 is no claim."""
+
+SMALL_FIRST = ("1-2", "3-9", "0", "10+")
+"""Classes of counts by how much their disclosure matters: one or two people first; of many, least."""
+
+MOST = 12
+"""Cells that are listed; the others are counted."""
+
+KEY = ("before", "after", "class", "block", "size", "known", "there", "laid_open", "other_value")
+"""What cells are counted by: the strengths of both claims, the class of the count, the table, the size of the area, whether
+the audit before published the cell and the one after does, whether it is published as it is now, and whether the two
+claims name different counts."""
+
+NEW = ("cell", "after", "class")
+"""What new claims are counted by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Cells that either audit claims something about.
+
+    Parameters
+    ----------
+    cube : polars.DataFrame
+        How many there are, by `KEY`.
+    by_cell : polars.DataFrame
+        How many claims are new, by `cell`, the strength of the claim `after`, and the `class` of the count.
+    strongest : polars.DataFrame
+        The `MOST` new claims that matter most: proved before conditional before likely, small counts first.
+    """
+
+    cube: pl.DataFrame
+    by_cell: pl.DataFrame
+    strongest: pl.DataFrame
+
+
+def tally(match: MatchedAudits, progress: Stage = lambda *_: None, at_a_time: int = AT_A_TIME) -> Counted:
+    """Join the claims of both audits."""
+    import polars as pl
+
+    claims = sum(folder.summary[kind] for folder in (match.before, match.after) for kind in CLAIMS)
+    parts = max(1, ceil(claims / at_a_time))
+    cubes, by_cell, strongest = [], [], []
+    for done, (before, after) in enumerate(_parts(match, parts)):
+        progress("Comparing", done, parts)
+        joined = _joined(match, before, after)
+        cubes.append(joined.group_by(KEY).len())
+        by_cell.append(joined.filter(pl.col("after") > pl.col("before")).group_by(NEW).len())
+        strongest.append(_best(joined))
+    progress("Comparing", parts, parts)
+    blocks = dict(enumerate(dict.fromkeys(cell.block for cell in match.cells)))
+    cube = _added(cubes, KEY).with_columns(pl.col("block").replace_strict(blocks, return_dtype=pl.String)).sort(KEY)
+    return Counted(cube, _added(by_cell, NEW), _best(pl.concat(strongest)))
+
+
+def _added(frames: list[pl.DataFrame], key: tuple[str, ...]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat(frames).group_by(key).agg(pl.col("len").sum()).sort(key)
+
+
+def _parts(match: MatchedAudits, number: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the claims of both audits, those about the same areas together."""
+    import polars as pl
+
+    if number == 1:
+        yield _scan(match, match.before).collect(), _scan(match, match.after).collect()
+        return
+    # Findings are sorted by what matters, not by area: one pass deals them out into a file a part.
+    with tempfile.TemporaryDirectory(prefix="unround-diff-") as work:
+        areas = ceil(match.areas.height / number)
+        for side, folder in (("before", match.before), ("after", match.after)):
+            dealt = _scan(match, folder).with_columns((pl.col("area") // areas).alias("part"))
+            dealt.sink_parquet(pl.PartitionBy(Path(work) / side, key="part", include_key=False), mkdir=True)
+        for part in range(number):
+            yield _part(Path(work) / "before", part), _part(Path(work) / "after", part)
+
+
+def _part(folder: Path, part: int) -> pl.DataFrame:
+    import polars as pl
+
+    files = sorted((folder / f"part={part}").glob("*.parquet"))
+    return pl.concat([pl.read_parquet(file) for file in files]) if files else pl.DataFrame(schema=_schema())
+
+
+def _schema() -> dict[str, Any]:
+    import polars as pl
+
+    return {"area": pl.UInt32, "cell": pl.UInt32, "kind": pl.Int8, "value": pl.Int32, "probability": pl.Float64}
+
+
+def _scan(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
+    """Return the claims of an audit, with numbers in place of names."""
+    import polars as pl
+
+    axes, codes = match.axes, folder.told["axes"]
+    claims = pl.scan_parquet(folder.path / FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
+    numbered = claims.join(match.areas.lazy().select("area", *axes), on=axes).join(match.codes(folder).lazy(), on=codes)
+    kind = pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8)
+    return numbered.select("area", "cell", kind, pl.col("value").cast(pl.Int32), pl.col("probability").cast(pl.Float64))
+
+
+def _joined(match: MatchedAudits, before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for every cell of which either audit claims something."""
+    import polars as pl
+
+    many = len(match.cells)
+    one, other = (_once(side, many) for side in (before, after))
+    keys = np.sort(np.concatenate([one.keys, other.keys]))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    places_of = [np.searchsorted(keys, side.keys) for side in (one, other)]
+
+    def spread(values: tuple[NDArray[Any], NDArray[Any]], nothing: Any) -> list[NDArray[Any]]:
+        found = [np.full(len(keys), nothing, dtype=one.dtype) for one in values]
+        for into, at, own in zip(found, places_of, values, strict=True):
+            into[at] = own
+        return found
+
+    strength = spread((one.kind, other.kind), 0)
+    was, value = spread((one.value, other.value), NOTHING)
+    was_probability, probability = spread((one.probability, other.probability), np.nan)
+    area, cell = keys // many, keys % many
+    places, cells = match.areas, match.cells
+    starts = [start for start, _ in SIZES]
+    had, has, laid_open = (
+        np.array([bool(getattr(one, name)) for one in cells], dtype=np.bool_)[cell]
+        for name in ("before", "after", "laid_open")
+    )
+    there = {name: places[name].to_numpy()[area] for name in ("in_before", "in_after", "size")}
+    blocks = list(dict.fromkeys(one.block for one in cells))
+    at_block = np.array([blocks.index(one.block) for one in cells], dtype=np.uint32)
+    said = np.where(strength[1] > 0, value, was)
+    return pl.DataFrame(
+        {
+            "area": area.astype(np.uint32),
+            "cell": cell.astype(np.uint32),
+            "before": strength[0],
+            "after": strength[1],
+            "class": (np.searchsorted(starts, said, side="right") - 1).astype(np.int8),
+            "block": at_block[cell],
+            "size": there["size"].astype(np.int8),
+            "known": had & there["in_before"],
+            "there": has & there["in_after"],
+            "laid_open": laid_open,
+            "other_value": (strength[0] > 0) & (strength[1] > 0) & (was != value),
+            "was": was,
+            "was_probability": was_probability,
+            "value": value,
+            "probability": probability,
+        }
+    )
+
+
+NOTHING = -1
+"""The count of no claim."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """The claims of an audit, one a cell, in the order of their cells."""
+
+    keys: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    value: NDArray[np.int32]
+    probability: NDArray[np.float64]
+
+
+def _once(claims: pl.DataFrame, many: int) -> _Side:
+    """Keep one claim a cell: of a count that is shown twice, the stronger one tells all."""
+    keys = claims["area"].to_numpy().astype(np.int64) * many + claims["cell"].to_numpy()
+    kind, probability = claims["kind"].to_numpy(), claims["probability"].to_numpy()
+    # One number to sort by: the cell, then the stronger claim, then the likelier one.
+    fine = (1 << 20) - 1
+    order = np.argsort((keys * 4 + (3 - kind)) * (fine + 1) + (fine - np.rint(fine * probability).astype(np.int64)))
+    ordered = keys[order]
+    first = order[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(keys) else order
+    return _Side(keys[first], kind[first], claims["value"].to_numpy()[first], probability[first])
+
+
+def _best(joined: pl.DataFrame) -> pl.DataFrame:
+    """Return the new claims that matter most."""
+    import polars as pl
+
+    urgent = pl.Series([SMALL_FIRST.index(name) for _, name in SIZES])
+    new = joined.filter(pl.col("after") > pl.col("before"))
+    rank = pl.col("class").replace_strict(list(range(len(SIZES))), urgent, return_dtype=pl.Int8)
+    keys = (-pl.col("after"), rank, "before", -pl.col("probability"), "value", "area", "cell")
+    return new.sort(*keys).head(MOST)
+
 
 KINDS = {0: "none"} | {strength: kind for kind, strength in STRENGTH.items()}
 LOST = ("published_exactly", "not_in_after", "no_longer_follows")
@@ -141,20 +340,7 @@ class Diff:
 
 
 def diff(before: Path | str, after: Path | str, progress: Stage = lambda *_: None) -> Diff:
-    """Compare two audits of the same people: what the later one exposes that the earlier did not.
-
-    Parameters
-    ----------
-    before, after : path
-        Folders that `audit` wrote: without and with a table, for instance.
-    progress : function
-        Is told how far it is.
-
-    Raises
-    ------
-    InputError
-        If one of them is no audit, or they have nothing in common.
-    """
+    """Compare two audits of the same people: what the later one exposes that the earlier did not."""
     match = MatchedAudits.of(AuditFolder.open(before), AuditFolder.open(after))
     counted = tally(match, progress)
     return Diff(match, counted, _listed(match, counted.strongest), match.laid_open())

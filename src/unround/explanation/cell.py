@@ -13,8 +13,8 @@ import numpy as np
 from unround.audits import AuditFolder, Finding, InferredBlock, Model
 from unround.audits.certificates import Certificate
 from unround.audits.contradictions import Contradiction, rows_of
-from unround.audits.find import find_area, find_cell
 from unround.audits.findings import GIVEN, finding
+from unround.audits.folder import find_area, find_cell
 from unround.batch.buffers import MOST_VALUES
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -135,21 +135,7 @@ class Explanation(Finding):
 def explain(folder: AuditFolder | Path | str, area: str, characteristic: str, sex: str | None = None) -> Explanation:
     """Explain one cell of an audit.
 
-    Parameters
-    ----------
-    folder : AuditFolder or path
-        What `audit` returned, or the folder that it wrote.
-    area : str
-        An area's code (or the end of it) or name.
-    characteristic : str
-        Its ID, its key, or its name.
-    sex : str, optional
-        For tables by sex: "total" (the default), "men" or "women".
-
-    Raises
-    ------
-    InputError
-        If there is no such area or cell, or more than one.
+    Its arguments are those of `unround.explain`.
     """
     if not isinstance(folder, AuditFolder):
         folder = AuditFolder.open(Path(folder))
@@ -208,15 +194,7 @@ class InferredArea:
 
 
 def infer_area(folder: AuditFolder, row: int) -> InferredArea:
-    """Infer everything about one area again, as the audit did: some milliseconds for some hundred counts.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    row : int
-        The area's row in it; `find_area` finds it.
-    """
+    """Infer everything about one area again, as the audit did: some milliseconds for some hundred counts."""
     # What areas say about each other depends on all of them.
     return _infer(folder, np.array([row]) if folder.nested is None else folder.nested.family(row))
 
@@ -360,12 +338,12 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
     """Say what the claim rests on, one sentence each."""
     folder, inferred = area.folder, area.inferred
     model = folder.model
-    yield "The sums hold: the parts of each total make up all of it."
+    yield "The sums hold: the parts of each total are complete and do not overlap."
     if others is not None:
-        yield "So do those of areas: the areas within another together make up all of it."
+        yield "So do sums of areas: the areas within a parent are complete and do not overlap."
     assumed = inferred.documented.slack[0].any() and not inferred.assumed.slack[0].any()
     if kind != "proved" and model.on_adjusted[cell] and assumed:
-        yield "The population was published as it is, although the agency may have adjusted it by up to 5 here."
+        yield "The population is exact, although the agency may have adjusted it by up to 5 here."
     if kind not in ("proved", "conditional"):
         yield model.mechanisms[cell].sentence
         yield f"The prior is {folder.summary['prior_in_words']}."

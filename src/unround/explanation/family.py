@@ -175,7 +175,7 @@ def _sentences(
     same, linked = by_role[SAME], inferred.probabilities.linked
     if same:
         alike = linked is not None and inferred.nested is not None and inferred.nested.alike.any()
-        twice = "with the same numbers" if alike else "and each of its counts was published anew there"
+        twice = "with the same numbers" if alike else "and each of its counts was rounded anew there"
         yield f"It is the same area as {_several(same)}: one is the only area in the other, {twice}."
     if method == OWN:
         yield f"Other areas narrow down what is possible: {_around(by_role)}."
@@ -184,27 +184,27 @@ def _sentences(
         if linked is None and not certain:
             yield "Because counts share random numbers, what other areas make likely was not worked out."
     elif method == MERGED:
-        yield "Both tables are taken as one, which is exact."
+        yield "Both tables are treated as one, which is exact."
     elif linked is not None:
-        how = "areas are drawn at random, whole" if method == GIBBS else "areas tell each other what they leave possible"
+        how = "whole areas are sampled" if method == GIBBS else "areas exchange messages about what is possible"
         named = METHODS[method].name
-        yield f"It is worked out together with other areas, because {_around(by_role)}: {how} (method: {named})."
+        yield f"It is inferred together with other areas, because {_around(by_role)}: {how} (method: {named})."
         if method == GIBBS:
             yield (
-                f"Chains of random draws agree (R-hat {linked.rhat[0]:.2f}); by how they differ, no probability in this "
-                f"family is further off than {_points(2 * linked.error[0])} or so."
+                f"The sampling chains agree (R-hat {linked.rhat[0]:.2f}); judging by their differences, probabilities "
+                f"in this family are off by about {_points(2 * linked.error[0])} at most."
             )
         yield _measured(method)
     if not adds_up:
-        yield "This count does not add up over areas, or could not be seen to; others of its table do."
+        yield "This count does not add up over areas, or this could not be verified; other counts of its table do."
 
 
 def _measured(method: int) -> str:
     told = METHODS[method]
-    name = "such draws" if method == GIBBS else "such messages"
+    name = "such samples" if method == GIBBS else "such messages"
     return (
         f"Compared with exact distributions, {name} were off by {_points(told.mean)} on average, and by "
-        f"{_points(told.worst)} at the worst of all counts."
+        f"{_points(told.worst)} at worst."
     )
 
 
@@ -213,10 +213,10 @@ def _around(by_role: dict[str, list[str]]) -> str:
     if by_role[ABOVE]:
         beside = by_role[BESIDE]
         number = f"{len(beside)} more areas" if len(beside) > 1 else f"the area {beside[0]}" if beside else "nothing else"
-        said.append(f"it makes up {by_role[ABOVE][0]} with {number}")
+        said.append(f"together with {number} it makes up {by_role[ABOVE][0]}")
     if by_role[WITHIN]:
         said.append(f"it is made up of {len(by_role[WITHIN])} areas")
-    return ", and ".join(said) or "those that are the same"
+    return ", and ".join(said) or "they contain the same people"
 
 
 def _points(share: float) -> str:

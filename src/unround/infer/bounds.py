@@ -83,15 +83,6 @@ class Bounds:
 def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) -> bool:
     """Tighten bounds by the sums until nothing changes.
 
-    Parameters
-    ----------
-    equations : tuple
-        The sums, as (total, parts) in positions of cells.
-    bounds : Bounds
-        Tightened in place.
-    trace : Trace, optional
-        Receives every step, for proofs.
-
     Returns
     -------
     bool

@@ -124,18 +124,6 @@ def brute(system: System, prior: Prior | None = None, limit: int = LIMIT) -> Bru
 def answer(system: System, prior: Prior | None, top: int) -> Answer | None:
     """Return what `brute` finds in the form that every engine gives; None where nothing fits.
 
-    Parameters
-    ----------
-    system, prior
-        As for `brute`.
-    top : int
-        How many of the likeliest solutions to return.
-
-    Raises
-    ------
-    InputError
-        As `brute` does.
-
     Examples
     --------
     >>> from unround.equations import parse

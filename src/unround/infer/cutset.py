@@ -53,13 +53,7 @@ def cut_cells(equations: Equations, lows: list[int], highs: list[int]) -> tuple[
 def solve_by_cutset(
     equations: Equations, bounds: Bounds, weights: list[FloatArray], cut: list[int], plan: Plan, top: int
 ) -> tuple[Answer, list[tuple[int, int]]]:
-    """Add up the answers of all cases; return them with the least and the greatest value of every cell.
-
-    Raises
-    ------
-    Impossible
-        If no case has a solution.
-    """
+    """Add up the answers of all cases; return them with the least and the greatest value of every cell."""
     sums = [np.zeros(one.size) for one in weights]
     solutions: int | None = 0
     mass, exponent = 0.0, 0

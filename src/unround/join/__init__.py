@@ -1,8 +1,7 @@
 """Several files as one release: the same areas side by side, other areas below, every count under one name.
 
-- `joining`: START HERE. `join` takes releases and returns one
+- `joining`: START HERE. `join` takes releases and returns one; their counts are on disk, read together, area by area
 - `matching`: which columns of the files are one count, and which areas are one area
-- `merging`: the counts of all files on disk, read together, area by area
 """
 
 from unround.join.joining import join

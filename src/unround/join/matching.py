@@ -69,11 +69,6 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
         The files, in the order in which they were given.
     matches : sequence of Match
         The user's decisions.
-
-    Raises
-    ------
-    InputError
-        Where the user names a file or column that does not exist.
     """
     said = _said(releases, matches)
     slots: list[MatchedColumn] = []
@@ -193,13 +188,6 @@ def _joined(one: Column, other: Column) -> Column:
 
 def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> tuple[list[str], list[list[int]]]:
     """Return each area once, by a code that is the same in all formats; and for each file, which area each row is.
-
-    Parameters
-    ----------
-    frames : sequence of DataFrame
-        The areas of every file.
-    releases : sequence of Release
-        The files.
 
     Raises
     ------

@@ -3,12 +3,12 @@
 `batch` treats areas one at a time; this package uses that every count of a parent is the sum of its children's, each rounded
 independently. In the order of the flow:
 
-- `bounds`: bound propagation across areas, to a fixpoint; links that contradict are dropped
-- `families`: areas that are the same people, and families of parent and children
+- `bounds`: bound propagation across areas, to a fixpoint; links that contradict are dropped; areas that are the same
+  people, and families
 - `methods`: the methods for probabilities, when each is used, and its measured error
 - `engine`: START HERE: `link` chooses a method for every family
 - `weights`: the weights of all possible counts as one flat array, to multiply evidence from other areas into
 - `loopy`: large families, by loopy belief propagation
-- `gibbs` (with `gibbs_kernel` and `swaps`): small families, by blocked Gibbs sampling; `shrinkage` combines both
+- `gibbs` (with `gibbs_kernel`): small families, by blocked Gibbs sampling, shrunk towards `loopy`
 - `prover`: certificates that name the cells of several areas
 """

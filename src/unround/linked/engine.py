@@ -10,8 +10,16 @@ from unround.batch.posterior import empty_posterior, marginals, posteriors
 from unround.batch.summary import ALIKE
 from unround.batch.types import CompiledSums, Distributions, Posterior, PriorTable, Tight, Windows
 from unround.errors import InputError
-from unround.linked.bounds import FamilyClash, LinkedBounds, Rows, linked_bounds
-from unround.linked.families import MOST_LINKED, FamilyGroups, components, find_families
+from unround.linked.bounds import (
+    MOST_LINKED,
+    FamilyClash,
+    FamilyGroups,
+    LinkedBounds,
+    Rows,
+    components,
+    find_families,
+    linked_bounds,
+)
 from unround.linked.gibbs import EFFORT, FamilySamples, sample_with_retry
 from unround.linked.gibbs_kernel import Effort
 from unround.linked.loopy import exchange_messages, without_parts

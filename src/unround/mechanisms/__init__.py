@@ -1,8 +1,7 @@
 """How a true count becomes a published one: one file per family, behind the protocol `Mechanism`.
 
-- `rounding`: Rounding, unbiased random rounding to a base
-- `graduated`: Graduated and Sample, the same with a base that depends on the count
-- `residues`: Residues, random rounding by any table of probabilities
+- `rounding`: Rounding, unbiased random rounding to a base; Residues, the same by any table of
+  probabilities; Graduated and Sample, with a base that depends on the count
 - `conventional`: Nearest and Digits, deterministic rounding
 - `plain`: Exact, Within, Unpublished, Suppressed
 - `noise`: Laplace and Gaussian, unbounded noise; `sampling` draws it exactly
@@ -13,11 +12,9 @@
 
 from unround.mechanisms.base import HIDDEN, TAIL, Mechanism, Window
 from unround.mechanisms.conventional import Digits, Nearest
-from unround.mechanisms.graduated import Graduated, Sample
 from unround.mechanisms.noise import Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
-from unround.mechanisms.residues import Residues
-from unround.mechanisms.rounding import Rounding
+from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.spec import mechanism
 from unround.mechanisms.transition import Transition
 

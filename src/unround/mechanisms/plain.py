@@ -183,7 +183,7 @@ class Suppressed:
             return Window(self.low, self.high, np.ones(self.high - self.low + 1))
         window = self.then.window(published)
         assert window.high is not None  # only Unpublished leaves it open, and that cannot follow
-        how = f"{self.name}: all counts that could lead there are hidden"
+        how = f"{self.name}: all true counts that could be published as this are hidden"
         below, above = published - window.low, window.high - published
         return window_from(self.likelihood, published, below, above, how, window.certain)
 

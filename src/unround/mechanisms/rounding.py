@@ -1,15 +1,17 @@
-"""Unbiased random rounding to a multiple of a base, as in the Canadian and New Zealand censuses."""
+"""Random rounding to a multiple of a base: unbiased, as in Canada and New Zealand; by size; or by any table."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
+from math import lcm
 
 import numpy as np
 
 from unround.errors import InputError
-from unround.mechanisms.base import FloatArray, IntArray, Window, counts, impossible, window_from
+from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, impossible, window_from
 
 
 class TwoWay(ABC):
@@ -138,3 +140,176 @@ class Rounding(TwoWay):
         if published is None or published % self.base or true < 0 or abs(true - published) >= self.base:
             return Fraction(0)
         return Fraction(self.base - abs(true - published), self.base)
+
+
+@dataclass(frozen=True)
+class Residues(TwoWay):
+    """Random rounding in which the remainder determines the probability of going up.
+
+    A true count that leaves the remainder r is published as the next multiple above with probability `up[r]`,
+    else as the one below. The base is the number of probabilities.
+
+    Parameters
+    ----------
+    up : probabilities
+        One for every remainder, the first of them 0; fractions, or numbers or text that `Fraction` can take
+        exactly.
+
+    Examples
+    --------
+    >>> thirds = Residues(("0", "1/3", "2/3"))
+    >>> thirds.chance(6, 4)
+    Fraction(1, 3)
+    >>> list(Residues(("0", "0", "1")).window(6))
+    [5, 6, 7]
+    """
+
+    up: tuple[Fraction | str | float, ...]
+    _share: IntArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        up = tuple(fraction(p) for p in self.up)
+        if len(up) < 2:
+            raise InputError("give one probability for every remainder, at least two, such as 0,1/3,2/3.")
+        if up[0] != 0:
+            raise InputError(f"a multiple of the base is never changed: the first probability must be 0, not {up[0]}.")
+        for p in up:
+            if not 0 <= p <= 1:
+                raise InputError(f"a probability of going up must be from 0 to 1, not {p}.")
+        whole = lcm(*(p.denominator for p in up))
+        self._set(whole, len(up), f"rounding to base {len(up)}")
+        object.__setattr__(self, "up", up)
+        object.__setattr__(self, "_share", np.array([int(p * whole) for p in up]))
+
+    @property
+    def base(self) -> int:
+        """The number of which published counts are multiples."""
+        return len(self.up)
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return "residues:" + ",".join(str(p) for p in self.up)
+
+    @property
+    def sentence(self) -> str:
+        """The assumption, as a sentence."""
+        listed = ", ".join(f"{p} for {r}" for r, p in enumerate(self.up) if r)
+        return (
+            f"Random rounding to base {self.base}, up with a probability that depends on the remainder ({listed}), "
+            "each count independently."
+        )
+
+    def _steps(self, true: IntArray) -> tuple[IntArray, int, IntArray]:
+        rest = true % self.base
+        return true - rest, self.base, self._share[rest]
+
+
+STATS_NZ = ((0, 3), (19, 2), (20, 5), (100, 10), (1000, 100))
+"""New Zealand's bands, as pairs of the first count and the base: 0 to 18 go to base 3, 19 to base 2 …"""
+
+
+class Banded(TwoWay):
+    """Unbiased random rounding to a neighbouring multiple of the base of the count's own band."""
+
+    _starts: IntArray
+    _bases: IntArray
+
+    def _set_bands(self, bands: tuple[tuple[int, int], ...], how: str) -> None:
+        """Set the bands, given as pairs of a first count and a base."""
+        if not bands or bands[0][0] != 0 or any(this[0] >= after[0] for this, after in pairwise(bands)):
+            raise InputError("bands must start at 0 and be in increasing order, such as 0=3,19=2,20=5.")
+        for _, base in bands:
+            check_base(base)
+        bases = [base for _, base in bands]
+        self._set(lcm(*bases), max(bases), how)
+        object.__setattr__(self, "_starts", np.array([start for start, _ in bands]))
+        object.__setattr__(self, "_bases", np.array(bases))
+
+    def _steps(self, true: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        width = self._bases[np.searchsorted(self._starts, true, side="right") - 1]
+        rest = true % width
+        return true - rest, width, rest * (self._whole // width)
+
+
+@dataclass(frozen=True)
+class Graduated(Banded):
+    """Graduated random rounding: the base grows with the count.
+
+    A true count goes to one of the two multiples around it of its own band's base, without bias. A window can
+    therefore cross the border between two bands.
+
+    Parameters
+    ----------
+    bands : pairs of int
+        The first count of every band and its base; New Zealand's by default.
+
+    Examples
+    --------
+    >>> {x: str(Graduated().chance(20, x)) for x in Graduated().window(20)}
+    {19: '1/2', 20: '1', 21: '4/5', 22: '3/5', 23: '2/5', 24: '1/5'}
+    """
+
+    bands: tuple[tuple[int, int], ...] = STATS_NZ
+    _starts: IntArray = field(init=False, repr=False, compare=False)
+    _bases: IntArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bands", tuple((int(start), int(base)) for start, base in self.bands))
+        self._set_bands(self.bands, f"random rounding to {self._listed}")
+
+    @property
+    def _listed(self) -> str:
+        return ", ".join(f"base {base} from {start}" for start, base in self.bands)
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        if self.bands == STATS_NZ:
+            return "graduated"
+        return "graduated:" + ",".join(f"{start}={base}" for start, base in self.bands)
+
+    @property
+    def sentence(self) -> str:
+        """The assumption, as a sentence."""
+        return f"Unbiased random rounding to a base that depends on the count ({self._listed}), each count independently."
+
+
+@dataclass(frozen=True)
+class Sample(Banded):
+    """Random rounding without small counts: those under twice the base become 0 or twice the base.
+
+    The form of Canada's 25% sample data: counts under 10 become 0 or 10, without bias; from 10 on it is
+    ordinary random rounding to base 5.
+
+    Examples
+    --------
+    >>> window = Sample(5).window(10)
+    >>> window.low, window.high
+    (1, 14)
+    >>> Sample(5).chance(10, 3)
+    Fraction(3, 10)
+    """
+
+    base: int = 5
+    _starts: IntArray = field(init=False, repr=False, compare=False)
+    _bases: IntArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_base(self.base)
+        twice = 2 * self.base
+        how = f"random rounding to base {self.base} with counts under {twice} going to 0 or {twice}"
+        self._set_bands(((0, twice), (twice, self.base)), how)
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return f"sample:{self.base}"
+
+    @property
+    def sentence(self) -> str:
+        """The assumption, as a sentence."""
+        twice = 2 * self.base
+        return (
+            f"Unbiased random rounding to base {self.base}, counts under {twice} to 0 or {twice}, each count independently."
+        )

@@ -9,11 +9,9 @@ from typing import NamedTuple
 from unround.errors import InputError
 from unround.mechanisms.base import Mechanism, fraction
 from unround.mechanisms.conventional import Digits, Nearest
-from unround.mechanisms.graduated import Graduated, Sample
 from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
-from unround.mechanisms.residues import Residues
-from unround.mechanisms.rounding import Rounding
+from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.transition import Transition
 
 LONGEST = 1_000_000
@@ -30,11 +28,6 @@ def mechanism(spec: str) -> Mechanism:
         `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
         `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `laplace:1.45`,
         `laplace:1.45,clamped`, `gaussian:2`, `transition:FILE`.
-
-    Raises
-    ------
-    InputError
-        For an unknown name or parameters that do not fit.
 
     Examples
     --------

@@ -29,13 +29,7 @@ COLOURS = {FITS: "s1", DEPARTS: "s2", CONTRADICTS: "s3"}
 
 
 def fit_in_words(check: Mapping[str, Any] | None) -> str:
-    """Say whether the data fit the mechanism, and how many families of sums and counts were tested.
-
-    Parameters
-    ----------
-    check : mapping or None
-        `Check.to_json()`; None where nothing was checked.
-    """
+    """Say whether the data fit the mechanism, and how many families of sums and counts were tested."""
     if check is None:
         return (
             "Not checked: the sums were verified one by one, but whether their residuals are distributed as the mechanism "
@@ -76,13 +70,7 @@ def family_verdict(one: Family) -> str:
 
 
 def residual_plot(check: Check) -> Plot:
-    """Draw observed and expected shares of every family, the worst first.
-
-    Raises
-    ------
-    InputError
-        If no family could be tested.
-    """
+    """Draw observed and expected shares of every family, the worst first."""
     from unround.presentation.charts import columns
     from unround.presentation.plots import Panel, Plot
 

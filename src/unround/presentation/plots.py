@@ -44,13 +44,7 @@ class Plot:
 
 
 def solution_plot(solution: Solution) -> Plot:
-    """Draw the distribution of every cell.
-
-    Raises
-    ------
-    InputError
-        If no cell has one.
-    """
+    """Draw the distribution of every cell."""
     from unround.presentation.charts import histogram
     from unround.presentation.words import span
 
@@ -64,7 +58,7 @@ def solution_plot(solution: Solution) -> Plot:
     if not panels:
         raise InputError("there is nothing to draw: no cell has a distribution.")
     note = "Inferred from published values; not official counts."
-    return Plot("What the true counts can have been", note, tuple(panels))
+    return Plot("Possible true counts", note, tuple(panels))
 
 
 def check_plot(path: Path) -> None:
@@ -128,7 +122,7 @@ def svg(plot: Plot) -> str:
             drawn.text(x, y + 14, plot.panels[at].name, "title")
             for k, line in enumerate(plot.panels[at].lines):
                 drawn.text(x, y + 31 + 16 * k, line, "soft")
-            drawn.parts.append(plot.panels[at].chart.replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
+            drawn.parts.append(str(plot.panels[at].chart).replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
         y += height + GAP
     return f"{drawn.done()}\n"
 

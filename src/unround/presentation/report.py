@@ -54,11 +54,6 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
         The audit.
     diff : mapping, optional
         What changed since another audit, `Diff.to_json()`: the pages get a section about it.
-
-    Raises
-    ------
-    InputError
-        If they cannot be written.
     """
     written = []
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
@@ -73,17 +68,7 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
 
 
 def page(folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None) -> str:
-    """Return the report of an audit as one HTML document.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    public : bool
-        Leave out every area and every inferred value.
-    diff : mapping, optional
-        What changed since another audit, `Diff.to_json()`.
-    """
+    """Return the report of an audit as one HTML document."""
     shown = context(folder, public=public)
     return render("report.html", shown, diff=None if diff is None else diff_section(diff, public=public))
 

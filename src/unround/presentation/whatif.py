@@ -11,7 +11,7 @@ from unround.presentation.diff import diff_section
 from unround.presentation.report import write_pages
 from unround.presentation.site import render
 from unround.presentation.words import CLAIMS, notice, percent, several
-from unround.scenarios.files import AFTER, BEFORE, PAGE
+from unround.scenarios.run import AFTER, BEFORE, PAGE
 
 UNREPAIRED = "unrepaired"
 
@@ -151,13 +151,7 @@ def write_whatif(folder: Path, told: Mapping[str, Any]) -> None:
 
 
 def whatif_page(told: Mapping[str, Any]) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    told : mapping
-        `WhatIf.to_json()`.
-    """
+    """Return the page."""
     release, table = file_names(told)
     return render(
         "whatif.html",

@@ -200,13 +200,7 @@ def notice(product: str | None) -> str:
 
 
 def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
-    """Say in two sentences what an audit found.
-
-    Parameters
-    ----------
-    audit : mapping
-        Its `summary.json`.
-    """
+    """Say in two sentences what an audit found."""
     sure = share(audit["threshold"])
     where = f"From {several(audit['cells_published'], 'published count')} in {several(audit['areas'], 'area')}"
     proved, conditional, likely = (audit[kind] for kind in CLAIMS)

@@ -1,13 +1,12 @@
 """Publishing more safely: a table of true counts becomes a release, under any mechanism of the library.
 
-- `table`: protection, publish_counts: arrays in, arrays out; START HERE for experiments
+- `table`: protection, publish_counts: arrays in, arrays out, and how far the result is from the truth; START HERE for
+  experiments
 - `walk`: controlled rounding, all counts of an area at once
 - `additive`: the nearest whole numbers that add up
-- `score`: how far a published table is from the true one
-- `release`: protect: from a file to a folder (with `names` and `write`)
+- `release`: protect: from a file to a folder
 """
 
-from unround.protection.score import ProtectionScore
-from unround.protection.table import Protection, parse_protection, publish_counts
+from unround.protection.table import Protection, ProtectionScore, parse_protection, publish_counts
 
 __all__ = ["Protection", "ProtectionScore", "parse_protection", "publish_counts"]

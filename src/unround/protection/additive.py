@@ -70,8 +70,8 @@ def nearest_consistent(
                 _one_piece(result, areas, piece, chosen, fixed, rng, floor)
         except Loops:
             raise InputError(
-                "these sums form loops other than those of trees crossed with one more classification, such as sex: whole "
-                "numbers that add up are not available. Leave out --additive, or some of the sums."
+                "these sums form loops other than those of a hierarchy crossed with one more classification, such as sex: "
+                "--additive cannot make such counts add up. Leave out --additive, or some of the sums."
             ) from None
     return result
 

@@ -1,29 +1,148 @@
-"""From a file of true counts to a folder with a protected table."""
+"""From a file of true counts to a folder with a protected table, its description and a note."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from unround._version import __version__
 from unround.errors import InputError
 from unround.infer.bounds import Equations
-from unround.mechanisms import Exact
+from unround.mechanisms import HIDDEN, Exact, Mechanism
+from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
 from unround.output import output_folder
-from unround.protection.names import exact_columns, with_labels
-from unround.protection.score import ProtectionScore
-from unround.protection.table import Protection, keepable, publish_in_steps
-from unround.protection.write import NOTE, NOTE_TITLE, OURS, TableWriter, older_table, release_toml
-from unround.release import Release
-from unround.simulation.write import ABOUT, TABLE
+from unround.protection.table import Protection, ProtectionScore, keepable, publish_in_steps
+from unround.readers import SIMULATED
+from unround.readers.regions import published_exactly
+from unround.release import AREA, SUPPRESSED, Block, Column, Release
+from unround.simulation.write import ABOUT, TABLE, Parts
 from unround.spool import Spool, Stage, survey
 from unround.structure import PlanFile, Structure
+
+NOTE = "PROTECTED.txt"
+NOTE_TITLE = "Protected by unround: not to be published with the table"
+OURS = (TABLE, ABOUT, NOTE)
+"""In the order in which they are put in place: where there is a note, all files belong together."""
+
+_CENSUS = ("characteristic_id", "sex")
+_VALUE = "published"
+
+
+def older_table(out: Path) -> tuple[str, ...]:
+    """Return the names that the files have; complain where some are there that `protect` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
+    if there and not _ours(out):
+        raise InputError(
+            f"{out} already contains {' and '.join(there)}, but no {NOTE} written by `unround protect`: "
+            "choose another folder with -o."
+        )
+    return OURS
+
+
+def _ours(out: Path) -> bool:
+    try:
+        return (out / NOTE).read_text(encoding="utf-8", errors="replace").startswith(NOTE_TITLE)
+    except OSError:
+        return False
+
+
+class TableWriter:
+    """The tidy table: one row a count, in parts, so that a table of any length passes through little memory.
+
+    A count that exists but was not published has an empty cell; one that does not exist has no row.
+    """
+
+    def __init__(self, folder: Path, release: Release) -> None:
+        self._parts = Parts(folder / TABLE)
+        self._release = release
+        columns = release.columns
+        self._codes = {
+            axis: pl.Series([column.codes[place] for column in columns]) for place, axis in enumerate(release.axes)
+        }
+        if release.axes == _CENSUS:
+            self._codes["characteristic"] = pl.Series([column.label for column in columns])
+
+    def add(self, block: Block, published: IntArray) -> None:
+        """Write the counts of some areas."""
+        row, column = np.nonzero((published != HIDDEN) | (block.counts >= 0) | (block.counts == SUPPRESSED))
+        shown = pl.Series(published[row, column])
+        told = [name for name in block.areas.columns if name in self._told]
+        self._parts.add(
+            pl.DataFrame(
+                {name: block.areas[name].gather(row) for name in told}
+                | {name: series.gather(column) for name, series in self._codes.items()}
+                | {_VALUE: shown.set(shown == HIDDEN, None)}
+            )
+        )
+
+    @property
+    def _told(self) -> set[str]:
+        areas = self._release.areas
+        return {*areas, *(f"{axis}_name" for axis in areas), "level", "parent"}
+
+    def close(self) -> Path:
+        """Finish the table."""
+        return self._parts.close()[0]
+
+
+def release_toml(
+    release: Release,
+    areas: Sequence[str],
+    how: Mechanism,
+    exact: Iterable[int],
+    sums: Equations,
+) -> str:
+    """Describe the table: its axes, how counts were protected, which are exact, and which sums hold among true counts."""
+    columns = release.columns
+    names = {axis: "characteristic" if release.axes == _CENSUS and axis == _CENSUS[0] else axis for axis in release.axes}
+    lines = [
+        "# A table protected by `unround protect`.",
+        'format = "tidy"',
+        f"data = {json.dumps(TABLE)}",
+        f"value = {json.dumps(_VALUE)}",
+        'missing = "suppressed"  # an empty cell: the count exists, and was not published',
+        f"default = {json.dumps(how.name)}",
+        f"areas = {_list(release.areas)}",
+    ]
+    for axis in release.areas:
+        lines += ["", f"[axes.{_key(axis)}]"]
+        lines += [f'name = "{axis}_name"'] if f"{axis}_name" in areas else []
+        if axis == AREA:
+            lines += [f"{key} = {json.dumps(key)}" for key in ("level", "parent") if key in areas]
+    for axis, name in names.items():
+        lines += ["", f"[axes.{_key(name)}]", f"column = {json.dumps(axis, ensure_ascii=False)}"]
+        lines += ['name = "characteristic"'] if name != axis else []
+    for at in sorted(exact):
+        lines += ["", "[[exact]]"]
+        codes = zip(names.values(), columns[at].codes, strict=True)
+        lines += [f"{_key(name)} = {json.dumps(code, ensure_ascii=False)}" for name, code in codes]
+    for total, parts in sums:
+        lines += ["", "[[sums]]", 'axis = "columns"', f"total = {json.dumps(columns[total].key, ensure_ascii=False)}"]
+        lines.append(f"parts = {_list(_keys(columns, parts))}")
+    return "\n".join(lines) + "\n"
+
+
+def _keys(columns: Sequence[Column], which: Iterable[int]) -> list[str]:
+    return [columns[at].key for at in which]
+
+
+def _key(name: str) -> str:
+    """Return a name as TOML takes it for a key: in quotes only where it needs them."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
+
+
+def _list(words: Iterable[str]) -> str:
+    return f"[{', '.join(json.dumps(word, ensure_ascii=False) for word in words)}]"
+
 
 AREAS_AT_ONCE = 2048
 _ENOUGH, _MOST = 100, 0.9
@@ -55,25 +174,21 @@ class ProtectOptions:
     additive: bool = False
 
     def generator(self) -> np.random.Generator:
-        """Return where chance comes from.
-
-        Raises
-        ------
-        InputError
-            For a seed below 0.
-        """
+        """Return where chance comes from."""
         if self.seed is None:
             return SystemGenerator()
         if self.seed < 0:
-            raise InputError(f"a seed is a whole number from 0, not {self.seed}.")
+            raise InputError(f"a seed must be a whole number of 0 or more, not {self.seed}.")
         return np.random.default_rng(self.seed)
 
     @property
     def chance(self) -> str:
         """Say where chance came from, for people."""
         if self.seed is None:
-            return "the operating system's cryptographic generator: it cannot be repeated"
-        return f"seed {self.seed}: whoever knows it can draw the same numbers, so keep it secret, or only try things out"
+            return "the operating system's cryptographic generator, so the draw cannot be repeated"
+        return (
+            f"seed {self.seed}: anyone who knows it can draw the same numbers, so keep it secret, or use it for trials only"
+        )
 
 
 @dataclass(frozen=True)
@@ -141,25 +256,8 @@ def protect(
 ) -> Protected:
     """Publish a table of true counts into a folder.
 
-    Parameters
-    ----------
-    truth : Release
-        The true counts; `unround.readers` opens a file. How it says that its counts were published is not listened to.
-    out : Path
-        The folder. Files appear in it when all are complete, and replace those of an older protected table.
-    choices : ProtectOptions
-        What to do.
-    plan_file : PlanFile, optional
-        The user's word on sums.
-    progress : function
-        Is told how far it is.
-    command : str
-        What was typed, for the note.
-
-    Raises
-    ------
-    InputError
-        Where a choice does not go with the table, or the folder cannot be written. Nothing is left behind then.
+    Arguments are documented with `unround.protect`. How the truth says that its counts were published is not listened to.
+    If it fails, nothing is left behind.
     """
     rng = choices.generator()
     notes = _doubts(truth)
@@ -167,7 +265,7 @@ def protect(
     plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
     exact = exact_columns(choices.exact, plain.columns)
     if len(exact) == len(plain.columns):
-        raise InputError("all columns are to be published as they are: leave some out of --exact.")
+        raise InputError("--exact names every column, so nothing is left to protect: leave some out.")
     with output_folder(out, "protect", older_table) as output:
         # 1. Read the table: which sums hold among true counts?
         spool, structure = survey(plain, output.work, plan_file, progress)
@@ -219,24 +317,18 @@ def _doubts(truth: Release) -> list[str]:
     told = sorted({how.name for column in truth.columns if (how := column.mechanism) is not None and how != Exact()})
     if not told:
         return []
-    return [f"the file says that counts were published as {', '.join(told)}; here they are taken as the true ones."]
+    return [f"the file declares its counts as {', '.join(told)}; here they are treated as true counts."]
 
 
 def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: frozenset[int], spool: Spool) -> list[str]:
-    """Say what the user should know about the table and the choices.
-
-    Raises
-    ------
-    InputError
-        Where sums are needed and there are none.
-    """
+    """Say what the user should know about the table and the choices."""
     how = choices.how
     notes = _looks_rounded(spool)
     if not sums and (how.controlled or choices.additive):
         asked = how.name if how.controlled else "--additive"
         raise InputError(
-            f"no sum holds in {truth.source}, so that {asked} has nothing to keep up. Describe its sums in a TOML "
-            "(docs/audit.md tells how), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
+            f"no sum holds in {truth.source}, so {asked} has nothing to preserve. Describe its sums in a TOML file "
+            "(see docs/audit.md), or choose another mechanism." + "".join(f" Also, {note}" for note in notes)
         )
     if not sums:
         notes.append("no sum was found among the true counts.")
@@ -246,22 +338,22 @@ def _notes(choices: ProtectOptions, sums: Equations, truth: Release, exact: froz
         there = np.stack([(true[:, [total, *parts]] >= 0).all(axis=1) for total, parts in sums], axis=1) if sums else None
         off += 0 if there is None else int((there & ~keepable(true, sums)).sum())
     if off:
-        notes.append(f"{off:,} sums do not add up among the true counts of their area; they are not kept up there.")
+        notes.append(f"{off:,} sums do not hold among the true counts of some area; they are not preserved there.")
     if how.controlled and choices.additive:
         notes.append("--additive does nothing here: after controlled rounding all sums add up.")
     if choices.clamp and not how.noisy:
-        notes.append(f"--clamp does nothing here: {how.name} makes no negative counts.")
+        notes.append(f"--clamp does nothing here: {how.name} produces no negative counts.")
     if choices.additive and not how.controlled:
         notes.append(
             f"after --additive no mechanism describes the counts exactly. {ABOUT} declares "
-            + ("the noise that was added first." if how.noisy else "how far they are from the true ones at most.")
+            + ("the noise that was added first." if how.noisy else "how far they can be from the true counts.")
         )
     mixed = sum(0 < len(exact & {total, *parts}) < 1 + len(parts) for total, parts in sums)
     if how.controlled and mixed:
-        sums_ = "1 sum holds" if mixed == 1 else f"{mixed:,} sums hold"
+        sums_ = "1 sum contains" if mixed == 1 else f"{mixed:,} sums contain"
         notes.append(
-            f"{sums_} a count that is published as it is, and cannot add up; the other counts come to a neighbouring "
-            f"multiple of {how.base}."
+            f"{sums_} an unrounded count and cannot add up; the other counts are rounded to a neighbouring multiple "
+            f"of {how.base}."
         )
     return notes
 
@@ -272,10 +364,10 @@ def _looks_rounded(spool: Spool) -> list[str]:
     above = counts[counts > 0]
     for base in (10, 5, 3):
         if above.size >= _ENOUGH and np.mean(above % base == 0) > _MOST:
-            share = f"{100 * np.mean(above % base == 0):.1f} %"
+            share = f"{100 * np.mean(above % base == 0):.1f}%"
             return [
-                f"{share} of the counts are multiples of {base}: this table seems to have been rounded already. Errors are "
-                "told against what is in the file."
+                f"{share} of the counts are multiples of {base}: this table appears to be rounded already. Errors are "
+                "measured against the counts in the file."
             ]
     return []
 
@@ -284,8 +376,8 @@ def _note(made: Protected, source: str, command: str) -> str:
     """Say in words, for those who hold the truth, what was done and what it cost."""
     choices = made.choices
     secret = (
-        "This note is for those who hold the true counts. It tells how far the table is from them, and where chance came "
-        "from: do not publish it."
+        "This note is for those who hold the true counts. It shows how far the table is from them, and where the random "
+        "numbers came from: do not publish it."
     )
     lines = [
         NOTE_TITLE,
@@ -296,15 +388,15 @@ def _note(made: Protected, source: str, command: str) -> str:
         f"    from       {source}",
         f"    mechanism  {choices.how.name}",
         f"    afterwards {', '.join(list(made.steps)[1:]) or 'nothing'}",
-        f"    as it is   {', '.join(made.exact) or 'nothing'}",
+        f"    unrounded  {', '.join(made.exact) or 'nothing'}",
         f"    declared   {made.declared}, in {ABOUT}",
-        f"    chance     {choices.chance}",
+        f"    random     {choices.chance}",
         f"    version    unround {__version__}",
         f"    command    {command or 'from Python'}",
         "",
         fill(choices.how.sentence, 96),
         "",
-        "Published less true counts, of all that were protected:",
+        "Published minus true counts, for all counts that were protected:",
         "",
     ]
     lines += error_lines(made.steps)
@@ -313,11 +405,11 @@ def _note(made: Protected, source: str, command: str) -> str:
 
 
 HEADINGS = ("", "mean error", "RMSE", "within 4", "bias", "bias under 5", "negative", "sums off")
-"""What `error_rows` tells of every step."""
+"""What `error_rows` shows for every step."""
 
 
 def error_rows(steps: Iterable[tuple[str, ProtectionScore]]) -> list[tuple[str, ...]]:
-    """Return the table of errors as text: a row a step."""
+    """Return the table of errors as text: one row per step."""
     return [
         (
             name,
@@ -352,4 +444,72 @@ def _number(value: float | None, sign: bool = False) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
+    return "–" if value is None else f"{100 * value:.1f}%"
+
+
+POPULATION, DWELLINGS = "population", "dwellings"
+
+
+def with_labels(truth: Release) -> Release:
+    """Return a release whose columns have names: those of the simulated profile for its truth, which has only numbers."""
+    if truth.product != SIMULATED or any(column.label != column.codes[0] for column in truth.columns):
+        return truth
+    from unround.simulation import schema
+
+    names = {str(row.id): row.name for row in schema("all").rows}
+    columns = tuple(replace(column, label=names.get(column.codes[0], column.label)) for column in truth.columns)
+    return replace(truth, columns=columns)
+
+
+def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[int]:
+    """Return the columns that people mean.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys ("10/men"), codes (all columns that have one), labels, or "population" and "dwellings" for what the Canadian
+        census publishes as it is.
+    columns : sequence of Column
+        What there is.
+
+    Examples
+    --------
+    >>> columns = [Column("1", ("1", "total"), "Population, 2021"), Column("10/men", ("10", "men"), "0 to 4 years")]
+    >>> exact_columns(["population"], columns), exact_columns(["0 to 4 Years"], columns)
+    (frozenset({0}), frozenset({1}))
+    """
+    found: set[int] = set()
+    for given in names:
+        whole = _fitting(given.strip(), columns)
+        # A name may hold commas itself; only one that fits nothing is taken for several.
+        for name in [given] if whole else given.split(","):
+            here = whole or _fitting(name.strip(), columns)
+            if not here:
+                few = ", ".join(_called(column) for column in columns[:5])
+                raise InputError(
+                    f"--exact {name.strip()}: there is no such column. Give a column's key or name, {POPULATION} or "
+                    f"{DWELLINGS}; columns are {few} …; `unround inspect --all` lists them all."
+                )
+            found |= here
+    return frozenset(found)
+
+
+def _fitting(name: str, columns: Sequence[Column]) -> set[int]:
+    """Return the columns with this key; if there are none, with this code; else with this label; else of this kind."""
+    tests: tuple[Callable[[Column], bool], ...] = (
+        lambda column: column.key == name,
+        lambda column: name in column.codes,
+        lambda column: column.label.lower() == name.lower(),
+        lambda column: _counts(name.lower(), column.label),
+    )
+    found = ({at for at, column in enumerate(columns) if test(column)} for test in tests)
+    return next((fits for fits in found if fits), set())
+
+
+def _counts(kind: str, label: str) -> bool:
+    exact, _ = published_exactly(label)
+    return exact is not None and kind == (POPULATION if label.strip().lower().startswith(POPULATION) else DWELLINGS)
+
+
+def _called(column: Column) -> str:
+    return column.key if column.label in (column.key, column.codes[0]) else f"{column.key} ({column.label})"

@@ -48,15 +48,6 @@ class Loops(Exception):  # noqa: N818 - it is no error of anyone: sums may form 
 def tableaux(columns: int, sums: Equations, fixed: frozenset[int] = frozenset()) -> list[Tableau]:
     """Solve the sums for some of their cells, piece by piece.
 
-    Parameters
-    ----------
-    columns : int
-        How many cells an area has.
-    sums : tuple
-        Totals and parts, as positions of columns.
-    fixed : frozenset of int
-        Cells that do not move; they link nothing.
-
     Raises
     ------
     Loops

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from unround.release import Release
 
 LOOKS: Mapping[str, str] = {
-    "statcan": "a line a characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
+    "statcan": "one line per characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
     "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
     "censusmapper": "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
     "indicators": "one line per area, and columns such as indicator_10",
-    "first-names": "a line a first name, with counts of total, men+ and women+",
-    "statsnz": "a line a count: code,name,variable,variable_group,count",
+    "first-names": "one line per first name, with counts for total, men+ and women+",
+    "statsnz": "one line per count: code,name,variable,variable_group,count",
     "tidy": "any CSV or Parquet with a release.toml that describes it",
 }
 """What each format looks like, in one line."""
@@ -41,7 +41,7 @@ LOOKS: Mapping[str, str] = {
 FORMATS: tuple[str, ...] = tuple(LOOKS)
 """The names of the formats, in the order in which a file is tried on them."""
 
-SIMULATED = "a census that `unround simulate` invented"
+SIMULATED = "a census simulated by `unround simulate`"
 """The product of every file that such a census came in."""
 
 _MODULES = {"statcan": "bulk"}
@@ -67,11 +67,6 @@ def read(
         is a release.toml that names them.
     areas : path, optional
         A file that tells which area lies in which: columns child and parent, or a column of codes for every level.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or fits no format.
     """
     release = _read(Path(path), file_format, toml)
     if areas is not None:
@@ -95,9 +90,9 @@ def _is_simulated(path: Path) -> bool:
 
 def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     if file_format not in ("auto", *FORMATS):
-        raise InputError(f"There is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
+        raise InputError(f"there is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
     if file_format not in ("auto", "tidy") and toml is not None:
-        raise InputError(f"A TOML describes a tidy table, not the format {file_format}; leave one of the two out.")
+        raise InputError(f"a TOML file describes a tidy table, not the format {file_format}; leave one of the two out.")
     if file_format == "auto":
         if toml is not None or path.suffix.lower() == ".toml":
             file_format = "tidy"

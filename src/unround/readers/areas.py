@@ -43,13 +43,7 @@ class AreasFile:
 
     @classmethod
     def open(cls, path: str | Path) -> AreasFile:
-        """Read an areas file.
-
-        Raises
-        ------
-        InputError
-            If it is no such table.
-        """
+        """Read an areas file."""
         source = Source(path)
         try:
             table = pl.read_csv(
@@ -149,13 +143,6 @@ def with_areas(release: Release, path: str | Path) -> Release:
     """Return a release whose areas also say what a file of areas says of them.
 
     Every level of the file becomes a column of the areas' frame, and the next larger area the `parent`.
-
-    Parameters
-    ----------
-    release : Release
-        What was published.
-    path : path
-        The areas file.
 
     Raises
     ------

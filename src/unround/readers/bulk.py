@@ -17,10 +17,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.readers.exact import published_exactly
 from unround.readers.kinds import COUNT, kinds_of
-from unround.readers.lines import FIRST, ProfileLine, blocks_of, universes
-from unround.readers.proposals import by_sex, indented
+from unround.readers.lines import FIRST, ProfileLine, blocks_of, by_sex, indented, universes
+from unround.readers.regions import published_exactly
 from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.stream import TakenRows, blocks
@@ -228,7 +227,7 @@ def _take(
             columns.append(Column(key, codes, line.label, table, line.depth, mechanism, adjusted))
             places.append((at, sex))
     if not columns:
-        raise InputError("None of the characteristics in this file is a count; choose a profile that has counts.")
+        raise InputError("none of the characteristics in this file is a count; choose a profile that has counts.")
     counted = np.array([kind == COUNT for kind in kinds]) & ~fractions
     population = next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None)
     taken = TakenRows(

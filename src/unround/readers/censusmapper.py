@@ -16,9 +16,9 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.ages import ALL, AgeRun, age_range, tile
-from unround.readers.exact import adjustable, published_exactly
 from unround.readers.kinds import COUNT, kind_of
-from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.lines import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.regions import adjustable, published_exactly
 from unround.readers.source import Source
 from unround.readers.wide import (
     FRACTIONS,

@@ -13,7 +13,7 @@ import csv
 import numpy as np
 import polars as pl
 
-from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.lines import MEN, TOTAL, WOMEN, by_sex
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import LeftOut, WideTable, read_blocks, read_wide, refuse_repeated, unreadable

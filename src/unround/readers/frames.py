@@ -13,7 +13,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.cells import assemble
-from unround.readers.description_file import make_description
+from unround.readers.description import make_description
 from unround.release import Release
 
 SOURCE = "the frame"
@@ -45,7 +45,7 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
     description : mapping, optional
         What describes the table; keyword arguments do the same, and go first.
     **keys
-        For a table in long form the keys of the TOML (`value` and `axes` at least; see `description_file`), with
+        For a table in long form the keys of the TOML (`value` and `axes` at least; see `description`), with
         `mechanism` for `default`. For a wide one:
 
         area : str
@@ -62,11 +62,6 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
             Columns that were published as they are.
         missing, symbols, product
             As in the TOML.
-
-    Raises
-    ------
-    InputError
-        Where the keys do not go with the frame.
 
     Examples
     --------

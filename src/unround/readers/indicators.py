@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from unround.errors import InputError
-from unround.readers.exact import adjustable, published_exactly
-from unround.readers.proposals import TOTAL
+from unround.readers.lines import TOTAL
+from unround.readers.regions import adjustable, published_exactly
 from unround.readers.source import Source
 from unround.readers.wide import (
     FRACTIONS,
@@ -97,7 +97,7 @@ def load(source: Source) -> Release:
     left_out = LeftOut()
     for number, place in places.items():
         if number in FIGURES:
-            left_out.add("figures that are no counts, by their ID", table.header[place])
+            left_out.add("figures that are not counts, by their ID", table.header[place])
     wanted = sorted(set(places) - FIGURES)
     counts, shares = counts_of(table, [places[number] for number in wanted])
     kept = [at for at, share in enumerate(shares) if share <= FRACTIONS]

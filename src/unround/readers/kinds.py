@@ -70,11 +70,6 @@ def kinds_of(labels: Sequence[str], depths: Sequence[int]) -> list[str]:
 
     Below a line of percentages there are percentages, whatever they are called.
 
-    Parameters
-    ----------
-    labels, depths : sequences
-        Of all lines, in the order of the table.
-
     Examples
     --------
     >>> kinds_of(["Total - Distribution (%) of the population", "0 to 14 years", "Total - Age groups"], [0, 1, 0])

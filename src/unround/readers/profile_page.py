@@ -18,10 +18,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.readers.exact import adjustable, published_exactly
 from unround.readers.kinds import COUNT, kinds_of
-from unround.readers.lines import ProfileLine, blocks_of, universes
-from unround.readers.proposals import MEN, TOTAL, WOMEN, by_sex, indented
+from unround.readers.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
+from unround.readers.regions import adjustable, published_exactly
 from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts

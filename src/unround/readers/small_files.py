@@ -32,11 +32,11 @@ def require_file(path: Path) -> int:
     try:
         state = path.stat()
     except FileNotFoundError:
-        raise InputError(f"There is no file {path}; check its name and folder.") from None
+        raise InputError(f"there is no file {path}; check its name and folder.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); check its name and permissions.") from None
     except ValueError:  # a NUL within the name
-        raise InputError(f"There is no file {str(path)!r}; check its name and folder.") from None
+        raise InputError(f"there is no file {str(path)!r}; check its name and folder.") from None
     if stat.S_ISDIR(state.st_mode):
         raise InputError(f"{path} is a folder; give the file in it that holds the table.")
     if not stat.S_ISREG(state.st_mode):
@@ -57,11 +57,6 @@ def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = 
         The largest size, in bytes.
     fallback : str, optional
         How to read what is not UTF-8; without it that is an error.
-
-    Raises
-    ------
-    InputError
-        Where there is no such file, it cannot be read, or is too large.
     """
     size = require_file(path)
     if size > most:
@@ -116,13 +111,7 @@ def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:
 
 
 def plain_text(path: str | os.PathLike[str], hint: str) -> str:
-    """Return the text of a file that was typed or written by hand; `hint` says what else the user may have meant.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is not UTF-8.
-    """
+    """Return the text of a file that was typed or written by hand; `hint` says what else the user may have meant."""
     try:
         return decoded(Path(path).read_bytes(), os.fspath(path))
     except FileNotFoundError:

@@ -196,13 +196,7 @@ class Source:
         return self._decoded(text).decode("utf-8")
 
     def whole(self) -> bytes:
-        """Return all of the table at once, as `chunks` would.
-
-        Raises
-        ------
-        InputError
-            Also where it is too large to be held.
-        """
+        """Return all of the table at once, as `chunks` would."""
         pieces, held = list[bytes](), 0
         for chunk in self.chunks():
             held += len(chunk)
@@ -257,7 +251,7 @@ class Source:
                 read.consumed = max(read.consumed, position())
                 # Beside what has been read so far, not beside the whole file: most of which may be there as a disguise.
                 if read.unpacked > max(SUSPICIOUS, PACKED_TIGHTEST * read.consumed):
-                    raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it a table at all?")
+                    raise InputError(f"{self.path} unpacks to over {PACKED_TIGHTEST} times its size; is it really a table?")
                 if first:
                     piece, first = piece.removeprefix(_BOM), False
                 if self._returns:

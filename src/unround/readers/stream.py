@@ -8,21 +8,95 @@ from __future__ import annotations
 
 import csv
 import os
+import queue
+import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.readers.ahead import ahead
 from unround.readers.regions import describe
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.release import ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, Progress
+
+Item = TypeVar("Item")
+
+_EVERY = 0.2
+"""Seconds after which a thread that waits looks whether anybody still wants what it has."""
+
+
+def ahead(items: Iterator[Item], most: int, idle: Callable[[], None] = lambda: None) -> Iterator[Item]:
+    """Go through items in another thread, and yield them in their order.
+
+    Parameters
+    ----------
+    items : iterator
+        Where they come from. What it raises is raised here.
+    most : int
+        How many may wait: memory stays bounded.
+    idle : function
+        Is called now and then while nothing comes.
+
+    Notes
+    -----
+    If nobody goes on to the end, the thread stops at the next item, and is waited for.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc"), 1))
+    ['a', 'b', 'c']
+    """
+    waiting: queue.Queue[tuple[Item] | BaseException | None] = queue.Queue(most)
+    unwanted = threading.Event()
+
+    def offer(one: tuple[Item] | BaseException | None) -> bool:
+        while not unwanted.is_set():
+            try:
+                waiting.put(one, timeout=_EVERY)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        end: BaseException | None = None
+        try:
+            for item in items:
+                if not offer((item,)):
+                    break
+        except BaseException as error:  # whatever it is, it belongs to whoever takes the items
+            end = error
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+        offer(end)
+
+    thread = threading.Thread(target=work, name="unround-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            try:
+                found = waiting.get(timeout=_EVERY)
+            except queue.Empty:
+                idle()
+                continue
+            if found is None:
+                return
+            if isinstance(found, BaseException):
+                raise found
+            yield found[0]
+    finally:
+        unwanted.set()
+        thread.join()
+
 
 CHUNK = 1 << 22
 AT_ONCE = min(4, os.cpu_count() or 1)
@@ -101,19 +175,19 @@ class _Seen:
         """Say what a user should know."""
         if self.unreadable:
             yield (
-                f"{self.unreadable:,} cells hold something that is no count (text, decimals, a number beside a sign that "
-                f"says there is none); the first is {self.first_unreadable}. They count as missing."
+                f"{self.unreadable:,} cells do not hold a count (but text, decimals, or a number next to a symbol that says "
+                f"there is none); the first is {self.first_unreadable}. They are treated as missing."
             )
         if self.surplus:
             yield (
-                f"{self.surplus:,} counts stand where the first areas say 'not applicable'; the first is "
+                f"{self.surplus:,} counts are given where the first areas have 'not applicable'; the first is "
                 f"{self.first_surplus}. They are not used."
             )
         if self.lacking:
             cut = " The last area is one of them: the file may have been cut short." if self.last_lacking == last else ""
             yield (
                 f"{self.lacking:,} areas lack lines that others have; the first is {self.first_lacking}. "
-                f"Those counts are taken as not available.{cut}"
+                f"The missing counts are treated as not available.{cut}"
             )
 
 
@@ -234,7 +308,7 @@ def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
     """Complain of a quotation that runs over line ends, for the lines within it would be lost. Empty lines do no harm."""
     if sum(1 for line in bytes(body).split(b"\n") if line.strip(b"\r")) > lines:
         raise InputError(
-            f"{source.path} has a quotation that runs over the end of its line: a quote is not closed, so it is unclear "
+            f"{source.path} has a quoted field that continues on the next line: a quote is not closed, so it is unclear "
             "where lines end. Download the file again."
         )
 

@@ -12,9 +12,8 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.cells import assemble
-from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description
-from unround.readers.description_file import read_description
-from unround.readers.proposals import by_sex
+from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, read_description
+from unround.readers.lines import by_sex
 from unround.readers.small_files import parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source
 from unround.readers.wide import read_table
@@ -80,11 +79,6 @@ def load(path: Path, toml: Path | None = None) -> Release:
     toml : Path, optional
         What describes the table; by default the TOML that is called like it, and beside it. A table with the columns
         region, characteristic_id, sex and one of published, true, count or value needs none.
-
-    Raises
-    ------
-    InputError
-        Where a file cannot be read, or the TOML does not go with the table.
     """
     notes: list[str] = []
     description: Description | None

@@ -10,12 +10,22 @@ The paper: C. West, Vecna and R. Chowdhury, Random (Un)rounding, University of W
 from __future__ import annotations
 
 from unround.replication.claim import Claim
-from unround.replication.examples import condition_claims, result_claims, rounding_claims, sample_claims
+from unround.replication.examples import (
+    base_claims,
+    condition_claims,
+    count_claims,
+    excess_claims,
+    noise_claims,
+    probability_claims,
+    protection_claims,
+    result_claims,
+    rounding_claims,
+    sample_claims,
+    unknown_claims,
+)
 from unround.replication.excess import Adjusted, excess
 from unround.replication.experiment import experiment, ten_seeds
-from unround.replication.frequencies import count_claims, excess_claims, probability_claims, unknown_claims
 from unround.replication.outcome import Experiment, Outcome, pooled
-from unround.replication.proposal import base_claims, noise_claims, protection_claims
 
 __all__ = ["Adjusted", "Claim", "Experiment", "Outcome", "claims", "excess", "experiment", "pooled", "ten_seeds"]
 

@@ -1,15 +1,30 @@
-"""The paper's claims about single tables and single sums: rounding, its examples, and when a sum is solved."""
+"""The paper's claims: about single tables and sums, about how often sums are solved, and about its proposal of noise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import exp
 
+from unround.comparison.distances import Distances, distances
 from unround.equations import parse
-from unround.expectation import expectation
-from unround.mechanisms import Rounding
-from unround.replication.claim import Claim, number, unknown, values
-from unround.replication.facts import STRONG
+from unround.expectation import Number, expectation, one_in, surprise
+from unround.mechanisms import Laplace, Mechanism, Rounding
+from unround.replication.claim import (
+    AGE,
+    AGE_STRONG,
+    AREAS,
+    FREE,
+    FREE_STRONG,
+    LAPLACE,
+    SEX,
+    STRONG,
+    Claim,
+    Search,
+    number,
+    unknown,
+    values,
+)
 from unround.solution import Solution, solve
 
 FIVE = Rounding(5)
@@ -34,13 +49,16 @@ def rounding_claims() -> Iterator[Claim]:
     """Section 2: random rounding itself."""
     printed = {(x, 10 + 5 * k): Fraction(p) for x, row in TABLE_1.items() for k, p in enumerate(row.split())}
     right = sum(FIVE.chance(y, x) == p for (x, y), p in printed.items())
-    yield number("Table 1: rounding probabilities that are right", "2.1, Table 1", str(len(printed)), right)
+    yield number("Table 1: correct rounding probabilities", "2.1, Table 1", str(len(printed)), right)
     window = FIVE.window(15)
-    yield values("A published 15 leaves these lowest and highest true counts", "2.1", [11, 19], [window.low, window.high])
+    yield values("Lowest and highest true count for a published 15", "2.1", [11, 19], [window.low, window.high])
     farthest = max(abs(true - 15) for true in window)
-    yield number("A published value is at most so far from the truth", "2.1", "4", farthest)
+    yield number("Largest distance of a published value from the truth", "2.1", "4", farthest)
     yield values(
-        "Rounding would publish a population of 108,843 as one of these", "2.2", [108840, 108845], outcomes(108843, 5)
+        "Possible published values of a population of 108,843, if it were rounded",
+        "2.2",
+        [108840, 108845],
+        outcomes(108843, 5),
     )
 
 
@@ -66,7 +84,7 @@ def sample_claims() -> Iterator[Claim]:
     two = solve(parse("87! = men: 35 + women: 45"))
     chance = two["men"].probability
     yield values(
-        "87 people, 35 men and 45 women published: the solutions (men, women)",
+        "87 people, published as 35 men and 45 women: the solutions (men, women)",
         "3.2",
         [[38, 49], [39, 48]],
         [solution[1:] for solution in listed(two)],
@@ -76,7 +94,7 @@ def sample_claims() -> Iterator[Claim]:
     for _ in range(3):
         far, near = far * FIVE.chance(15, 19), near * FIVE.chance(15, 16)
     yield Claim(
-        "[16 16 16] leads to [15 15 15] much more often than [19 19 19] does; times",
+        "How many times as likely [16 16 16] is to be published as [15 15 15] than [19 19 19] is",
         "3.2.1",
         "much less likely",
         int(near / far),
@@ -94,42 +112,42 @@ def condition_claims() -> Iterator[Claim]:
     several = range(2, 7)
     bounds = [max(r.residual for r in expectation(n, exact_total=True).residuals if r.kind == "proof") for n in several]
     yield values(
-        "Under an exact total, 2 to 6 parts are proved if they miss it by 4n",
+        "Exact total, n = 2 to 6 parts: the residual that proves them, 4n",
         "3.1.1",
         [4 * n for n in several],
         bounds,
-        "Also the only such residuals, but for a single part, which an exact total always gives away.",
+        "Other residuals prove nothing, except for a single part, which an exact total always reveals.",
     )
     solvable = [n for n in range(1, 21) if expectation(n).proof_share]
     rare = expectation(9).proof_one_in or 0.0
     yield values(
-        "Under a rounded total, up to 20 parts can be proved only if they are so many",
+        "Rounded total, up to 20 parts: the numbers of parts for which proofs are possible",
         "3.1.2",
         [4, 9, 14, 19],
         solvable,
-        f"With 9 parts it takes 1 sum in {rare:.2g}. The rule for base b is n ≡ −1 mod b.",
+        f"With 9 parts it happens in 1 of {rare:.2g} sums. The rule for base b is n ≡ −1 mod b.",
     )
     sure = [
         max(r.best_probability for r in expectation(n, exact_total=True).residuals if r.residual == 4 * n - 1)
         for n in range(2, 9)
     ]
     yield values(
-        "If 2 to 8 parts miss an exact total by 4n − 1, each is known with probability 1 − 1/n",
+        "Exact total, n = 2 to 8 parts, residual 4n − 1: the probability of each part, 1 − 1/n",
         "3.2.1",
         [1 - Fraction(1, n) for n in range(2, 9)],
         sure,
-        "One part is off by one, and nothing says which: no value is proved.",
+        "One part differs by one, and nothing shows which: no value is proved.",
     )
     quarter = solve(parse("30 = 15 + 15 + 15"))
     lowest = min(cell.probability or 0.0 for cell in quarter.cells)
     yield number(
-        "Three parts that miss a rounded total by 15: every value has at least probability",
+        "Rounded total, three parts, residual 15: the lowest probability of any value",
         "3.2.2",
         "0.75",
         round(lowest, 12),
     )
     yield values(
-        "The same, 30 = 15 + 15 + 15: the solutions (total, parts)",
+        "For example 30 = 15 + 15 + 15: the solutions (total, parts)",
         "3.2.2",
         [[33, 11, 11, 11], [34, 11, 11, 12], [34, 11, 12, 11], [34, 12, 11, 11]],
         listed(quarter),
@@ -150,36 +168,241 @@ def result_claims() -> Iterator[Claim]:
         [list(one) for one in printed],
         list(ours),
         sorted(map(list, printed)) == ours,
-        f"One of them stands there twice; {' and '.join(missing)} is the third.",
+        f"One of them is printed twice; {' and '.join(missing)} is missing.",
     )
     half = max(r.best_probability for r in expectation(2, exact_total=True).residuals if r.kind != "proof")
     yield number(
-        "With two parts the best that is not a proof has probability",
+        "Two parts: the highest probability short of a proof",
         "4.2.1",
         "0.5",
         half,
-        f"Below the {STRONG} that the paper asks for.",
+        f"Below the {STRONG} that the paper requires.",
     )
     waterloo = solve(parse("121436! = 17640 + 85080 + 18705"), threshold=STRONG)
     found = [cell for cell in waterloo.cells if cell.kind == "likely"]
-    yield values("Waterloo: the likeliest ages", "4.2.1", [17644, 85084, 18709], [cell.mode for cell in found])
+    yield values("Waterloo: the most likely counts by age", "4.2.1", [17644, 85084, 18709], [cell.mode for cell in found])
     yield Claim(
         "Waterloo: the probability of each",
         "4.2.1",
         float(Fraction(2, 3)),
         min((cell.probability or 0.0 for cell in found), default=None),
         len(found) == 3 and all(abs((cell.probability or 0) - 2 / 3) < 1e-12 for cell in found),
-        "The published ages miss the population by 11. If that had been adjusted, none of this would hold.",
+        "The published ages differ from the population by 11. If the population was adjusted, this does not hold.",
     )
     yield unknown(
-        "Colville Lake: 27, 28 or 29 people aged 0–14, with 90 % probability",
+        "Colville Lake: 27, 28 or 29 people aged 0–14, with 90% probability",
         "4.2.1",
         90,
-        "The published figures of the place are not in our copy of the paper, so there is nothing to solve.",
+        "The published figures for the place are not in our copy of the paper, so there is nothing to solve.",
     )
     yield unknown(
         "Watson Lake: histograms of spouses and partners",
         "4.2.2",
         None,
         "The figures and the published counts are not in our copy of the paper.",
+    )
+
+
+CHANCE = 0.01
+"""A count that is less likely than this, by its prediction, is called out of range."""
+
+
+def share(search: Search, base: int = 5) -> Number:
+    """Return how often a search succeeds, by the model: proofs, or strong results."""
+    model = expectation(search.parts, exact_total=search.exact_total, base=base, threshold=STRONG)
+    return model.share(search.residual, -search.residual)
+
+
+def predicted(search: Search) -> float:
+    """Return how many finds the model expects in the paper's groups."""
+    return float(search.groups * share(search))
+
+
+def probability_claims() -> Iterator[Claim]:
+    """Section 4: how likely each search is to succeed in one place."""
+    own = 100 * float(share(AGE_STRONG))
+    said = f"The paper's own {own:.4g}% agrees with ours, and amounts to 1 in {100 / own:,.1f}."
+    rows = [
+        (SEX, "0.32", "313", ""),
+        (AGE, "0.013", "7813", ""),
+        (FREE, "1.02e-4", "976562", ""),
+        (AGE_STRONG, "7.68e-2", "1308", said),
+        (FREE_STRONG, "2.05e-2", "4882", "Truncated, not rounded; it agrees with the model."),
+    ]
+    for search, percent, printed, note in rows:
+        chance = share(search)
+        yield number(f"Chance of success, {search.title}, in per cent", search.section, percent, 100 * chance)
+        once = one_in(chance)
+        assert once is not None
+        yield number(f"Chance of success, {search.title}: 1 in", search.section, printed, once, note)
+    ratio = share(AGE_STRONG) / share(AGE)
+    yield number("How many times as likely strong age results are as exact ones", "4.2.1", "6", ratio)
+
+
+def count_claims() -> Iterator[Claim]:
+    """Section 4: how many finds were to be expected, and how many values they give away."""
+    short, printed_share = predicted(AGE_STRONG), AGE_STRONG.groups / 1308
+    rows = [
+        (SEX, "195", ""),
+        (AGE, "8", ""),
+        (FREE, "0.0859", ""),
+        (AGE_STRONG, "48", f"{AGE_STRONG.groups:,} areas give {short:.1f}; at 1 in 1,308 it would be {printed_share:.1f}."),
+        (FREE_STRONG, "188", "The text says “on age”; the number is for all groups of three parts."),
+    ]
+    for search, printed, note in rows:
+        yield number(
+            f"Predicted finds in {search.groups:,} places, {search.title}", search.section, printed, predicted(search), note
+        )
+    exact = SEX.found * SEX.values + AGE.found * AGE.values
+    yield number(
+        "Values found exactly",
+        "Abstract, 4.1",
+        "624",
+        exact,
+        f"{SEX.found} · {SEX.values} + {AGE.found} · {AGE.values}, if the population is exact.",
+    )
+    strong, free = AGE_STRONG.found * AGE_STRONG.values, FREE_STRONG.found * FREE_STRONG.values
+    yield number("Values inferred with strong probability, by age", "4.2.1", "249", strong)
+    yield number("Values inferred with strong probability, without an exact total", "4.2.2", "864", free)
+    yield Claim("Values inferred with high probability: more than", "Abstract, 1", 1000, strong + free, strong + free > 1000)
+    more = 1 - exp(-10 * predicted(FREE))
+    yield Claim(
+        "With ten times as many groups, a proof without an exact total might be expected; chance of at least one",
+        "4.1.2",
+        "might expect",
+        more,
+        more > 0.5,
+        f"As it is, the chance was {1 - exp(-predicted(FREE)):.3f}.",
+    )
+
+
+def excess_claims() -> Iterator[Claim]:
+    """Section 4: whether what was found is what was predicted."""
+    said = {
+        SEX: "within range",
+        AGE: "within range",
+        AGE_STRONG: "not commented on",
+        FREE: "none found",
+        FREE_STRONG: "relatively close",
+    }
+    for search, words in said.items():
+        chance = surprise(search.found, predicted(search))
+        fits = chance >= CHANCE
+        why = "" if fits else f"Out of range: a difference like this has probability {chance:.1g} if the model is right."
+        extra = " The population that the model takes as exact may have been adjusted." if search is SEX else ""
+        yield Claim(
+            f"{search.found} found against {predicted(search):.3g} predicted, {search.title}: chance of such a difference",
+            search.section,
+            words,
+            chance,
+            fits,
+            f"{why}{extra}".strip(),
+        )
+
+
+def unknown_claims() -> Iterator[Claim]:
+    """List what only the published tables could show."""
+    nowhere = (
+        "Counted by the authors in the published tables, which we do not have; --simulate counts in a simulated census."
+    )
+    yield unknown("Areas that could be queried", "4.1.1", AREAS, nowhere)
+    for search in (SEX, AGE, FREE, FREE_STRONG):
+        yield unknown(f"Places in which to look, {search.title}", search.section, search.groups, nowhere)
+    for search in (SEX, AGE, AGE_STRONG, FREE, FREE_STRONG):
+        yield unknown(f"Finds, {search.title}", search.section, search.found, nowhere)
+    lost = "The authors' table of categories is not in our copy of the paper."
+    yield unknown("Categories of four parts and a total", "3.1.2", 20, lost)
+    yield unknown("Categories of three parts and a total", "4.2.2", 42, lost)
+    yield unknown(
+        "“412 unique solutions”, the most likely at 4%",
+        "3.2.1",
+        412,
+        "An illustration: the paper gives no published values that lead to it.",
+    )
+
+
+def rounding_distances(base: int = 5) -> Distances:
+    """Return the distances of random rounding."""
+    return _known(Rounding(base))
+
+
+def laplace_distances(t: float = LAPLACE) -> Distances:
+    """Return the distances of discrete Laplace noise, as far as they can be told from 0."""
+    return _known(Laplace(t))
+
+
+def _known(mechanism: Mechanism) -> Distances:
+    """Return the distances of a mechanism that has them in closed form; `unround compare` measures the same."""
+    found = distances(mechanism)
+    assert found is not None
+    return found
+
+
+def base_claims() -> Iterator[Claim]:
+    """Section 5: what a larger base would change."""
+    yield values("Base 7: possible published values of 18", "5", [14, 21], outcomes(18, 7))
+    yield values("Base 7: possible published values of 24", "5", [21, 28], outcomes(24, 7))
+    yield number("Base 7: highest published value of 15", "5", "21", max(outcomes(15, 7)))
+    farthest = max(abs(y - true) for true in range(100, 110) for y in outcomes(true, 10))
+    yield number("Base 10: largest distance of a published value from the truth", "5", "9", farthest)
+    for base in (7, 10):
+        sexes = expectation(SEX.parts, exact_total=True, base=base, areas=SEX.groups)
+        ages = expectation(AGE.parts, exact_total=True, base=base, areas=AGE.groups)
+        assert sexes.expected_proofs is not None
+        yield Claim(
+            f"Base {base}: exact results become vanishingly unlikely; expected proofs from men and women in "
+            f"{SEX.groups:,} areas",
+            "5",
+            "vanishingly unlikely",
+            sexes.expected_proofs,
+            sexes.expected_proofs < 1,
+            f"Rarer, not rare: 1 in {sexes.proof_one_in:,.1f} for two parts, 1 in {ages.proof_one_in:,.1f} for three "
+            f"({ages.expected_proofs:.2g} expected). With a rounded total, proofs need at least {base - 1} parts.",
+        )
+
+
+def noise_claims() -> Iterator[Claim]:
+    """Section 5: discrete Laplace noise in place of rounding."""
+    noise, rounding = laplace_distances(), rounding_distances()
+    near, far = 100 * noise.within(4), 100 * noise.within(10)
+    yield Claim("Laplace noise, t = 1.45: share within 4 of the truth, in per cent: more than", "5", 95, near, near > 95)
+    yield Claim("Laplace noise: share within 10 of the truth, in per cent: more than", "5", 99.9, far, far > 99.9)
+    five = Rounding(5)
+    by_rest = [sum(abs(y - x) * five.chance(y, x) for y in (10, 15)) for x in range(10, 15)]
+    printed = [Fraction(text) for text in ("0", "1.6", "2.4", "2.4", "1.6")]
+    yield values("Mean distance of random rounding, by remainder", "5, Table 6", printed, by_rest)
+    mean, cut, rounded = noise.mean(), noise.mean(10), rounding.mean()
+    yield number("Mean distance of random rounding", "5, Table 6", "1.6", round(rounded, 12))
+    yield number(
+        "Mean distance of Laplace noise",
+        "5",
+        "1.33",
+        mean,
+        f"Distances up to 10 alone give {cut:.4f}, the paper's figure; the rare larger ones add {mean - cut:.4f}.",
+    )
+    closer = 100 * (1 - mean / rounded)
+    yield number(
+        "By how many per cent Laplace noise is closer than rounding",
+        "5",
+        "20",
+        closer,
+        f"Rounding is {100 * (rounded / cut - 1):.0f}% farther away than {cut:.3g}; perhaps that was meant. The "
+        f"variance of the noise is larger: {noise.variance():.4g} against {rounding.variance():.4g}.",
+    )
+
+
+def protection_claims() -> Iterator[Claim]:
+    """Section 5: what noise does to the inferences."""
+    protected = solve(parse("48! = 20 + 20 + 20", Laplace(LAPLACE)))
+    proofs = [cell for cell in protected.cells if cell.kind == "proved"]
+    yield number("With Laplace noise, values proved in sample table 1", "5", "0", len(proofs))
+    best = max(cell.probability or 0.0 for cell in protected.cells if cell.kind != "given")
+    yield Claim(
+        "Solutions that can be enumerated with unbounded noise",
+        "5",
+        "intractable",
+        protected.solutions,
+        protected.solutions is None,
+        "Leaving out a tail of 1e-12, sums of noisy counts are solved as fast; the most likely value has probability "
+        f"{best:.2f}.",
     )

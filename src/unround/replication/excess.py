@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unround.expectation import Number, expectation, shifted, surprise
-from unround.replication.facts import AGE, AGE_STRONG, SEX, Search
+from unround.replication.claim import AGE, AGE_STRONG, SEX, Search
 
 REACH = 5
 """The agency says that adjustments stay within this."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.replication.facts import AREAS, OVER, SEARCHES, Search
+from unround.replication.claim import AREAS, OVER, SEARCHES, Search
 from unround.replication.outcome import BASE, Experiment, Outcome, Prediction
 from unround.simulation import MISSING, CountBlock, Schema, published_counts, schema
 

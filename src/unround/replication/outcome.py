@@ -8,7 +8,7 @@ from math import log
 from typing import Any
 
 from unround.expectation import expectation, interval, surprise
-from unround.replication.facts import SEARCHES, Search
+from unround.replication.claim import SEARCHES, Search
 
 BASE = 5
 LEVEL = 0.999

@@ -62,25 +62,12 @@ def original(key: str) -> str:
 
 
 def aligned(table: Release, frame: pl.DataFrame, release: Release, areas: pl.DataFrame) -> Release:
-    """Return a table whose areas, axes and columns are called as those of a release, where they are the same.
-
-    Parameters
-    ----------
-    table, release : Release
-        Both.
-    frame, areas : DataFrame
-        The areas of each.
-
-    Raises
-    ------
-    InputError
-        Where their cells have other axes.
-    """
+    """Return a table whose areas, axes and columns are called as those of a release, where they are the same."""
     if len(table.axes) != len(release.axes) or len(table.areas) != len(release.areas):
         raise InputError(
             f"{table.source} has its counts by {', '.join((*table.areas, *table.axes))}, {release.source} by "
             f"{', '.join((*release.areas, *release.axes))}: their cells cannot be matched. Describe both with the same axes "
-            "in a TOML; docs/audit.md tells how."
+            "in a TOML file (see docs/audit.md)."
         )
     table = replace(table, columns=tuple(_labelled(table.columns, release)))
     # How a count was published does not make it another one; that is for `joined`.

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unround.audits.summary import SIZES
+from unround.differences import Diff
+from unround.differences.run import KINDS
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.release import ABSENT, Release
-from unround.scenarios.exposure import exposure_of_columns
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, published_anew, with_numbers_of, without
 
@@ -69,27 +71,14 @@ def coarser(setting: Scenario, base: int) -> list[int]:
 
 
 def repairs(setting: Scenario, wanted: Sequence[str] | None) -> tuple[list[Repair], dict[str, str]]:
-    """Return the repairs that can be tried, and why others cannot.
-
-    Parameters
-    ----------
-    setting : Scenario
-        The tables and their audits.
-    wanted : sequence of str, optional
-        By name; all, unless told.
-
-    Raises
-    ------
-    InputError
-        Where a name means nothing.
-    """
+    """Return the repairs that can be tried, and why others cannot."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in wanted if wanted is not None else REPAIRS:
         made = list(_named(name.strip(), setting))
         for one in made:
             if len(set(one.dropped)) == len(setting.table.columns):
-                refused[one.name] = "it would leave nothing of the table"
+                refused[one.name] = "nothing would be left of the table"
             elif not any(set(one.dropped) == set(other.dropped) for other in found.values() if one.dropped):
                 found[one.name] = one
         if not made:
@@ -99,9 +88,9 @@ def repairs(setting: Scenario, wanted: Sequence[str] | None) -> tuple[list[Repai
 
 def _why_not(name: str) -> str:
     words = {
-        SAME: "no count of the table stands in the release",
-        REPEATS: "no count of the table stands in the release",
-        TOTALS: "no column of the table is the sum of others of its columns",
+        SAME: "no count of the table is in the release",
+        REPEATS: "no count of the table is in the release",
+        TOTALS: "no column of the table is a sum of its other columns",
         SINGLE: "the table exposes nothing",
     }
     return words.get(name, "no count of the table is rounded to a smaller base")
@@ -111,12 +100,12 @@ def _named(name: str, setting: Scenario) -> Iterator[Repair]:
     """Make the repairs that a name stands for; none where the table has nothing to repair so."""
     what, equals, value = name.partition("=")
     if name == SAME and setting.shared:
-        said = "Publish every count that the release has with the number that stands there (the same draw), not a new one."
+        said = "Publish counts that are already in the release with the same numbers, not rounded anew."
         yield Repair(SAME, said, same=True)
     elif name == REPEATS and setting.shared:
-        yield Repair(REPEATS, "Leave out every count that the release has already.", tuple(setting.shared))
+        yield Repair(REPEATS, "Leave out counts that are already in the release.", tuple(setting.shared))
     elif name == TOTALS and setting.totals:
-        yield Repair(TOTALS, "Leave out every total of the table; readers add up the parts.", tuple(sorted(setting.totals)))
+        yield Repair(TOTALS, "Leave out all totals of the table; users add up the parts.", tuple(sorted(setting.totals)))
     elif name == SINGLE:
         yield from _singles(setting)
     elif what == SINGLE and equals:
@@ -124,7 +113,7 @@ def _named(name: str, setting: Scenario) -> Iterator[Repair]:
     elif what == BASE:
         base = _base(value, equals, setting)
         if base is not None and coarser(setting, base):
-            said = f"Round the table to multiples of {base}, each count on its own."
+            said = f"Round the table to base {base}, each count independently."
             yield Repair(f"{BASE}={base}", said, base=base)
     elif name not in REPAIRS:
         raise InputError(
@@ -137,7 +126,7 @@ def _base(value: str, equals: str, setting: Scenario) -> int | None:
     """Return the base to try: the user's, or twice the largest that the table has."""
     if equals:
         if not value.isdecimal() or int(value) < 2:
-            raise InputError(f"{BASE}= takes a whole number from 2, such as {BASE}=10; not {value!r}.")
+            raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
         return int(value)
     every = range(len(setting.table.columns))
     bases = [how.base for at in every if isinstance(how := setting.of_table(at), Rounding)]
@@ -234,3 +223,37 @@ def expected_error(how: Mechanism | None) -> float | None:
     if isinstance(how, Exact):
         return 0.0
     return (how.base**2 - 1) / (3 * how.base) if isinstance(how, Rounding) else None
+
+
+SURENESS = {"none": 0, "likely": 1, "conditional": 5, "proved": 10}
+"""What a claim weighs by its kind. A count that is published as it is weighs as much as a proved one."""
+
+SMALLNESS = {"1-2": 10, "3-9": 3, "0": 1, "10+": 1}
+"""The same by the count that it names: those of one or two people tell most."""
+
+
+def exposure(found: Diff) -> int:
+    """Return the weight of all that is newly claimed, less what was claimed before of the same cells.
+
+    A proved count of one or two weighs 100, a likely one 10; a proved count of ten or more 10, a likely one 1.
+    """
+    total = 0
+    for row in found.counted.cube.iter_rows(named=True):
+        if row["after"] > row["before"]:
+            gained = SURENESS[KINDS[row["after"]]] - SURENESS[KINDS[row["before"]]]
+            total += row["len"] * gained * _smallness(row["class"])
+    return total + sum(SURENESS["proved"] * SMALLNESS[name] * many for name, many in found.laid_open.items())
+
+
+def exposure_of_columns(found: Diff) -> dict[str, int]:
+    """Return the weight of what is newly claimed of each column, by its key; all columns of a cell have the same."""
+    weights = dict.fromkeys((key for cell in found.match.cells for key in (*cell.before, *cell.after)), 0)
+    for row in found.counted.by_cell.iter_rows(named=True):
+        cell = found.match.cells[row["cell"]]
+        for key in {*cell.before, *cell.after}:
+            weights[key] += row["len"] * SURENESS[KINDS[row["after"]]] * _smallness(row["class"])
+    return weights
+
+
+def _smallness(size: int) -> int:
+    return SMALLNESS[SIZES[size][1]]

@@ -18,15 +18,34 @@ from unround.errors import InputError
 from unround.mechanisms import mechanism
 from unround.output import output_folder
 from unround.release import Release
-from unround.scenarios.exposure import SMALLNESS, SURENESS
-from unround.scenarios.files import AFTER, BEFORE, OURS, REPORT, older_whatif
 from unround.scenarios.join import aligned, declared, joined
-from unround.scenarios.repairs import repairs
+from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
 from unround.scenarios.tables import Numbers, kept, spooled
 from unround.scenarios.trying import Auditing, exposed, tried
 from unround.spool import Spool, Stage
 from unround.structure import PlanFile, find_structure
+
+BEFORE, AFTER, REPORT, PAGE = "before", "after", "whatif.json", "whatif.html"
+OURS = (BEFORE, AFTER, PAGE, REPORT)
+"""In the order in which they are put in place."""
+
+
+def older_whatif(out: Path) -> tuple[str, ...]:
+    """Return the names that its files have; complain where some are there that `whatif` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
+    if there and not _is_ours(out):
+        raise InputError(f"{out} already contains {there[0]}, but no {REPORT}: choose another folder with -o.")
+    return OURS
+
+
+def _is_ours(out: Path) -> bool:
+    try:
+        content = json.loads((out / REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and "repairs" in content
+
 
 Finish = Callable[[Path, Mapping[str, Any]], None]
 """Is given the folder and what was found, before anybody sees them."""
@@ -68,36 +87,11 @@ def whatif(
 ) -> WhatIf:
     """Say what a table would expose of a release, and which repairs of the table leave least.
 
-    Parameters
-    ----------
-    release, table : Release
-        What is published already, and what may be added.
-    out : Path, optional
-        A folder for both audits and the result; without it, nothing is written.
-    options : AuditOptions
-        Of all audits.
-    plan_file : PlanFile, optional
-        The user's word on sums and mechanisms of the release.
-    truth : Release, optional
-        The true counts of both: repairs are published from them, and claims scored.
-    seed : int
-        Of everything that is drawn.
-    wanted : sequence of str, optional
-        The repairs to try; see `unround.scenarios.repairs.REPAIRS`.
-    progress : function
-        Is told how far it is.
-    command : str
-        What was typed.
-    finish : function
-        Adds pages to the folder before anybody sees it.
-
-    Raises
-    ------
-    InputError
-        If the table cannot be joined with the release, or the truth does not fit. Nothing is left behind then.
+    Arguments are documented with `unround.whatif`. `wanted` names repairs, see `REPAIRS`; `finish` adds pages to the folder
+    before anybody sees it. If it fails, nothing is left behind.
     """
     if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+        raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
     options = options or AuditOptions()
     with _folders(out) as (work, made):
         # 1. Audit the release as it is, and with the table.

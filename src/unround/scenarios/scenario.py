@@ -100,8 +100,9 @@ def check_areas(release: Release, table: Release, old: Numbers, new: Numbers) ->
     if not any(key in old.row for key in new.row):
         one, other = (", ".join(next(iter(numbers.row))) for numbers in (old, new))
         raise InputError(
-            f"no area of {table.source} is one of {release.source}: the table has {other} …, the release {one} … Areas are "
-            "matched by their codes; see that both files use the same ones. For a table of larger or smaller areas, audit "
+            f"{table.source} and {release.source} have no area in common: the table has {other} …, the release {one} … "
+            "Areas are "
+            "matched by code; check that both files use the same codes. For a table of larger or smaller areas, audit "
             "the release, audit both files together (unround audit A B --areas FILE), and compare the two (unround diff)."
         )
 
@@ -114,8 +115,8 @@ def check_truth(setting: Scenario, source: str) -> None:
     if missing:
         few = ", ".join(missing[:4]) + (" …" if len(missing) > 4 else "")
         raise InputError(
-            f"the truth in {source} lacks {len(missing):,} of the {len(setting.table.columns):,} columns of the table "
-            f"({few}): give the true counts of all of them, under the same names, or leave out --truth."
+            f"{len(missing):,} of the {len(setting.table.columns):,} columns of the table are missing from the truth in "
+            f"{source} ({few}): give the true counts of all columns, under the same names, or leave out --truth."
         )
     for release, numbers, how in (
         (setting.table, setting.table_numbers, setting.of_table),
@@ -127,8 +128,8 @@ def check_truth(setting: Scenario, source: str) -> None:
             seen, off = seen + apart.size, off + int((apart >= base).sum())
         if not seen:
             raise InputError(
-                f"the truth in {source} has no count of {release.source}: areas or columns go by other names. Give a truth "
-                "that is matched by the same codes, or leave out --truth."
+                f"the truth in {source} has none of the counts of {release.source}: its areas or columns have other codes. "
+                "Give a truth with the same codes, or leave out --truth."
             )
         if off > MISFIT * seen:
             raise InputError(

@@ -24,19 +24,7 @@ AT_A_TIME = 4096
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The counts of a release on disk, to be looked up by area and column.
-
-    Parameters
-    ----------
-    spool : Spool
-        All areas.
-    row : dict
-        Where each area is.
-    columns : dict
-        Where each column is, by its key.
-    axes : tuple of str
-        What names an area.
-    """
+    """The counts of a release on disk, to be looked up by area and column."""
 
     spool: Spool
     row: dict[tuple[str, ...], int]
@@ -124,13 +112,7 @@ def renamed(release: Release, numbers: Numbers, like: Release, own: Mapping[str,
 
 
 def without(table: Release, dropped: Collection[int]) -> Release:
-    """Return a table that does not have some of its columns.
-
-    Raises
-    ------
-    InputError
-        If nothing would be left.
-    """
+    """Return a table that does not have some of its columns."""
     stay = [at for at in range(len(table.columns)) if at not in dropped]
     if not stay:
         raise InputError("nothing would be left of the table.")
@@ -149,17 +131,7 @@ def without(table: Release, dropped: Collection[int]) -> Release:
 
 
 def with_numbers_of(table: Release, old: Numbers, mechanisms: Mapping[int, Mechanism | None]) -> Release:
-    """Return a table that shows the old number wherever there is one: the same count, rounded once.
-
-    Parameters
-    ----------
-    table : Release
-        The new table.
-    old : Numbers
-        What was published before.
-    mechanisms : mapping
-        For every column that was published before, how.
-    """
+    """Return a table that shows the old number wherever there is one: the same count, rounded once."""
     shared = sorted(mechanisms)
     names = [table.columns[at].key for at in shared]
 
@@ -178,17 +150,6 @@ def published_anew(table: Release, true: Numbers, mechanisms: Mapping[int, Mecha
 
     What was not published stays so; a count whose truth is not known is not published. Whenever the table is read, the
     same seed gives the same numbers.
-
-    Parameters
-    ----------
-    table : Release
-        The table, from `kept`.
-    true : Numbers
-        The true counts, under the same names.
-    mechanisms : mapping
-        How to publish each column that is published anew.
-    seed : int
-        Where chance comes from.
     """
     which = sorted(mechanisms)
     names = [table.columns[at].key for at in which]

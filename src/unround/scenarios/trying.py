@@ -12,9 +12,8 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.release import Release
-from unround.scenarios.exposure import exposure
 from unround.scenarios.join import declared, joined, original
-from unround.scenarios.repairs import Repair, cost
+from unround.scenarios.repairs import Repair, cost, exposure
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, renamed
 from unround.scenarios.world import World, plausible
@@ -116,7 +115,7 @@ def tried(
         try:
             simulated = simulated or _Simulated.of(setting, auditing)
         except InputError as problem:
-            refused[repair.name] = f"it needs --truth here, since plausible counts cannot be drawn: {problem}"
+            refused[repair.name] = f"it needs --truth, because plausible true counts cannot be drawn: {problem}"
             continue
         world = simulated.world
         repaired = repair.applied(setting, world.table, world.truth)

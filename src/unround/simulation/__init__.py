@@ -13,6 +13,7 @@ Areas come children first (the DAs of a CSD, the CSD, … the province), so that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +21,13 @@ from pathlib import Path
 from unround.errors import InputError
 from unround.mechanisms.sharing import SharedDraws
 from unround.output import output_folder
-from unround.simulation.companions import note
+from unround.simulation.companions import NOTE_TITLE, note
 from unround.simulation.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
 from unround.simulation.editions import AREAS, Editions, Files, write_areas
-from unround.simulation.folder import NOTE, older_census
 from unround.simulation.geography import plan
 from unround.simulation.profile import ROWS
 from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
-from unround.simulation.write import TRUTH, TruthWriter
+from unround.simulation.write import RELEASES, TRUTH, TruthWriter
 
 __all__ = [
     "BLOCK",
@@ -118,38 +118,8 @@ def simulate(
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
-    Parameters
-    ----------
-    out : Path
-        The folder; it is made if need be. Files appear in it when all are complete, and replace those of an older
-        simulated census of the same layout.
-    areas : int
-        How many areas of all levels.
-    seed : int
-        The same seed, areas and rows give the same numbers in every format.
-    format : str
-        `statcan` (the bulk layout), `censusmapper` (wide) or `tidy` (Parquet and `release.toml`).
-    rows : str
-        `age` (33 rows), `short` (462: population to families, and languages) or `all` (2,631).
-    zip : bool
-        For `statcan`: a zip with the companions of the bulk files.
-    progress : callable, optional
-        Told how many areas are done.
-    levels : str, optional
-        Which levels to write, separated by commas: "da,csd,cd,province". The country then has many CSDs of few DAs, as real
-        ones have, and areas.csv says which area is within which. Without it all are written.
-    apart : bool
-        Whether every level has a file of its own.
-    repeat : int
-        How often the tables are published, each time with roundings of its own, in files of their own.
-    dependence : SharedDraws, optional
-        How total, men and women share random numbers; unless given, each count is rounded on its own.
-
-    Raises
-    ------
-    InputError
-        Where a choice is unknown, areas or seed are out of range, or the folder cannot be written or holds something
-        else: a simulated census of another layout, or files of these names that are not known to be simulated.
+    Arguments are documented with `unround.simulate`. The same seed, areas and rows give the same numbers in every format.
+    Files of these names that are not known to be simulated, or are from a census in another format, are never replaced.
 
     Examples
     --------
@@ -161,7 +131,7 @@ def simulate(
     if zip and format != "statcan":
         raise InputError(f"only the statcan format can be zipped, not {format}.")
     if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+        raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
     table = schema(rows)
     editions = Editions.of(levels, apart, repeat)
     place = plan(areas, seed, editions.nested)  # complains about the number of areas before anything is written
@@ -200,3 +170,49 @@ def simulate(
         bytes=size,
         nesting=out / AREAS if nesting else None,
     )
+
+
+NOTE = "SIMULATED.txt"
+
+
+def older_census(out: Path, file_format: str) -> list[str]:
+    """Return the files of an older census in a folder; complain of any that are not known to be one of this format."""
+    formats = _release_files(out)
+    there = [name for name in (*formats, AREAS, TRUTH, NOTE) if (out / name).exists()]
+    note = _note(out)
+    if there and not note.startswith(NOTE_TITLE):
+        raise InputError(
+            f"{out} already contains {_and(there)}, but no {NOTE} written by `unround simulate`: "
+            "choose another folder with -o."
+        )
+    others = [name for name in there if formats.get(name, file_format) != file_format]
+    if others:
+        raise InputError(
+            f"{out} already contains {_and(others)} from another simulated census ({formats[others[0]]}), which would "
+            f"not be replaced: choose another folder with -o, or remove {'it' if len(others) == 1 else 'them'} first."
+        )
+    return [*formats, *([AREAS] if AREAS in note else []), TRUTH, NOTE]
+
+
+def _release_files(out: Path) -> dict[str, str]:
+    """Return the files in a folder that are named like those of a simulated census, with their formats."""
+    formats = {}
+    for path in sorted(out.iterdir()):
+        for file_format, names in RELEASES.items():
+            for name in names:
+                stem, suffix = re.escape(Path(name).stem), re.escape(Path(name).suffix)
+                if re.fullmatch(rf"{stem}(_(DA|CSD|CD|PR))?(_\d+)?{suffix}", path.name):
+                    formats[path.name] = file_format
+    return formats
+
+
+def _note(out: Path) -> str:
+    """Return the note in a folder, or nothing where there is none."""
+    try:
+        return (out / NOTE).read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, IsADirectoryError):
+        return ""
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

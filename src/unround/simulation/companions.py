@@ -18,7 +18,7 @@ Simulated census profile
 
 These numbers are invented. They were drawn by `unround simulate` in the layout of the bulk files of a
 Canadian census profile, for testing. No line describes a real place or person, and no statistical agency
-has anything to do with them.
+is involved.
 
 Symbols
 -------
@@ -34,8 +34,8 @@ Data quality flag (five digits)
 
 Rounding
 --------
-Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are rounded at random to a multiple of
-5, each cell on its own; counts of 25% sample data too, but those under 10 become 0 or 10.
+Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are randomly rounded to base 5, each
+independently; so are counts of 25% sample data, but those under 10 become 0 or 10.
 
 Notes
 -----
@@ -67,7 +67,7 @@ def note(
     name, zipped = file_format.split(",")[0], " --zip" if "zip" in file_format else ""
     said = (
         f"Every number in the files listed here was drawn at random by `unround simulate`, version {__version__}. No "
-        "number is about a real place or person, and no statistical agency has anything to do with them."
+        "number refers to a real place or person, and no statistical agency is involved."
     )
     if name != "tidy":
         real = "File name and layout are those" if name == "statcan" else "The layout is that"
@@ -81,7 +81,7 @@ def note(
         what = "what its columns and sums mean" if file.endswith(".toml") else "what an agency would publish"
         listed.append(f"    {file:{width}}  {what}")
     if within:
-        listed.append(f"    {within:{width}}  which area lies in which")
+        listed.append(f"    {within:{width}}  which area is within which")
     return f"""\
 {NOTE_TITLE}
 {"=" * len(NOTE_TITLE)}
@@ -135,7 +135,7 @@ def release_toml(table: Schema, data: str = "release.parquet") -> str:
         "",
     ]
     for name, ids in by_mechanism.items():
-        told = "  # published as they are" if name == EXACT else ""
+        told = "  # published unrounded" if name == EXACT else ""
         lines += [
             "[[mechanisms]]",
             f"mechanism = {json.dumps(name)}{told}",

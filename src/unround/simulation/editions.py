@@ -47,18 +47,13 @@ class Editions:
     def of(cls, levels: str | None, apart: bool, repeat: int) -> Editions:
         """Read what the user wants.
 
-        Raises
-        ------
-        InputError
-            Where there is no such level, or the number of editions is out of range.
-
         Examples
         --------
         >>> Editions.of("province, da", apart=True, repeat=1).levels
         ('DA', 'PR')
         """
         if not 1 <= repeat <= MOST_EDITIONS:
-            raise InputError(f"a census is published 1 to {MOST_EDITIONS} times, not {repeat}.")
+            raise InputError(f"a census can be published 1 to {MOST_EDITIONS} times, not {repeat}.")
         if levels is None:
             return cls(apart=apart, repeat=repeat)
         wanted = [name.strip().lower() for name in levels.split(",") if name.strip()]
@@ -155,19 +150,7 @@ def _writer(folder: Path, file_format: str, table: Schema, seed: int, tail: str)
 
 
 def write_areas(path: Path, regions: pl.DataFrame, levels: Sequence[str], wide: bool) -> None:
-    """Write which area lies in which: for every area that is published, the smallest published one around it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    regions : DataFrame
-        All areas.
-    levels : sequence of str
-        The levels that are published.
-    wide : bool
-        Whether areas go by their short codes.
-    """
+    """Write which area lies in which: for every area that is published, the smallest published one around it."""
     name = dict(zip(regions["region"], regions["code" if wide else "region"], strict=True))
     level = dict(zip(regions["region"], regions["level"], strict=True))
     parent = dict(zip(regions["region"], regions["parent"], strict=True))

@@ -204,13 +204,7 @@ def _name(rng: np.random.Generator) -> str:
 
 
 def plan(areas: int, seed: int, small: bool = False) -> Geography:
-    """Lay out a country of so many areas; `small` gives it as many CSDs of few DAs as real ones have.
-
-    Raises
-    ------
-    InputError
-        Where the number of areas is not between 1 and a million.
-    """
+    """Lay out a country of so many areas; `small` gives it as many CSDs of few DAs as real ones have."""
     if areas < 1:
         raise InputError(f"a simulated census needs at least 1 area, not {areas}.")
     if areas > MOST:

@@ -141,15 +141,6 @@ class Schema:
         """Return the partitions by layout with so many parts, as the paper's groups of 3+1 and 4+1."""
         return [s for s in self.sums if s.why == "layout" and len(s.parts) == parts]
 
-    def not_partitions(self) -> list[int]:
-        """Return the IDs of the rows with indented counts that do not add up to them."""
-        heads = {s.total for s in self.sums if s.why == "layout"}
-        parents = _parents([row.depth for row in self.rows])
-        with_counts = {
-            self.rows[parent].id for row, parent in zip(self.rows, parents, strict=True) if parent >= 0 and row.is_count
-        }
-        return sorted(with_counts - heads)
-
 
 def expand(shape: str) -> list[tuple[int, str]]:
     """Return the depth and the letter of each row of a shape.
@@ -267,13 +258,7 @@ def _universe_sums(blocks: list[ProfileBlock]) -> list[RowSum]:
 
 @cache
 def schema(rows: str = "age") -> Schema:
-    """Return the profile's rows for one of the choices `age`, `short` and `all`.
-
-    Raises
-    ------
-    InputError
-        Where the choice is unknown.
-    """
+    """Return the profile's rows for one of the choices `age`, `short` and `all`."""
     if rows not in ROWS:
         raise InputError(f"there are no rows called {rows!r}: choose {', '.join(ROWS)}.")
     chosen = [

@@ -5,8 +5,8 @@
 - `scatter`: how far published counts are from true ones; `residuals`: total minus parts, over all areas
 - `verify`: whether a sum holds, by its residuals; `analogy`: sums too small to judge, judged like their neighbours
 - `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
-- `area_sums`: whether areas add up to their parents; `nesting` (with `routes`, `family_fit`): which areas make up which
-- `plan_file`, `apply`: the findings as a TOML file to edit, and the edited decisions applied
+- `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
+- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
 - `evidence`: what comes out
 """
 

@@ -26,15 +26,7 @@ _LAYOUT = ("indentation", "names", "data")
 
 
 def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[JudgedSum]:
-    """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up.
-
-    Parameters
-    ----------
-    checked : sequence of JudgedSum
-        All verdicts.
-    columns : sequence of Column
-        The release's.
-    """
+    """Keep the sums that could not be judged, but hold for other codes of an axis along which they do not add up."""
     keys = [_pattern(one, columns) if one.origin != FILES else (1, FILES, ()) for one in checked]
     witnesses = Counter(key for one, key in zip(checked, keys, strict=True) if not one.unjudged)
     holding = Counter(key for one, key in zip(checked, keys, strict=True) if one.kept)
@@ -55,13 +47,6 @@ def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names
     """Reject the sums below a total whose parts add to more than it: where people gave several answers, groups overlap.
 
     In such a table small groups may add up by chance in nearly every area, and still not be partitions.
-
-    Parameters
-    ----------
-    checked, results : sequence
-        All verdicts, and what they are based on.
-    names : sequence of str
-        The columns' keys.
     """
     inside: dict[int, set[int]] = {}
     holds = {one.total for one in checked if one.kept and len(one.parts) > 1 and one.origin in _LAYOUT}

@@ -1,4 +1,4 @@
-"""The structure as a file that a person can read, edit and give back.
+"""The structure as a file that a person can read, edit and give back, and its decisions applied.
 
 Whatever was decided stands in it, with its reason as a comment: mechanisms, sums that are used, sums that are not, repeats.
 """
@@ -9,14 +9,18 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from unround.errors import InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
 from unround.readers.small_files import parsed_toml
-from unround.release import Column, Release
+from unround.release import Column, Proposal, Release
 from unround.structure.evidence import JudgedSum, Name, PlanFile, PlannedDependence, PlannedSum, Structure
+from unround.structure.residuals import SumTally
+from unround.structure.verify import areas_
 
 CENSUS_AXES = ("characteristic_id", "sex")
 ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "files")
@@ -24,16 +28,16 @@ _WIDTH = 120
 
 _HEADER = """\
 # What unround found out about the structure of {source},
-# from {areas:,} areas. Edit it, and give it back with --plan: what stands here is then taken instead of what the
-# counts say. What does not stand here is decided by the counts, so to leave something out, write use = false.
+# from {areas:,} areas. Edit this file and pass it to audit --plan: it overrules what the counts suggest.
+# Whatever is not in this file is decided by the counts, so to leave something out, write use = false.
 #
 # mechanisms: how columns were published ({examples} …)
-# sums:       a total and the parts that make it up; use = false for those that are not to be believed.
+# sums:       a total and the parts that make it up; use = false for those that do not hold.
 #             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
-# repeats:    columns that show the same count; alike = true if also the same published numbers, so that the first
-#             one stands for all, alike = false if the count was rounded anew for each.
-# match:      [[match]], of several files: which columns of one are columns of those before it.
-# dependence: a table whose totals share random numbers with their two parts, and in which share of its counts:
+# repeats:    columns that show the same count; alike = true if their published numbers are the same as well, so that
+#             the first is used for all; alike = false if the count was rounded anew for each.
+# match:      [[match]], for several files: which columns of one file are also in earlier files.
+# dependence: a table whose totals share random numbers with their two parts, and in what share of its counts:
 #             table = "Age", shares = {{ total-men = 0.3, total-women = 0.1, men-women = 0.2 }}; shares = {{}} for none.
 """
 
@@ -158,13 +162,6 @@ def _comment(text: str) -> str:
 def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     r"""Read a plan file, as `write_plan` writes it.
 
-    Parameters
-    ----------
-    text : str
-        The file's text.
-    where : str
-        Its name, for errors.
-
     Raises
     ------
     InputError
@@ -206,7 +203,7 @@ class _PlanReader:
         self._only(plan, ("structure", "match"), 1, "a plan")
         matches, lines = plan.get("match", []), self._headings("match")
         if not isinstance(matches, list) or not all(isinstance(entry, dict) for entry in matches):
-            self._fail("match must be a list of tables: write [[match]] over each.", 1, "match")
+            self._fail("match must be a list of tables: write [[match]] above each.", 1, "match")
         structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
@@ -224,14 +221,14 @@ class _PlanReader:
     def _entries(self, structure: Mapping[str, Any], section: str) -> Iterable[tuple[dict[str, Any], int]]:
         entries = structure.get(section, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            self._fail(f"{section} must be a list of tables: write [[structure.{section}]] over each.", 1, section)
+            self._fail(f"{section} must be a list of tables: write [[structure.{section}]] above each.", 1, section)
         lines = self._headings(rf"structure\s*\.\s*{section}")
         return [(entry, lines[number] if number < len(lines) else 1) for number, entry in enumerate(entries)]
 
     def _only(self, table: Mapping[str, Any], known: Sequence[str], line: int, what: str) -> None:
         for key in table:
             if key not in known:
-                self._fail(f"{key!r} means nothing in {what}: known are {', '.join(known)}.", line, key)
+                self._fail(f"{key!r} has no meaning in {what}; the keys are {', '.join(known)}.", line, key)
 
     def _word(self, table: Mapping[str, Any], key: str, line: int, default: str | None = None) -> str:
         value = table.get(key, default)
@@ -244,7 +241,7 @@ class _PlanReader:
     def _words(self, table: Mapping[str, Any], key: str, line: int, least: int = 1) -> tuple[str, ...]:
         values = table.get(key)
         if not isinstance(values, list) or len(values) < least or not all(isinstance(v, str | int) for v in values):
-            self._fail(f'{key} must be a list of at least {least} in quotes, such as ["9", "13"].', line, key)
+            self._fail(f'{key} must be a list of at least {least}, in quotes, such as ["9", "13"].', line, key)
         words = tuple(value if isinstance(value, str) else self._number(value, key, line) for value in values)
         if len(set(words)) < len(words):
             twice = next(word for word, times in Counter(words).items() if times > 1)
@@ -280,7 +277,7 @@ class _PlanReader:
                 self._fail(f'{kind} must be a table such as {{ "m_0_4" = "10/men" }}.', line, kind)
             given[kind] = {key: str(other) for key, other in pairs.items()}
         if not any(given.values()):
-            self._fail('a match needs columns = { "its key" = "key in the files before" }, or characteristics.', line)
+            self._fail('a match needs columns = { "its key" = "key in an earlier file" }, or characteristics.', line)
         return Match(self._word(entry, "file", line), given["columns"], given["characteristics"], line)
 
     def _sums(self, entry: dict[str, Any], line: int) -> list[PlannedSum]:
@@ -290,7 +287,7 @@ class _PlanReader:
         total, parts = self._word(entry, "total", line), self._words(entry, "parts", line)
         origin = self._word(entry, "origin", line, "file")
         if origin not in ORIGINS:
-            self._fail(f"there is no origin {origin!r}: known are {', '.join(ORIGINS)}.", line, "origin")
+            self._fail(f"there is no origin {origin!r}: choose from {', '.join(ORIGINS)}.", line, "origin")
         if total in parts:
             self._fail(f"the total {total!r} is among its own parts.", line, "parts")
         if "sexes" in entry and "characteristics" in entry:
@@ -316,3 +313,123 @@ class _PlanReader:
         self._only(entry, ("use", "alike", "columns"), line, "[[structure.repeats]]")
         columns = self._words(entry, "columns", line, least=2)
         return columns, self._yes(entry, "alike", line, None), self._yes(entry, "use", line, True), line
+
+
+MOST = 0.5
+"""A sum that is impossible in a larger share of areas than this is refused, whoever asks for it."""
+
+Pair = tuple[int, int]
+
+
+class AppliedPlan:
+    """A plan file's overrides, with positions of columns instead of their keys.
+
+    Parameters
+    ----------
+    plan_file : PlanFile
+        The plan.
+    release : Release
+        The release that it is about.
+    insist : bool
+        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
+    """
+
+    def __init__(self, plan_file: PlanFile, release: Release, insist: bool = True) -> None:
+        self._insist = insist
+        self._overrides, self._names = plan_file, [column.key for column in release.columns]
+        self._index: dict[Name, int] = {}
+        for at, column in enumerate(release.columns):
+            self._index |= {column.key: at, column.codes: at}
+        self.mechanisms: dict[int, Mechanism] = {}
+        for how, keys, line in plan_file.mechanisms:
+            self.mechanisms |= dict.fromkeys(self._places(keys, line), how)
+        self.proposals: list[Proposal] = []
+        self._use: dict[tuple[int, frozenset[int]], tuple[bool, int]] = {}
+        for ruling in plan_file.sums:
+            total, *parts = self._places((ruling.total, *ruling.parts), ruling.line)
+            self.proposals.append(Proposal(total, tuple(parts), ruling.origin))
+            self._use[total, frozenset(parts)] = ruling.use, ruling.line
+        self.alike: set[Pair] = set()
+        self.anew: set[Pair] = set()
+        self.apart: set[Pair] = set()
+        for keys, alike, use, line in plan_file.repeats:
+            first, *others = self._places(keys, line)
+            for other in others:
+                self.proposals.append(Proposal(other, (first,), "file"))
+                (self.apart if not use else self.alike if alike else self.anew).add((other, first))
+                if not alike:
+                    self._use.setdefault((other, frozenset((first,))), (use, line))
+
+    def _places(self, names: Sequence[Name], line: int) -> list[int]:
+        missing = next((name for name in names if name not in self._index), None)
+        if missing is not None:
+            shown = missing if isinstance(missing, str) else ", ".join(missing)
+            close = get_close_matches(shown, self._names, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " `unround inspect` lists the columns."
+            spot = missing if isinstance(missing, str) else missing[0]
+            raise self._error(f"there is no column {shown!r} in this release.{hint}", line, spot)
+        return [self._index[name] for name in names]
+
+    def _error(self, message: str, line: int, spot: str = "") -> InputError:
+        if not line:
+            return InputError(message)
+        text = self._overrides.text
+        lines = text.splitlines()
+        column = 1
+        for at in range(line - 1, len(lines)):  # the key may be a few lines below its heading
+            if at > line - 1 and lines[at].lstrip().startswith("["):
+                break
+            if spot and f'"{spot}"' in lines[at]:
+                line, column = at + 1, lines[at].index(f'"{spot}"') + 1
+                break
+        return InputError(message, source=text or None, line=line, column=column, where=self._overrides.where)
+
+    def judge(self, judged: Sequence[tuple[SumTally, JudgedSum]]) -> list[JudgedSum]:
+        """Return the verdicts, with the user's decisions in place of those of the counts.
+
+        Raises
+        ------
+        InputError
+            Where the user insists on a sum that is impossible in most areas, or cannot be used.
+        """
+        return [self._one(result, checked) for result, checked in judged]
+
+    def _one(self, result: SumTally, checked: JudgedSum) -> JudgedSum:
+        use, line = self._use.get((checked.total, frozenset(checked.parts)), (None, 0))
+        if use is None:
+            if checked.origin != "file" or checked.kept or checked.exactly:
+                return checked
+            use = True
+        if use and not self._insist and self._complaint(result, checked, ""):
+            return checked
+        if use:
+            self._complain(result, checked, line)
+        if use == checked.kept:
+            return checked
+        says = self._overrides.where if line else "the file"
+        words = (
+            f"{says} says so; the counts suggest: {checked.why}"
+            if use
+            else f"left out by {says}; the counts suggest: {checked.why}"
+        )
+        return replace(checked, kept=use, why=words)
+
+    def _complaint(self, result: SumTally, checked: JudgedSum, leave: str) -> str | None:
+        """Return why a sum cannot be used, whoever wants it, and how to `leave` it out; None if it can."""
+        names = self._names
+        shown = f"{names[checked.total]} = {' + '.join(names[part] for part in checked.parts)}"
+        if not result.known:
+            return f"the sum {shown} cannot be used: {checked.why}. Declare their mechanism, or {leave}."
+        if result.areas and result.impossible > MOST * result.areas:
+            return (
+                f"{shown} cannot be a sum: no true counts fit {result.impossible:,} of {areas_(result.areas)} "
+                f"(the residual averages {result.all_mean:.2f}). Correct its parts (is one missing?), or {leave}."
+            )
+        return None
+
+    def _complain(self, result: SumTally, checked: JudgedSum, line: int) -> None:
+        # A line is that of a plan, in which sums can be switched off; a description of a table has no such switch.
+        leave = "leave the sum out (use = false)" if line else "remove it from the file"
+        complaint = self._complaint(result, checked, leave)
+        if complaint:
+            raise self._error(complaint, line, self._names[checked.total])

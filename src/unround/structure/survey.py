@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Block, Column, Counts, Proposal, Release, adjustable
 from unround.structure.analogy import by_analogy, overlapping
-from unround.structure.apply import AppliedPlan
 from unround.structure.area_sums import GeographyTally, columns_to_compare
 from unround.structure.evidence import Equation, JudgedSum, MechanismEvidence, PlanFile, Repeat, Structure
 from unround.structure.mechanism import Divisibility, detect
+from unround.structure.plan_file import AppliedPlan
 from unround.structure.propose import SumSearch, mirrored
 from unround.structure.repeats import (
     FILES,
@@ -176,13 +176,7 @@ class Survey:
         return [changed(result, proposal=p) for result, p in zip(tally.results(), proposals, strict=True)]
 
     def structure(self) -> Structure:
-        """Return what was found.
-
-        Raises
-        ------
-        InputError
-            Where the user's word on a sum is impossible.
-        """
+        """Return what was found."""
         if self._tally is None:
             self._look()
         self._tally_up()

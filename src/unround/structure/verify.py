@@ -69,17 +69,7 @@ def lean_of(results: Sequence[SumTally]) -> dict[Mechanism, float]:
 
 
 def judge(result: SumTally, names: Sequence[str], lean: Lean) -> JudgedSum:
-    """Decide whether a sum holds, and say why.
-
-    Parameters
-    ----------
-    result : SumTally
-        What was added up over all areas.
-    names : sequence of str
-        What to call the columns: their keys.
-    lean : mapping
-        What `lean_of` measured.
-    """
+    """Decide whether a sum holds, and say why."""
     cause, refused = _refusal(result, names, lean)
     unjudged = None if refused else _too_little(result)
     refused = refused or unjudged

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,12 +21,51 @@ from unround.errors import InputError, UnroundError
 from unround.presentation.site import environment, render, static, stylesheet
 from unround.presentation.words import notice
 from unround.web import views
-from unround.web.addresses import area_address, cell_address, with_query
 from unround.web.explorer import Shelf
 from unround.web.guard import Guard
-from unround.web.page import Asked, Missing, Page
-from unround.web.pages import Key, Pages
+from unround.web.page import Asked, Missing, Page, area_address, cell_address, with_query
 from unround.web.trial import Bench
+
+MOST = 64 << 20
+"""Bytes of pages that are remembered."""
+
+Key = tuple[int, str, str]
+"""The audit, the path, and the parameters."""
+
+
+class Pages:
+    """The pages shown last, as far as there is room for them."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self._held = 0
+        self._lock = threading.Lock()
+        self._pages: OrderedDict[Key, tuple[bytes, str]] = OrderedDict()
+
+    def get(self, key: Key) -> Response | None:
+        """Return a page that is remembered, or None."""
+        with self._lock:
+            found = self._pages.get(key)
+            if found is None:
+                return None
+            self._pages.move_to_end(key)
+        return Response(found[0], media_type=found[1])
+
+    def put(self, key: Key, page: Response) -> Response:
+        """Remember a page, unless something is wrong with it; return it."""
+        body = bytes(page.body)
+        size = len(body) + len(key[1]) + len(key[2])
+        if page.status_code != 200 or size > self.most // 8:
+            return page
+        with self._lock:
+            if key not in self._pages:
+                self._held += size
+            self._pages[key] = body, page.media_type or "text/plain"
+            while self._held > self.most:
+                old, (dropped, _) = self._pages.popitem(last=False)
+                self._held -= len(dropped) + len(old[1]) + len(old[2])
+        return page
+
 
 STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
     "unround.css": ("text/css", lambda: stylesheet().encode()),
@@ -55,22 +96,7 @@ log = logging.getLogger("unround.web")
 
 
 def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None) -> Starlette:
-    """Return the explorer of an audit folder.
-
-    Parameters
-    ----------
-    folder : Path
-        What `audit` wrote.
-    hosts : frozenset of str
-        The names that it answers to; see `guard.Guard`.
-    bench : Bench, optional
-        Where typed systems are solved.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no finished audit.
-    """
+    """Return the explorer of an audit folder."""
     site = _Site(Shelf(folder), bench or Bench())
     routes = [Route("/", site.html(views.start)), Route("/index.json", site.json(views.start))]
     for path, view in VIEWS:

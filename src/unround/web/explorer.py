@@ -5,26 +5,63 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
-from unround.audits.find import find_area, find_cell
-from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY
+from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY, find_area, find_cell
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
-from unround.web.claims import Claims
-from unround.web.once import once
+from unround.web.claims import AreaIndex, Claims, area_texts
 from unround.web.outline import Outline, outline_of
-from unround.web.search import AreaIndex, area_texts
 
 if TYPE_CHECKING:
     import polars as pl
+
+Made = TypeVar("Made")
+
+
+class Locked(Protocol):
+    """An object with a lock of its own, which a thread may take again."""
+
+    _lock: threading.RLock
+
+
+class once(Generic[Made]):  # noqa: N801 - it reads as a word before a method, like `property`
+    """A property that is made once, under the one lock of its object.
+
+    `functools.cached_property` has a lock for every property, or none, as Python pleases. Where making one property takes
+    another, and some take a lock of the object besides, two threads could wait for each other for ever.
+    """
+
+    def __init__(self, make: Callable[[Any], Made]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"_once_{name}"
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> once[Made]: ...
+    @overload
+    def __get__(self, owner: Locked, kind: type) -> Made: ...
+    def __get__(self, owner: Locked | None, kind: type) -> Made | once[Made]:
+        if owner is None:
+            return self
+        kept = vars(owner)
+        if self._name not in kept:
+            with owner._lock:  # the same thread may be making another of them
+                if self._name not in kept:
+                    kept[self._name] = self._make(owner)
+        made: Made = kept[self._name]
+        return made
+
 
 KEPT, KEPT_COUNTS = 64, 1_000_000
 """Areas, and cells, that are remembered, so that going back and forth costs nothing: so many, or so many counts of areas."""
@@ -34,11 +71,6 @@ _SERIALS = count()
 
 class Explorer:
     """An audit folder and what is derived from it.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
 
     Notes
     -----
@@ -129,24 +161,12 @@ class Explorer:
     # -- single areas and cells ---------------------------------------------------------------------------------------
 
     def row(self, area: str) -> int:
-        """Return the row of an area by its code, the end of it, or its name.
-
-        Raises
-        ------
-        InputError
-            If there is none, or several.
-        """
+        """Return the row of an area by its code, the end of it, or its name."""
         exact = self._rows.get(area)
         return exact if exact is not None else find_area(self.folder, area)
 
     def cell(self, key: str) -> int:
-        """Return the cell of a key, of a key that repeats another, or of a characteristic's code.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
+        """Return the cell of a key, of a key that repeats another, or of a characteristic's code."""
         at = self.folder.model.index.get(self.folder.told["alias"].get(key, key))
         if at is not None:
             return at

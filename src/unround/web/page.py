@@ -1,10 +1,12 @@
-"""A page, before it becomes HTML, JSON or CSV."""
+"""A page, before it becomes HTML, JSON or CSV; and addresses: every area and cell has one, whatever signs its code holds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
@@ -13,6 +15,51 @@ from unround.errors import InputError
 if TYPE_CHECKING:
     from unround.web.explorer import Explorer
     from unround.web.trial import Bench
+
+PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+,:")
+"""Signs that stand for themselves. Others become ~ and two hexadecimal digits a byte: percent signs would not do, because
+servers turn %2F back into a slash before anybody can tell it from one that separates."""
+
+
+def segment(text: str) -> str:
+    """Return a text as one segment of a path; `meant` turns it back.
+
+    Examples
+    --------
+    >>> segment("65+/men"), meant(segment("65+/men"))
+    ('65+~2Fmen', '65+/men')
+    """
+    return "".join(sign if sign in PLAIN else "".join(f"~{byte:02X}" for byte in sign.encode()) for sign in text) or "~"
+
+
+def meant(path: str) -> str:
+    """Return the text that a segment stands for. What nobody could have written so stands for itself."""
+    if path == "~":
+        return ""
+    turned = re.sub(rb"~([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), path.encode())
+    return turned.decode(errors="replace")
+
+
+def area_address(code: str) -> str:
+    """Return where an area is shown."""
+    return f"/area/{segment(code)}"
+
+
+def cell_address(code: str, key: str, under: str = "area") -> str:
+    """Return where a cell is shown: the parts of its key keep their slashes."""
+    return f"/{under}/{segment(code)}/{'/'.join(map(segment, key.split('/')))}"
+
+
+def key_meant(path: str) -> str:
+    """Return the key that the end of a cell's address stands for."""
+    return "/".join(map(meant, path.split("/")))
+
+
+def with_query(path: str, query: Mapping[str, object]) -> str:
+    """Return an address with parameters; those that say nothing are left out."""
+    pairs = [(name, value) for name, value in query.items() if value not in (None, "", (), [])]
+    return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
+
 
 PER_PAGE = 50
 """Rows of a long list that are shown at a time."""
@@ -77,13 +124,7 @@ class Part:
 
     @classmethod
     def of(cls, query: QueryParams, total: int, size: int = PER_PAGE) -> Part:
-        """Read which part is wanted.
-
-        Raises
-        ------
-        Missing
-            If there is no such part.
-        """
+        """Read which part is wanted."""
         text = query.get("page") or "1"
         pages = max(1, -(-total // size))
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

@@ -21,19 +21,7 @@ PORT = 8765
 def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) -> None:
     """Serve an audit until somebody stops it.
 
-    Parameters
-    ----------
-    folder : Path
-        What `audit` wrote.
-    host, port
-        Where to listen; port 0 takes any that is free.
-    started : function
-        Is told the address once it answers.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no audit, or the address cannot be listened on.
+    Arguments are documented with `unround.serve`.
     """
     import uvicorn
 
@@ -104,13 +92,7 @@ def _address(host: str, port: int) -> str:
 
 
 def get(folder: Path, path: str) -> tuple[int, bytes]:
-    """Return the status and the content of one address, without a server.
-
-    Raises
-    ------
-    InputError
-        If the folder holds no audit.
-    """
+    """Return the status and the content of one address, without a server."""
     import asyncio
     from urllib.parse import unquote
 

@@ -18,7 +18,7 @@ ORIGINS = {
     "indentation": "the table's indentation",
     "sex": "the split by sex",
     "names": "names that combine to another name",
-    "universe": "a count that is published twice",
+    "universe": "a count that is published more than once",
     "files": "a count that appears in several files",
     "data": "a search of the counts",
     "file": "your description of the table",

@@ -52,13 +52,7 @@ def solve_text(text: str, mechanism: str) -> dict[str, Any]:
 
 
 class Bench:
-    """The worker, and how to ask it. One question is worked on at a time; others wait their turn.
-
-    Parameters
-    ----------
-    seconds : float
-        How long a question may take.
-    """
+    """The worker, and how to ask it. One question is worked on at a time; others wait their turn."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self.seconds = seconds

@@ -93,7 +93,7 @@ def _show_chance(summary: Mapping[str, Any], console: Console) -> None:
     if not families:
         return
     console.print("[bold]What single sums reveal, compared with chance[/]")
-    table = plain_table("kind of sum", "sums", "proved", "by chance", "strong", "by chance")
+    table = plain_table("kind of sum", "sums", "proved", "by chance", "likely", "by chance")
     for one in sorted(families, key=lambda one: -one["groups"])[:EXAMPLES]:
         numbers = (one["proved"], one["proved_expected"], one["strong"], one["strong_expected"])
         shown = [f"{number:,.1f}" if isinstance(number, float) else f"{number:,}" for number in numbers]
@@ -101,7 +101,7 @@ def _show_chance(summary: Mapping[str, Any], console: Console) -> None:
     console.print(table)
     console.print(
         "Each sum on its own, if all its counts are well above 0; the audit itself combines sums. proved: the sum has only "
-        f"one solution. strong: one of its counts is at least {share(summary['threshold'])} likely under a flat prior.",
+        f"one solution. likely: one of its counts is at least {share(summary['threshold'])} likely under a flat prior.",
         style="dim",
     )
 
@@ -150,7 +150,7 @@ def _show_nesting(summary: Mapping[str, Any], console: Console) -> None:
 
 
 def _show_truth(score: dict[str, Any], console: Console) -> None:
-    console.print(f"\n[bold]Against the truth[/] ({score['areas']:,} areas, {score['columns']:,} columns)")
+    console.print(f"\n[bold]Compared with the truth[/] ({score['areas']:,} areas, {score['columns']:,} columns)")
     for name in CLAIMS:
         checked, wrong = score["checked"][name], score["wrong"][name]
         if checked:

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.text import Text
 
 from unround.comparison.calibration import Calibration
-from unround.comparison.verdict import sentences
 from unround.presentation.compare import (
     CALIBRATION_NOTE,
     calibration_sentences,
@@ -17,6 +16,7 @@ from unround.presentation.compare import (
     footnotes,
     lead,
     risks_table,
+    sentences,
 )
 from unround.presentation.terminal.layout import bullets, plain_table
 
@@ -25,7 +25,7 @@ def show_comparison(told: dict[str, Any], console: Console) -> None:
     """Print a comparison: the tables, and what to make of them."""
     console.print(Text(lead(told)))
     for title, (heads, rows) in (
-        ("How far off", errors_table(told["mechanisms"])),
+        ("How far off", _without_errors(errors_table(told["mechanisms"]))),
         ("What can be inferred", risks_table(told["mechanisms"])),
     ):
         console.print(f"\n[bold]{title}[/]")
@@ -36,6 +36,12 @@ def show_comparison(told: dict[str, Any], console: Console) -> None:
     console.print()
     bullets(sentences(told), console)
     bullets(footnotes(told), console, "dim")
+
+
+def _without_errors(table: tuple[list[str], list[list[str]]]) -> tuple[list[str], list[list[str]]]:
+    """Return a table without standard errors, for which a terminal is too narrow."""
+    heads, rows = table
+    return heads, [[cell.split(" ± ")[0] for cell in row] for row in rows]
 
 
 def show_calibration(found: Calibration, console: Console) -> None:

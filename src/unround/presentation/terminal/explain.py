@@ -18,7 +18,7 @@ def show_explanation(one: Explanation, console: Console) -> None:
     """Print the argument for one cell."""
     console.print(Text(_title(one), style="bold"))
     if one.cell["block"] and one.cell["block"] != one.cell["label"]:
-        console.print(Text(f"in {one.cell['block']}"), style="dim")
+        console.print(Text(f"table: {one.cell['block']}"), style="dim")
     published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
     console.print(Text(f"\nPublished: {published}{again(one)}. {one.mechanism}"))
     console.print(Text(conclusion(one), style=STYLES[one.kind]))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from unround.expectation import RAREST, Expectation, Number
 from unround.presentation.terminal.layout import bullets
-from unround.presentation.words import argument, percent, several
+from unround.presentation.words import argument, percent, several, share
 from unround.replication.claim import Claim
 from unround.replication.outcome import Experiment, Outcome, Prediction, condition
 
@@ -233,26 +233,28 @@ def show_expectation(expected: Expectation, console: Console) -> None:
         table = _table(*columns, ("cell", ""), ("probability", "right"), ("result", ""))
         for one in sorted(often, key=lambda one: one.residual):
             solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
-            style = {"proof": "bold red", "strong": "yellow", "open": "dim"}[one.kind]
+            result, style = {"proof": ("proved", "bold red"), "strong": ("likely", "yellow"), "open": ("open", "dim")}[
+                one.kind
+            ]
             table.add_row(
                 f"{one.residual:+,}" if one.residual else "0",
                 f"{float(one.probability):.6g}",
                 solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
                 one.best_cell,
                 f"{float(one.best_probability):.3f}",
-                Text(one.kind, style=style),
+                Text(result, style=style),
             )
         console.print(table)
     _left_out(len(shown) - len(often), len(expected.residuals) - len(shown), console)
     console.print()
     bullets(_legend(expected), console, "dim")
     console.print()
-    for name, share, number in (
-        ("Proofs", expected.proof_share, expected.expected_proofs),
-        ("Strong results", expected.strong_share, expected.expected_strong),
+    for name, rate, number in (
+        ("Proved", expected.proof_share, expected.expected_proofs),
+        ("Likely", expected.strong_share, expected.expected_strong),
     ):
         areas = "" if number is None else f"; {number:,.4g} expected in {several(expected.areas or 0, 'area', 'areas')}"
-        console.print(f"{name}: {_how_often(share, expected.exact)}{areas if share else ''}.")
+        console.print(f"{name}: {_how_often(rate, expected.exact)}{areas if rate else ''}.")
     console.print("\n[bold]Assumed:[/]")
     bullets(expected.assumptions, console, "dim")
 
@@ -260,23 +262,26 @@ def show_expectation(expected: Expectation, console: Console) -> None:
 def _left_out(rarer: int, open_: int, console: Console) -> None:
     """Say how many residuals the table leaves out."""
     if rarer:
-        console.print(f"{several(rarer, 'more gives', 'more give')} something away, but rarer still.", style="dim")
+        console.print(
+            f"{several(rarer, 'more residual reveals', 'more residuals reveal')} something, but less often.", style="dim"
+        )
     if open_:
-        console.print(f"{several(open_, 'more residual gives', 'more residuals give')} nothing away.", style="dim")
+        console.print(f"{several(open_, 'more residual reveals', 'more residuals reveal')} nothing.", style="dim")
 
 
 def _legend(expected: Expectation) -> list[str]:
     """Say what the columns mean."""
     return [
         "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
-        "cell: the kind of cell that is known best"
+        "cell: the kind of cell that can be inferred best"
         + (" (zero part: one published as 0)" if expected.zero_parts else "")
-        + "; probability: that of its likeliest value.",
-        f"result: proof if one solution is left, strong if the probability is {expected.threshold:g} or more, else open.",
+        + "; probability: that of its most likely value.",
+        f"result: proved if only one solution is left, likely if the probability is {share(expected.threshold)} or more, "
+        "otherwise open.",
     ]
 
 
-def _how_often(share: Number, exact: bool) -> str:
+def _how_often(rate: Number, exact: bool) -> str:
     """Say which share of sums it is, in words.
 
     Examples
@@ -287,9 +292,9 @@ def _how_often(share: Number, exact: bool) -> str:
     >>> _how_often(Fraction(0), True), _how_often(0.0, False)
     ('none, whatever is published', 'fewer than 1 sum in 10^290, if any')
     """
-    if not share:
+    if not rate:
         return "none, whatever is published" if exact else f"fewer than 1 sum in 10^{RAREST}, if any"
-    said = f"{float(share):.6g}"
+    said = f"{float(rate):.6g}"
     if said == "1":
-        return "every sum" if exact and share == 1 else "every sum, or nearly"
-    return f"{said} of all sums" + (f", 1 in {float(1 / share):,.6g}" if share < 0.5 else "")
+        return "every sum" if exact and rate == 1 else "every sum, or nearly"
+    return f"{said} of all sums" + (f", 1 in {float(1 / rate):,.6g}" if rate < 0.5 else "")

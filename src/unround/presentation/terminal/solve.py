@@ -50,11 +50,11 @@ def _cells_table(solution: Solution, width: int) -> Table:
         ("likeliest", "right", _likeliest),
         ("prob.", "right", lambda cell: "" if cell.probability is None else percent(cell.probability)),
         ("distribution", "left", lambda cell: "" if cell.kind == "given" else sparkline(cell.distribution)),
-        ("90% sure", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
+        ("90% range", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
         ("", "left", lambda cell: Text(cell.kind, style=STYLES[cell.kind])),
     ]
     left_out = {"distribution"} if width < 80 else set()
-    left_out |= {"90% sure"} if width < 60 else set()
+    left_out |= {"90% range"} if width < 60 else set()
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
     shown = [column for column in columns if column[0] not in left_out]
     for heading, justify, _ in shown:
