@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from unround.batch.compiled_sums import Table
 from unround.batch.convolution import Box
 from unround.batch.jit import inner
-from unround.batch.types import Ints, PriorTable, Sharing, Windows
+from unround.batch.types import Ints, PriorWeights, Sharing, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 PATTERNS = 4
@@ -145,13 +145,13 @@ def pull(
 
 
 class Evidence(NamedTuple):
-    """Local evidence as the kernels take it: windows (see `Windows`), a prior (see `PriorTable`), shared random numbers."""
+    """Local evidence as the kernels take it: windows (see `Windows`), a prior (see `PriorWeights`), shared random numbers."""
 
     low: Ints
     start: Table
     weights: FloatArray
-    prior_offset: Table
-    prior_size: Table
+    prior_low: Ints
+    prior_start: Table
     prior_weights: FloatArray
     draws: Draws
 
@@ -159,10 +159,13 @@ class Evidence(NamedTuple):
 @inner
 def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
     """Return the weight of one true count of a cell, from its own published count and prior alone."""
-    size = evidence.prior_size[column]
-    found = evidence.prior_weights[evidence.prior_offset[column] + min(count, size - 1)]
-    start = evidence.start[area, column]
-    return float(found if start < 0 else found * evidence.weights[start + count - evidence.low[area, column]])
+    found = 1.0
+    prior, start = evidence.prior_start[area, column], evidence.start[area, column]
+    if prior >= 0:
+        found = evidence.prior_weights[prior + count - evidence.prior_low[area, column]]
+    if start >= 0:
+        found *= evidence.weights[start + count - evidence.low[area, column]]
+    return float(found)
 
 
 class Drawn(NamedTuple):
@@ -173,9 +176,9 @@ class Drawn(NamedTuple):
 
 
 def evidence_of(
-    windows: Windows, prior: PriorTable | None, columns: int, nodes: int, drawn: Drawn | None = None
+    windows: Windows, prior: PriorWeights | None, columns: int, nodes: int, drawn: Drawn | None = None
 ) -> Evidence:
-    """Put local evidence together; a flat prior is a table with a single weight for every column.
+    """Put local evidence together.
 
     Parameters
     ----------
@@ -187,13 +190,13 @@ def evidence_of(
         How totals share random numbers with their parts.
     """
     if prior is None:
-        prior = PriorTable(np.zeros(columns, dtype=np.int64), np.ones(columns, dtype=np.int64), np.ones(1))
+        prior = PriorWeights(windows.low, np.full(windows.start.shape, -1, dtype=np.int64), np.ones(1))
     return Evidence(
         plain(windows.low, np.int32),
         plain(windows.start, np.int64),
         plain(windows.weights, np.float64),
-        plain(prior.offset, np.int64),
-        plain(prior.size, np.int64),
+        plain(prior.low, np.int32),
+        plain(prior.start, np.int64),
         plain(prior.weights, np.float64),
         _draws(drawn, nodes, columns),
     )

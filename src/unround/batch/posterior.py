@@ -26,7 +26,7 @@ from unround.batch.summary import (
     share_of,
     summary,
 )
-from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorWeights, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
@@ -68,7 +68,7 @@ def posteriors(
     compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
-    prior: PriorTable | None = None,
+    prior: PriorWeights | None = None,
     active: NDArray[np.bool_] | None = None,
     value: Ints | None = None,
     drawn: Drawn | None = None,
@@ -84,8 +84,8 @@ def posteriors(
         The published counts' likelihoods.
     tight : Tight
         Bounds, which cut every window first. Areas that are not feasible are left out.
-    prior : PriorTable, optional
-        Weights of true counts by column; flat by default.
+    prior : PriorWeights, optional
+        How likely counts are a priori, area by area, within these bounds; flat by default.
     active : array, optional
         Areas × equations: False where a sum does not hold. By default all hold.
     value : array, optional
@@ -130,7 +130,7 @@ def marginals(
     compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
-    prior: PriorTable | None = None,
+    prior: PriorWeights | None = None,
     active: NDArray[np.bool_] | None = None,
     drawn: Drawn | None = None,
 ) -> tuple[Posterior, Distributions]:
@@ -150,7 +150,7 @@ def samples(
     tight: Tight,
     number: int,
     seed: int,
-    prior: PriorTable | None = None,
+    prior: PriorWeights | None = None,
     active: NDArray[np.bool_] | None = None,
 ) -> Ints:
     """Draw whole areas from their joint posteriors.
@@ -186,7 +186,7 @@ def pulls(
     compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
-    prior: PriorTable | None,
+    prior: PriorWeights | None,
     active: NDArray[np.bool_] | None,
     drawn: Drawn,
 ) -> FloatArray:
@@ -213,7 +213,7 @@ def flood(
     compiled: CompiledSums,
     windows: Windows,
     tight: Tight,
-    prior: PriorTable | None,
+    prior: PriorWeights | None,
     active: NDArray[np.bool_] | None,
     wanted: NDArray[np.bool_],
     value: Ints,
@@ -258,7 +258,7 @@ def flood(
 def _run(
     compiled: CompiledSums,
     windows: Windows,
-    prior: PriorTable | None,
+    prior: PriorWeights | None,
     active: NDArray[np.bool_] | None,
     low: Ints,
     high: Ints,

@@ -68,10 +68,8 @@ def own_summary(evidence: Evidence, area: int, column: int, low: int, high: int)
     """Summarise a cell's local evidence."""
     if high >= NO_UPPER_BOUND:
         return NONE, 0.0, math.nan, math.nan
-    # Where nothing was published, all counts beyond the end of the prior weigh the same.
-    end = high
-    if evidence.start[area, column] < 0:
-        end = min(high, max(low, evidence.prior_size[column]))
+    # Where nothing was published, and the prior is flat, all counts weigh the same.
+    end = low if evidence.start[area, column] < 0 and evidence.prior_start[area, column] < 0 else high
     rest, each = high - end, 0.0
     if rest > 0:
         each = weight(evidence, area, column, high)
@@ -113,9 +111,7 @@ def own_share(evidence: Evidence, area: int, column: int, low: int, high: int, v
         return 0.0
     if low == high:
         return 1.0
-    end = high
-    if evidence.start[area, column] < 0:
-        end = min(high, max(low, evidence.prior_size[column]))
+    end = low if evidence.start[area, column] < 0 and evidence.prior_start[area, column] < 0 else high
     everything = 0.0
     for count in range(low, end + 1):
         everything += weight(evidence, area, column, count)

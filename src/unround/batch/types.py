@@ -81,15 +81,26 @@ class Tight:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PriorTable:
-    """Weights of true counts, one table per column, in one array: of the count x in column c, `weights[offset[c] + x]`.
+class PriorWeights:
+    """How likely each possible count of each cell is a priori: `weights[start[a, c] + i]` for the count `low[a, c] + i`.
 
-    Beyond the end of a table (`size[c]` entries) its last weight applies.
+    Weights need not add up to 1. `start` is -1 where all counts weigh the same. A column's weights mean something only beside
+    those of all columns that it is linked with.
     """
 
-    offset: NDArray[np.int64]
-    size: NDArray[np.int64]
+    low: Ints
+    start: NDArray[np.int64]
     weights: FloatArray
+
+    def rows(self, rows: NDArray[np.integer]) -> PriorWeights:
+        """Return the weights of some areas."""
+        return PriorWeights(self.low[rows], self.start[rows], self.weights)
+
+    def without(self, rows: NDArray[np.integer] | BoolArray, columns: BoolArray) -> PriorWeights:
+        """Return the weights with some columns of some areas flat."""
+        start = self.start.copy()
+        start[rows] = np.where(columns, -1, start[rows])
+        return PriorWeights(self.low, start, self.weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

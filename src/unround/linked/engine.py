@@ -8,7 +8,7 @@ import numpy as np
 
 from unround.batch.posterior import empty_posterior, marginals, posteriors
 from unround.batch.summary import ALIKE
-from unround.batch.types import CompiledSums, Distributions, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Distributions, Posterior, PriorWeights, Tight, Windows
 from unround.errors import InputError
 from unround.linked.bounds import (
     MOST_LINKED,
@@ -105,7 +105,7 @@ def link(
     tight: Tight,
     parent: Rows,
     linked: BoolArray,
-    prior: PriorTable | None = None,
+    prior: PriorWeights | None = None,
     active: BoolArray | None = None,
     *,
     alike: BoolArray | None = None,
@@ -183,7 +183,7 @@ class _Work:
         tight: Tight,
         bounds: LinkedBounds,
         linked: BoolArray,
-        prior: PriorTable | None,
+        prior: PriorWeights | None,
         active: BoolArray | None,
         alike: BoolArray | None,
         effort: Effort,
@@ -213,11 +213,12 @@ class _Work:
         unit = place[groups.unit[rows]]
         self._equal_bounds(tight, unit)
         listed = CountWeights(self.windows, tight.low, tight.high, rows)
+        prior = None if self.prior is None else self.prior.rows(rows)
         self._merge(listed, unit, groups.height[rows], rows)
         listed.weights = listed.scale(listed.weights)  # always, or draws would depend on whether messages were exchanged
-        found = posteriors(self.compiled, listed.windows(), tight, self.prior, active)
+        found = posteriors(self.compiled, listed.windows(), tight, prior, active)
         self.keeper.enter(place, unit)
-        self.keeper.keep_own(self.compiled, listed.windows(), tight, self.prior, active)
+        self.keeper.keep_own(self.compiled, listed.windows(), tight, prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
         self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
         # Where windows have holes, bounds do not see every contradiction: such units are separated again.
@@ -233,9 +234,9 @@ class _Work:
             width = float(self._widths(listed, at, members).mean())
             (small if silent or is_sampled(len(members), width) else large)[at] = members
         if large:
-            self._exchange(listed, large, found, rows, active)
+            prior = self._exchange(listed, large, found, rows, prior, active)
         if small:
-            self._sample(listed, small, found, rows, active)
+            self._sample(listed, small, found, rows, prior, active)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
         self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
@@ -299,31 +300,43 @@ class _Work:
         return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))])
 
     def _exchange(
-        self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
-    ) -> None:
-        """Exchange messages in large families, and multiply them into the weights."""
+        self,
+        listed: CountWeights,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
+    ) -> PriorWeights | None:
+        """Exchange messages in large families, and multiply them into the weights; return the prior beside these."""
         number = _sizes(families, len(rows))
         some = np.flatnonzero(number)
         place = np.full(len(rows), -1, dtype=np.int64)
         place[some] = np.arange(len(some))
         here = {int(place[at]): place[members] for at, members in families.items()}
         few, use = listed.take(some), None if active is None else active[some]
-        beliefs, factor = exchange_messages(self.compiled, few, self.prior, use, here, self.linked)
+        own_prior = None if prior is None else prior.rows(some)
+        beliefs, factor = exchange_messages(self.compiled, few, own_prior, use, here, self.linked)
         # Where no counts add up any more, the area keeps its own posterior.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
         _summarise(found, beliefs, some[known], known)
         self.keeper.take(beliefs, some[known], known)
-        if self.prior is not None:
-            # A parent has no prior of its own: it follows from its children's.
-            few.weights = few.without_prior(self.prior, np.isin(np.arange(len(some)), list(here)), self.linked)
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
+        # A parent has no prior of its own: it follows from its children's.
+        return None if prior is None else prior.without(np.array(list(families)), self.linked)
 
     def _sample(
-        self, listed: CountWeights, families: dict[int, Rows], found: Posterior, rows: Rows, active: BoolArray | None
+        self,
+        listed: CountWeights,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
     ) -> None:
         """Sample small families; an area in two of them takes its probabilities from the smaller."""
-        for again, drawn in sample_with_retry(self.compiled, listed, self.prior, active, families, self.linked, self.effort):
+        for again, drawn in sample_with_retry(self.compiled, listed, prior, active, families, self.linked, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
@@ -412,7 +425,7 @@ class _DistributionKeeper:
         self._representative = int(unit[self._place]) if self._place >= 0 else -1
 
     def keep_own(
-        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorTable | None, active: BoolArray | None
+        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorWeights | None, active: BoolArray | None
     ) -> None:
         """Keep the distributions that follow from the areas of a batch alone."""
         if self._place < 0:
@@ -420,7 +433,8 @@ class _DistributionKeeper:
         two = np.array([self._place, self._representative])
         cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
         bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
-        _, found = marginals(compiled, cut, bounds, prior, None if active is None else active[two])
+        own_prior = None if prior is None else prior.rows(two)
+        _, found = marginals(compiled, cut, bounds, own_prior, None if active is None else active[two])
         self._put(found, 0, self.columns)
         self._put(found, 1, self.linked)
 

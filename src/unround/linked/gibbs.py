@@ -23,7 +23,7 @@ from unround.batch.evidence import evidence_of, plain
 from unround.batch.jit import in_threads
 from unround.batch.posterior import empty_distributions
 from unround.batch.tighten import lists_of
-from unround.batch.types import CompiledSums, Distributions, PriorTable
+from unround.batch.types import CompiledSums, Distributions, PriorWeights
 from unround.linked.bounds import Rows, seeds
 from unround.linked.gibbs_kernel import Averages, Effort, FamilyRows, GibbsBlock, gibbs, swap_moves
 from unround.linked.loopy import exchange_messages, without_parts
@@ -80,7 +80,7 @@ class FamilySamples:
 def sample_families(
     compiled: CompiledSums,
     listed: CountWeights,
-    prior: PriorTable | None,
+    prior: PriorWeights | None,
     active: BoolArray | None,
     families: dict[int, Rows],
     linked: BoolArray,
@@ -152,7 +152,8 @@ def sample_families(
     if shrunk and leaves.size:
         use = None if active is None else active[members]
         own_families = {begin: np.arange(begin + 1, end) for begin, end in pairwise(first)}
-        beliefs, _ = exchange_messages(compiled, listed.take(members), prior, use, own_families, linked)
+        own_prior = None if prior is None else prior.rows(members)
+        beliefs, _ = exchange_messages(compiled, listed.take(members), own_prior, use, own_families, linked)
         kind = np.isin(np.arange(columns), leaves) + 2 * np.isin(np.arange(len(rows)), parents)[:, np.newaxis]
         kind = np.where(start >= 0, kind + 4 * family[:, np.newaxis], -1).ravel()[cell]
         found.chances[:], error = shrink(cell, kind, found.chances, beliefs.chances, error)
@@ -169,7 +170,7 @@ def sample_families(
 def sample_with_retry(
     compiled: CompiledSums,
     listed: CountWeights,
-    prior: PriorTable | None,
+    prior: PriorWeights | None,
     active: BoolArray | None,
     families: dict[int, Rows],
     linked: BoolArray,

@@ -198,6 +198,7 @@ def _condition(block: GibbsBlock, row: int, parent: int, others: Ints, soft: boo
         if linked and not soft:
             first, last = max(first, block.low[parent, c] - others[c]), min(last, block.high[parent, c] - others[c])
         own.low[0, c], high[c] = first, last
+        own.prior_low[0, c], own.prior_start[0, c] = evidence.prior_low[row, c], evidence.prior_start[row, c]
         start = evidence.start[row, c]
         if start < 0 and not (linked and (soft or evidence.start[parent, c] >= 0)):
             own.start[0, c] = -1
@@ -394,10 +395,11 @@ def gibbs(
     columns = block.low.shape[1]
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     state = np.zeros((len(forest.nodes), 2), dtype=np.int64)
-    prior = block.evidence
+    shown = block.evidence
     cut = np.zeros((8, 1, columns), dtype=np.int32)
     own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
-    own = Evidence(cut[0], own_start, own_weights, prior.prior_offset, prior.prior_size, prior.prior_weights, prior.draws)
+    prior_low, prior_start = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int64)
+    own = Evidence(cut[0], own_start, own_weights, prior_low, prior_start, shown.prior_weights, shown.draws)
     feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     found = BoundsOutput(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
     low, high = cut[2, 0], cut[3, 0]

@@ -25,7 +25,7 @@ from unround.batch.evidence import Evidence, evidence_of, plain
 from unround.batch.jit import ZERO, in_threads, inner, kernel
 from unround.batch.sum_product import downward_pass, set_local_evidence, upward_pass
 from unround.batch.summary import is_linked, list_own, marginal, put_probabilities, summary
-from unround.batch.types import CompiledSums, Distributions, Ints, PriorTable
+from unround.batch.types import CompiledSums, Distributions, Ints, PriorWeights
 from unround.infer.bounds import Equations
 from unround.linked.bounds import Rows, pieces_of
 from unround.linked.weights import CountWeights
@@ -106,7 +106,7 @@ class Messages(NamedTuple):
 def exchange_messages(
     compiled: CompiledSums,
     listed: CountWeights,
-    prior: PriorTable | None,
+    prior: PriorWeights | None,
     active: BoolArray | None,
     families: dict[int, Rows],
     linked: BoolArray,
@@ -136,7 +136,8 @@ def exchange_messages(
     areas, number = listed.low.shape
     heads = np.zeros(areas, dtype=np.bool_)
     heads[list(families)] = True
-    weights = listed.weights if prior is None else listed.without_prior(prior, heads, linked)
+    weights = listed.weights
+    prior = None if prior is None else prior.without(heads, linked)
     pieces = _family_pieces(listed, families, heads)
     forest = forest_of(compiled)
     windows = listed.windows(weights)
@@ -478,8 +479,8 @@ def _propagate(
                         cells.low[a : a + 1],
                         start,
                         weights,
-                        given.prior_offset,
-                        given.prior_size,
+                        given.prior_low[a : a + 1],
+                        given.prior_start[a : a + 1],
                         given.prior_weights,
                         given.draws,
                     )

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.posterior import empty_distributions
-from unround.batch.types import Ints, PriorTable, Windows
+from unround.batch.types import Ints, Windows
 from unround.linked.bounds import Rows
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import FloatArray
 
 
 class CountWeights:
@@ -59,18 +59,6 @@ class CountWeights:
         firsts = np.flatnonzero(np.r_[True, self.cell[1:] != self.cell[:-1]])
         largest = np.maximum.reduceat(weights, firsts)
         return np.asarray(weights / np.repeat(np.where(largest > 0, largest, 1.0), np.diff(np.r_[firsts, weights.size])))
-
-    def without_prior(self, prior: PriorTable, rows: BoolArray, linked: BoolArray) -> FloatArray:
-        """Return the weights, with the prior divided out of some areas' linked cells: multiplying by it again cancels."""
-        columns = self.low.shape[1]
-        here = rows[self.cell // columns] & linked[self.cell % columns]
-        cell, step = self.cell[here], self.step[here]
-        column = cell % columns
-        count = self.low.ravel()[cell].astype(np.int64) + step
-        own = prior.weights[prior.offset[column] + np.minimum(count, prior.size[column] - 1)]
-        weights = self.weights.copy()
-        weights[here] = np.where(own > 0, weights[here] / np.where(own > 0, own, 1.0), 0.0)
-        return self.scale(weights)
 
     def in_own_order(self, rows: Rows) -> list[int]:
         """Return areas in an order that depends only on their weights, so that results do not depend on their position."""

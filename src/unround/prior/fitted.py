@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.types import CompiledSums, Ints, Windows
+from unround.batch.types import CompiledSums, Ints, PriorWeights
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray
@@ -19,7 +19,7 @@ from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
 from unround.prior.hierarchy import Hierarchy
 from unround.prior.sample import AreaSample
 from unround.prior.sexes import SexSplits, fit_splits
-from unround.prior.weights import weighted
+from unround.prior.weights import area_weights
 from unround.release import ABSENT, Counts
 
 FEWEST_AREAS = 15
@@ -92,13 +92,11 @@ class Prior:
         """Whether it prefers nothing."""
         return self.fitted is None
 
-    def weigh(self, windows: Windows, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> Windows:
-        """Return windows, within bounds, whose weights are likelihood times prior; all sums are needed to use them.
+    def weights(self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> PriorWeights | None:
+        """Return how likely the possible counts of some areas are, to be used with all sums; None if all are equally.
 
         Parameters
         ----------
-        windows : Windows
-            The likelihoods of what was published.
         counts : array
             What was published, areas × columns.
         low, high : array
@@ -107,7 +105,7 @@ class Prior:
             Which of the set.
         """
         if self.fitted is None or variant == "flat":
-            return windows
+            return None
         splits, v = self.fitted.splits, VARIANTS.index(variant)
         precision, slope = np.zeros(counts.shape), np.zeros(counts.shape)
         divides = np.zeros(counts.shape[1], dtype=np.bool_)
@@ -118,19 +116,18 @@ class Prior:
             precision[:, total], divides[total] = a, True
             precision[:, first], precision[:, second] = a * shares[:, p], a * (1 - shares[:, p])
             slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
-        return self._weigh(windows, counts, low, high, v, self.fitted.power, precision, divides, slope)
+        return self._weights(counts, low, high, v, self.fitted.power, precision, divides, slope)
 
-    def weigh_alone(self, windows: Windows, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> Windows:
+    def weights_alone(self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> PriorWeights | None:
         """Return the same for cells that are looked at one by one, without any sum."""
         if self.fitted is None or variant == "flat":
-            return windows
+            return None
         nothing, columns = np.zeros(counts.shape), counts.shape[1]
         own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
-        return self._weigh(windows, counts, low, high, VARIANTS.index(variant), own, nothing, never, nothing)
+        return self._weights(counts, low, high, VARIANTS.index(variant), own, nothing, never, nothing)
 
-    def _weigh(
+    def _weights(
         self,
-        windows: Windows,
         counts: Counts,
         low: Ints,
         high: Ints,
@@ -139,11 +136,10 @@ class Prior:
         precision: NDArray[np.float64],
         divides: BoolArray,
         slope: NDArray[np.float64],
-    ) -> Windows:
+    ) -> PriorWeights:
         assert self.fitted is not None
         mixtures = self.fitted.mixtures
-        return weighted(
-            windows,
+        return area_weights(
             np.require(low, np.int32, ("C", "W")),
             np.require(high, np.int32, ("C", "W")),
             mixtures.exposures(counts, v),

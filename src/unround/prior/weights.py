@@ -1,4 +1,4 @@
-"""The prior of every possible count in every area, multiplied into the windows that the engines take."""
+"""How likely each possible count of each area is a priori, as the engines take it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.buffers import MOST_VALUES
-from unround.batch.jit import inner, kernel
-from unround.batch.threads import in_threads
-from unround.batch.types import Ints, Windows
+from unround.batch.jit import in_threads, inner, kernel
+from unround.batch.types import Ints, PriorWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior.mixture import add_mixture
 
@@ -21,8 +20,7 @@ RANGE = 200.0
 """Natural logarithms of what a split by sex contributes stay within this: the product of three is then still a float."""
 
 
-def weighted(
-    windows: Windows,
+def area_weights(
     low: Ints,
     high: Ints,
     exposures: FloatArray,
@@ -33,15 +31,13 @@ def weighted(
     precision: FloatArray,
     divides: BoolArray,
     slope: FloatArray,
-) -> Windows:
-    """Return windows within the given bounds whose weights are likelihood times prior.
+) -> PriorWeights:
+    """Return the weights of all possible counts of some areas.
 
     Parameters
     ----------
-    windows : Windows
-        The likelihoods of what was published.
     low, high : array
-        Areas × columns: the bounds. Cells with more than `MOST_VALUES` possible counts keep bounds alone.
+        Areas × columns: the bounds. Cells with more than `MOST_VALUES` possible counts have a flat prior.
     exposures : array
         Areas × columns.
     rates, weights, clump : array
@@ -59,7 +55,8 @@ def weighted(
     """
     areas = len(low)
     number = high.astype(np.int64) - low + 1
-    number[(number > MOST_VALUES) | (number < 1)] = 0
+    weighty = (power != 0) | (precision > 0)
+    number[(number > MOST_VALUES) | (number < 2) | ~weighty] = 0
     start = np.cumsum(number).reshape(number.shape) - number
     out = np.empty(int(number.sum()))
 
@@ -70,9 +67,6 @@ def weighted(
             low,
             number,
             start,
-            windows.low,
-            windows.start,
-            windows.weights,
             exposures,
             rates,
             weights,
@@ -85,7 +79,7 @@ def weighted(
         )
 
     in_threads(job, areas)
-    return Windows(low, high, np.where(number > 0, start, -1), out, windows.certain)
+    return PriorWeights(low, np.where(number > 0, start, -1), out)
 
 
 @kernel
@@ -95,9 +89,6 @@ def _fill(
     low: Ints,
     number: NDArray[np.int64],
     start: NDArray[np.int64],
-    window_low: Ints,
-    window_start: NDArray[np.int64],
-    window: FloatArray,
     exposures: FloatArray,
     rates: FloatArray,
     weights: FloatArray,
@@ -115,11 +106,6 @@ def _fill(
             n, at, first = number[a, c], start[a, c], int(low[a, c])
             if n == 0:
                 continue
-            origin = window_start[a, c]
-            for i in range(n):
-                out[at + i] = window[origin + first - window_low[a, c] + i] if origin >= 0 else 1.0
-            if n == 1:
-                continue
             own[:n] = 1.0
             if power[c] != 0 and rates[c, 1] > 0.0:
                 add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
@@ -133,7 +119,7 @@ def _fill(
                     own[i] *= math.exp(max(min(-log if divides[c] else log, RANGE), -RANGE))
                     log += math.log((first + i + precision[a, c]) / (first + i + 1.0)) - slope[a, c]
             for i in range(n):
-                out[at + i] *= own[i]
+                out[at + i] = own[i]
 
 
 @inner
