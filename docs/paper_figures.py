@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unround.equations import parse
-from unround.presentation.charts import Drawing, Scale, columns, ticks
+from unround.presentation.charts import Picture, Scale, columns, ticks
 from unround.presentation.plots import Panel, Plot
 from unround.replication.examples import laplace_distances, rounding_distances
 from unround.replication.outcome import Experiment
@@ -99,7 +99,7 @@ def found_against_predicted(runs: Sequence[Experiment]) -> Plot:
             band = low / outcome.uniform.mean, high / outcome.uniform.mean
             rows.append((search.title, band, simulated, search.found / expected))
     largest = max(max(band[1], paper, *simulated) for _, band, simulated, paper in rows)
-    drawn = Drawing(640, 34 * len(rows) + 40, "Found, as a multiple of what uniform remainders predict")
+    drawn = Picture(640, 34 * len(rows) + 40, "Found, as a multiple of what uniform remainders predict")
     scale = Scale(0, largest, 270, 620)
     for tick in ticks(0, largest):
         drawn.line(scale(tick), 0, scale(tick), 34 * len(rows), "axis" if tick == 1 else "grid")

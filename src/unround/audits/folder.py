@@ -46,7 +46,7 @@ OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, 
 """In the order in which they are put in place: where there is a summary, all files belong together."""
 
 VERSION = 2
-"""Of the layout of `model/`; folders of another version have to be made anew."""
+"""Of the format of `model/`; folders of another version have to be made anew."""
 
 HELD = 10_000_000
 """Counts that are kept in memory by who looks at single areas; of larger releases each area is read when it is asked for."""

@@ -29,7 +29,7 @@ PILOT = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inference:
+class AttackResult:
     """What is inferred of a block of areas.
 
     `claims` are those of an audit. `truth` is the probability of the true count, and `alone` the same from the published
@@ -78,7 +78,7 @@ class Attacker:
         """How unlikely counts must be, relative to the likeliest, to be ignored; None where none is."""
         return self._narrower.cut if self._narrower is not None else None
 
-    def infer(self, counts: Counts, true: Counts) -> Inference:
+    def infer(self, counts: Counts, true: Counts) -> AttackResult:
         """Infer what can be inferred from published counts, and look up how likely the true ones are.
 
         Raises
@@ -107,7 +107,7 @@ class Attacker:
         claims = decide(bounds, bounds, posterior, self.threshold)
         likely = claims.of_kind(ClaimKind.LIKELY)
         without_sums = likely & (own.mode == posterior.mode) & (own.probability >= self.threshold)
-        return Inference(claims.dropping(without_sums), posterior, posterior.asked, own.asked)
+        return AttackResult(claims.dropping(without_sums), posterior, posterior.asked, own.asked)
 
     def _finest(self, counts: Counts, true: Counts) -> Narrower:
         """Return the narrowing that leaves out least, of those for which all sums can still be used."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.claims import ClaimKind
-from unround.comparison.attack import Inference
+from unround.comparison.attack import AttackResult
 from unround.comparison.material import Material
 from unround.mechanisms import HIDDEN
 from unround.mechanisms.base import IntArray
@@ -60,7 +60,7 @@ class Measures:
         return {str(d): float(p) for d, p in zip(range(-FARTHEST, FARTHEST + 1), shares, strict=True) if p > 0}
 
 
-def measure(material: Material, published: IntArray, inferred: Inference) -> tuple[dict[str, float], NDArray[np.float64]]:
+def measure(material: Material, published: IntArray, inferred: AttackResult) -> tuple[dict[str, float], NDArray[np.float64]]:
     """Judge one release by the truth; return the numbers, and how often each signed distance occurred."""
     errors, risks = material.judged()
     true = material.true.astype(np.int64)
@@ -141,7 +141,7 @@ def _additivity(published: IntArray, material: Material) -> dict[str, float]:
     }
 
 
-def _risks(inferred: Inference, true: IntArray, risks: NDArray[np.bool_]) -> dict[str, float]:
+def _risks(inferred: AttackResult, true: IntArray, risks: NDArray[np.bool_]) -> dict[str, float]:
     """Return what can be inferred, and how much of it is right."""
     claims = inferred.claims
     proved, likely = claims.of_kind(ClaimKind.PROVED) & risks, claims.of_kind(ClaimKind.LIKELY) & risks

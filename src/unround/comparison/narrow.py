@@ -42,7 +42,7 @@ _REACH = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """A layout in which long sums are added up in steps.
+    """Sums of which long ones are added up in steps.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ ALIKE = 1e-9
 """Probabilities that differ by less than this share are equal."""
 
 
-class Drawing:
+class Picture:
     """A picture that is being put together.
 
     Parameters
@@ -167,7 +167,7 @@ def stacked_bars(rows: Mapping[str, Mapping[str, float]], what: str, digits: int
     top = 22 if len(kinds) > 1 else 2
     right = 10 + SIGN * max((len(f"{one:,.{digits}f}") for one in sums), default=1)
     said = "; ".join(f"{name}: {_listed(row, digits)}" for name, row in rows.items())
-    drawn = Drawing(360, top + 26 * len(rows) + 2, f"{what}. {said}")
+    drawn = Picture(360, top + 26 * len(rows) + 2, f"{what}. {said}")
     x = left
     if top > 2:
         for kind in kinds:
@@ -201,7 +201,7 @@ def against_chance(rows: Sequence[Mapping[str, Any]]) -> Markup:
     """
     labels, left = _label_room([row["label"] for row in rows])
     said = "; ".join(f"{row['label']}: {row['found']:,} found, {row['low']:,} to {row['high']:,} by chance" for row in rows)
-    drawn = Drawing(380, 28 * len(rows) + 20, f"Proofs from one sum. {said}")
+    drawn = Picture(380, 28 * len(rows) + 20, f"Proofs from one sum. {said}")
     largest = max(1, *(max(row["found"], row["high"]) for row in rows))
     # Square roots: chance scatters by about as much everywhere on this scale, and 0 has its place.
     scale = Scale(0, largest, left + 6, 380 - 12 - SIGN * len(f"{largest:,}"), root=True)
@@ -217,7 +217,7 @@ def against_chance(rows: Sequence[Mapping[str, Any]]) -> Markup:
     return drawn.done()
 
 
-def _vertical(drawn: Drawing, scale: Scale, at: Sequence[float], top: float, bottom: float, show: Any) -> None:
+def _vertical(drawn: Picture, scale: Scale, at: Sequence[float], top: float, bottom: float, show: Any) -> None:
     """Draw vertical grid lines, with their numbers below; numbers that would touch are left out."""
     end = -math.inf
     for tick in at:
@@ -244,7 +244,7 @@ def pairs(rows: Sequence[tuple[str, str, float, float]], what: str) -> Markup:
         f"{name}: {percent(first)} without sums, {percent(second)} with them" for name, _, first, second in rows
     )
     height = 30 * len(rows)
-    drawn = Drawing(WIDE, height + 36, f"{what}. {said}")
+    drawn = Picture(WIDE, height + 36, f"{what}. {said}")
     largest = max(max(row[2:]) for row in rows)
     scale = Scale(0, largest, left + 4, WIDE - 56)
     _vertical(drawn, scale, ticks(0, largest), 0, height, lambda tick: f"{tick:.0%}")
@@ -276,7 +276,7 @@ def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str
     """
     left, top, right, bottom = 40.0, 22.0, WIDE - 12.0, 300.0
     said = "; ".join(f"{one['name']}: error {one['error']:.2f}, {percent(one['risk'])}" for one in points)
-    drawn = Drawing(WIDE, bottom + 38, f"{up}, by {across}. {said}")
+    drawn = Picture(WIDE, bottom + 38, f"{up}, by {across}. {said}")
     most, high = 1.12 * max(one["error"] for one in points) or 1, 1.12 * max(one["risk"] for one in points) or 1
     x, y = Scale(0, most, left, right), Scale(0, high, bottom, top)
     for tick in ticks(0, high):
@@ -351,7 +351,7 @@ def reliability(series: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], a
         f"{name}: " + ", ".join(f"stated {percent(band['stated'])}, right {percent(band['right'])}" for band in found)
         for name, (_, found) in series.items()
     )
-    drawn = Drawing(left + side + 30, top + side + 38, f"{up}, by {across}. {said}")
+    drawn = Picture(left + side + 30, top + side + 38, f"{up}, by {across}. {said}")
     x, y = Scale(least, 1, left, left + side), Scale(least, 1, top + side, top)
     for tick in ticks(least, 1):
         drawn.line(left, y(tick), left + side, y(tick), "grid")
@@ -413,7 +413,7 @@ def columns(
     places = sorted({*shares, *(expected or {})})
     left, height, wide = 38.0, 120.0, 300.0
     high, lines = _share_scale(top or max([*shares.values(), *(expected or {}).values()]))
-    drawn = Drawing(wide, height + (38 if below else 24), said)
+    drawn = Picture(wide, height + (38 if below else 24), said)
     step = (wide - left - 4) / max(1, len(places))
     y = Scale(0, high, height, 6)
     for tick in lines:
@@ -489,7 +489,7 @@ def histogram(
     largest = max(bars.values())
     high, lines = _share_scale(largest)
     start, floor = left + (wide - places * step) / 2, top + height
-    drawn = Drawing(left + wide + 8, floor + 44, f"{name}: {in_words(distribution, published)}", "histogram")
+    drawn = Picture(left + wide + 8, floor + 44, f"{name}: {in_words(distribution, published)}", "histogram")
     for tick in lines:
         y = floor - height * tick / high
         drawn.line(left, y, left + wide, y, "grid")

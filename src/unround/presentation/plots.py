@@ -97,7 +97,7 @@ def save(plot: Plot, path: Path) -> None:
 
 def svg(plot: Plot) -> str:
     """Return a plot as one SVG that needs nothing else: on white, in the light colours."""
-    from unround.presentation.charts import SIGN, Drawing
+    from unround.presentation.charts import SIGN, Picture
 
     heads = 20 + 16 * max(len(panel.lines) for panel in plot.panels)
     sizes = [_size(panel.chart) for panel in plot.panels]
@@ -109,7 +109,7 @@ def svg(plot: Plot) -> str:
     notes = _wrapped(plot.note, int((across * (wide + GAP)) / SIGN))
     top = MARGIN + 34 + 18 * len(notes)
     width = max(2 * MARGIN + across * wide + (across - 1) * GAP, 2 * MARGIN + 9.5 * len(plot.title))
-    drawn = Drawing(round(width), round(top + sum(tall) + GAP * (len(rows) - 1) + MARGIN), f"{plot.title}. {plot.note}")
+    drawn = Picture(round(width), round(top + sum(tall) + GAP * (len(rows) - 1) + MARGIN), f"{plot.title}. {plot.note}")
     drawn.parts.append(f"<style>{plain_css()}</style>")
     drawn.rect(0, 0, drawn.width, drawn.height, "ground")
     drawn.text(MARGIN, MARGIN + 16, plot.title, "heading")

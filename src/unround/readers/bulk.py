@@ -1,4 +1,4 @@
-"""The Canadian bulk layout: Statistics Canada's census profile, a line a characteristic and area, of any size.
+"""The Canadian bulk format: Statistics Canada's census profile, a line a characteristic and area, of any size.
 
 The columns are found by their names in the first line, except the seven that are all called SYMBOL: each belongs to the
 column before it. What an area can have is decided from the first areas; the rest of the file then streams through, some

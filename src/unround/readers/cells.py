@@ -1,4 +1,4 @@
-"""Cells: a table with one row a cell, and a layout that says what its columns mean, become a Release."""
+"""Cells: a table with one row per cell, and a description that says what its columns mean, become a Release."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def assemble(
     Raises
     ------
     InputError
-        Where the layout names columns or codes that are not there, a code is missing, or a cell is there twice.
+        Where the description names columns or codes that are not there, a code is missing, or a cell is there twice.
     """
     told = list(notes)
     if not table.height:
@@ -174,7 +174,7 @@ def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
 
 
 def _with_sums(axis: _Axis, description: Description, notes: list[str]) -> _Axis:
-    """Gather the sums of an axis from its own, its hierarchy, and those at the end of the layout."""
+    """Gather the sums of an axis from its own, its hierarchy, and those at the end of the description."""
     rule = axis.rule
     sums = list(rule.sums)
     if rule.hierarchy is not None:
@@ -186,7 +186,7 @@ def _with_sums(axis: _Axis, description: Description, notes: list[str]) -> _Axis
 
 
 def _check_codes(axes: Sequence[_Axis], description: Description) -> None:
-    """Refuse codes in the layout that never occur: one of them is misspelt, or the data are not what they should be."""
+    """Refuse codes in the description that never occur: one of them is misspelt, or the data are not what they should be."""
     for axis in axes:
         said = [code for item in axis.sums for code in (item.total, *item.parts)]
         said += [code for rule in description.rules for code in rule.where.get(axis.rule.name, ())]

@@ -1,4 +1,4 @@
-"""CensusMapper: the wide layout of censusmapper.ca, cancensus and pycancensus, of any census year.
+"""CensusMapper: the wide format of censusmapper.ca, cancensus and pycancensus, of any census year.
 
 A line an area, a column a "vector". Headers read `v_CA21_14: 0 to 4 years, - Total`, or for older years and other options
 `v_CA16_4: 0 to 14 years`, or only `v_CA21_14`. A characteristic by sex has three vectors in a row: total, men, women.
@@ -280,7 +280,7 @@ def _age_runs(vectors: Sequence[_Vector]) -> list[AgeRun]:
 def _columns(vectors: Sequence[_Vector], runs: Sequence[AgeRun]) -> list[Column]:
     """Make columns, in the order of vectors.
 
-    Ages are a table by themselves. What table others stand in, the layout does not say, and a guess would hide sums across
+    Ages are a table by themselves. What table others stand in, the format does not say, and a guess would hide sums across
     its borders from those who look for them.
     """
     table = {member: run.name for run in runs for member in run.members}

@@ -88,7 +88,7 @@ class Description:
     sums: tuple[SumRule, ...] = ()
     data: Path | None = None
     product: str | None = None
-    where: str = "the layout"
+    where: str = "the description"
 
     @property
     def named(self) -> set[str]:
@@ -174,15 +174,15 @@ def read_description(path: Path) -> Description:
 
 
 def make_description(
-    table: Mapping[str, Any], *, text: str = "", where: str = "the layout", folder: Path | None = None
+    table: Mapping[str, Any], *, text: str = "", where: str = "the description", folder: Path | None = None
 ) -> Description:
-    """Make a layout of the keys of a TOML, wherever they come from.
+    """Make a description of the keys of a TOML, wherever they come from.
 
     Examples
     --------
     >>> age = {"sums": [{"total": "all", "parts": ["young", "old"]}]}
-    >>> layout = make_layout({"value": "n", "axes": {"town": "town", "age": age}})
-    >>> [[axis.name for axis in side] for side in layout.split()]
+    >>> description = make_description({"value": "n", "axes": {"town": "town", "age": age}})
+    >>> [[axis.name for axis in side] for side in description.split()]
     [['town'], ['age']]
     """
     return _DescriptionReader(text, where, folder or Path()).description(table)

@@ -123,7 +123,7 @@ def describe(areas: pl.DataFrame, population: Counts | None) -> pl.DataFrame:
 
 
 KINDS = {
-    # What the levels of other layouts are in a DGUID, in lower case.
+    # What the levels of other formats are in a DGUID, in lower case.
     "c": "A0000", "country": "A0000", "pr": "A0002", "province": "A0002", "province or territory": "A0002",
     "territory": "A0002", "cd": "A0003", "census division": "A0003", "csd": "A0005", "census subdivision": "A0005",
     "ccs": "S0502", "er": "S0500", "fed": "A0004", "fsa": "A0011", "cma": "S0503", "ca": "S0504", "ct": "S0507",
@@ -133,12 +133,12 @@ KINDS = {
 
 
 def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]:
-    """Return what an area goes by in every layout: type, level and code, where these are known; else its code as it is.
+    """Return what an area goes by in every format: type, level and code, where these are known; else its code as it is.
 
     Parameters
     ----------
     regions : Series
-        Codes, of any layout: DGUIDs, or the shorter ones that CensusMapper has.
+        Codes, of any format: DGUIDs, or the shorter ones that CensusMapper has.
     levels : Series, optional
         What the file calls each area's level.
 

@@ -31,7 +31,7 @@ LONGEST_LINE = 1 << 26
 PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
 """No table packs into a five-hundredth of its size: one that seems to, and is large, is there to fill a memory."""
 WHOLE = 1 << 31
-"""Bytes of text that may be held at once, for layouts that cannot be read in pieces."""
+"""Bytes of text that may be held at once, for formats that cannot be read in pieces."""
 MOST_PARTS = 1_000
 """Tables in a zip."""
 _QUOTED_LINES = 200

@@ -102,7 +102,7 @@ def load(path: Path, toml: Path | None = None) -> Release:
 
 
 def guess(columns: Sequence[str]) -> Description | None:
-    """Return the layout of a table whose columns are the conventional ones, or None.
+    """Return the description of a table whose columns are the conventional ones, or None.
 
     Examples
     --------

@@ -224,7 +224,7 @@ def stands_for(pair: JudgedSum) -> bool:
     """Say whether one column may be read in place of the other.
 
     Equal almost everywhere is not enough for that: where two counts differ only now and then, a sum that takes one for the
-    other is wrong just there. And few areas can agree by chance, unless the layout or the user says that they are one count.
+    other is wrong just there. And few areas can agree by chance, unless the format or the user says that they are one count.
     Files that repeat each other are another matter: where a number differs, one of them has a misprint.
     """
     proposed = pair.origin != "data"

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from unround.audits import Model
-from unround.presentation.charts import Drawing
+from unround.presentation.charts import Picture
 from unround.web.outline import Outline, OutlineTable
 
 ROW, LABELS, WIDTH = 22, 260, 26
@@ -127,7 +127,7 @@ def map_of(table: OutlineTable, heads: frozenset[int], parts: frozenset[int], *,
     used = sum(line.at in heads for line in table.lines)
     said = f"Map of {table.name}: {len(table.lines)} lines, {used} of them sums of their parts"
     width, height = levels * wide + (LABELS if labels else 0), max(len(leaves) * row, 4)
-    drawn = Drawing(width, height, said, "map")
+    drawn = Picture(width, height, said, "map")
     for line in table.lines:
         kind = "head" if line.at in heads else "part" if line.at in parts else "alone"
         end = levels * wide if line.at not in under else (line.level + 1) * wide
