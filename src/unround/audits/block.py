@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, documented_bounds, link_bounds
 from unround.audits.certificates import certify
-from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, decide
-from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction
+from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, decide, known_alone
+from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction, rows_of
 from unround.audits.dependence import Dependence
 from unround.audits.inferred import Conclusion, InferredBlock
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
-from unround.audits.probabilities import BlockProbabilities, weigh
+from unround.audits.probabilities import BlockProbabilities, Weighing, weigh
 from unround.batch.evidence import Drawn
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Ints, Tight
 from unround.batch.windows import WindowTable
-from unround.mechanisms.base import BoolArray
+from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
 
@@ -43,8 +43,8 @@ class Auditor:
     dependence : Dependence, optional
         In which tables totals and parts share random numbers; in none unless given. Probabilities account for it; bounds
         need not.
-    independent_prior : Prior, optional
-        The prior with which to work out as well what would follow if no random numbers were shared.
+    both_ways : bool
+        Whether to work out as well what would follow if no random numbers were shared, where some are.
     """
 
     def __init__(
@@ -53,13 +53,14 @@ class Auditor:
         prior: Prior,
         options: AuditOptions | None = None,
         dependence: Dependence | None = None,
-        independent_prior: Prior | None = None,
+        *,
+        both_ways: bool = False,
     ) -> None:
         self.model = model = dependence.paired(model) if dependence is not None else model
         self.sharing = dependence.sharing(model) if dependence is not None else None
         self.prior = prior
         self.options = options or AuditOptions()
-        self._independent_prior = independent_prior if self.sharing is not None else None
+        self._both_ways = both_ways and self.sharing is not None
         self._windows = WindowTable(model.mechanisms)
 
     def audit(
@@ -121,15 +122,15 @@ class Auditor:
                 reach = assumed.tight  # the engine for linked areas knows nothing of shared random numbers: bounds alone
         possible = _Possible(counts, active, documented, assumed, reach, _clashing(counts.shape, found), linked)
         # 4. What is likely.
-        probabilities = self._weigh(possible, self.prior, self.drawn(counts), keep)
+        probabilities = self._weigh(possible, self.drawn(counts), keep)
         found += _unresolved(probabilities)
         # 5. What can be claimed.
-        claims = self._claim(possible, probabilities, self.prior, self.drawn(counts))
+        claims = self._claim(possible, probabilities, self.drawn(counts))
         # 6. What could be claimed if no random numbers were shared.
         independent = None
-        if self._independent_prior is not None:
-            weighed = self._weigh(possible, self._independent_prior, None)
-            independent = Conclusion(weighed, self._claim(possible, weighed, self._independent_prior, None))
+        if self._both_ways:
+            weighed = self._weigh(possible, None)
+            independent = Conclusion(weighed, self._claim(possible, weighed, None))
         return InferredBlock(
             counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked, independent
         )
@@ -142,52 +143,72 @@ class Auditor:
         """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
         return None if self.sharing is None else Drawn(self.sharing, counts)
 
-    def _weigh(self, here: _Possible, prior: Prior, drawn: Drawn | None, keep: int | None = None) -> BlockProbabilities:
+    def _weigh(self, here: _Possible, drawn: Drawn | None, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely; areas are linked unless random numbers are shared."""
         nested = here.nested if self.sharing is None else None
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
-        return weigh(self.model, prior, here.assumed, here.reach, here.active, drawn, nested, inexact=inexact, keep=keep)
+        given = Weighing(self.model, self.prior, here.counts, here.assumed, here.reach, here.active, drawn)
+        return weigh(given, self.options.threshold, nested, inexact=inexact, keep=keep)
 
-    def _claim(self, here: _Possible, probabilities: BlockProbabilities, prior: Prior, drawn: Drawn | None) -> BlockClaims:
-        """Decide what can be claimed, how deep each argument is, and drop what needs no sum."""
+    def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
+        """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""
+        threshold = self.options.threshold
         claims = decide(
             here.documented,
             here.assumed,
             probabilities.posterior,
-            self.options.threshold,
+            probabilities.lowest,
+            threshold,
             nothing=here.clashing | _no_news(self.model, here),
             nothing_likely=probabilities.cut_off,
         )
-        by_family = claims.of_kind(ClaimKind.LIKELY) & probabilities.need_family(self.options.threshold)
-        depth = self._depths(here, claims, by_family, prior, drawn)
+        alone = self._alone(here, claims)
+        dropped = known_alone(claims, probabilities.posterior.probability, alone, threshold)
+        likely = claims.of_kind(ClaimKind.LIKELY) & ~dropped
+        depth = self._depths(here, claims, likely, probabilities.need_family(threshold), drawn)
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 depth[bounds.linked.moved & claims.of_kind(kind)] = FAMILY_NEEDED
-        return claims.dropping(depth == 0, depth)
+        return claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
 
-    def _depths(self, here: _Possible, claims: BlockClaims, by_family: BoolArray, prior: Prior, drawn: Drawn | None) -> Ints:
+    def _alone(self, here: _Possible, claims: BlockClaims) -> FloatArray:
+        """Return how likely each claimed count is by its published value alone; NaN where nothing is likely."""
+        model, likely = self.model, claims.of_kind(ClaimKind.LIKELY)
+        found = np.full(likely.shape, np.nan)
+        rows = np.flatnonzero(likely.any(axis=1))
+        if rows.size:
+            windows = rows_of(here.assumed.windows, rows)
+            tight = tighten(model.no_sums, windows)
+            weights = self.prior.weights_alone(tight.low, tight.high)
+            values = np.maximum(claims.values[rows], 0)
+            asked = posteriors(model.no_sums, windows, tight, weights, value=values, wanted=likely[rows]).asked
+            found[rows] = np.where(likely[rows], asked, np.nan)
+        return found
+
+    def _depths(
+        self, here: _Possible, claims: BlockClaims, likely: BoolArray, by_family: BoolArray, drawn: Drawn | None
+    ) -> Ints:
         """Return for every claim how many sums its argument takes, one after the other.
 
-        0 says that none is needed: the published value, and the column's own distribution, make the count likely. And
-        `PRIOR_NEEDED` says that under a flat prior the sums would not: then no number of them explains the claim.
+        `PRIOR_NEEDED` says that under a flat prior the sums would not make the count likely: then no number of them explains
+        the claim.
         """
         model, windows, threshold = self.model, here.assumed.windows, self.options.threshold
         values, depth = claims.values.copy(), np.zeros(here.counts.shape, dtype=np.int32)  # kernels take no read-only arrays
         for tight, kind in ((here.documented.tight, ClaimKind.PROVED), (here.assumed.tight, ClaimKind.CONDITIONAL)):
             pinned = claims.of_kind(kind)
             depth[pinned] = np.maximum(tight.depth_low, tight.depth_high)[pinned]
-        depth[by_family] = FAMILY_NEEDED
-        wanted = claims.of_kind(ClaimKind.LIKELY) & ~by_family
-        if prior.own is not None:
-            alone = posteriors(model.no_sums, windows, tighten(model.no_sums, windows), prior.own, wanted=wanted)
-            wanted &= ~((alone.mode == values) & (alone.probability >= threshold))
+        depth[likely & by_family] = FAMILY_NEEDED
+        wanted = likely & ~by_family
+        if not self.prior.is_flat:
             depth[wanted] = PRIOR_NEEDED
             some = replace(here.reach, feasible=here.reach.feasible & wanted.any(axis=1))
             flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted)
             wanted &= (flat.mode == values) & (flat.probability >= threshold)
         if wanted.any():
             found = flood(model.compiled, windows, here.reach, None, here.active, wanted, values, threshold, drawn)
-            depth[wanted] = found[wanted]
+            # A claim that is likely by its published value alone is listed because of what one sum at least adds to it.
+            depth[wanted] = np.maximum(found[wanted], 1)
         return depth
 
 

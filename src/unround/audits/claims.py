@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from unround.audits.bounds import BlockBounds
 from unround.batch.types import Ints, Posterior
 from unround.errors import InternalError
-from unround.mechanisms.base import BoolArray
+from unround.mechanisms.base import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from unround.audits.certificates import Certificate
 
 PRIOR_NEEDED = -1
 """The depth of a likely claim that sums alone, under a flat prior, do not explain."""
+
+LEAST_SHARE = 0.25
+"""A count that is likely from its published value alone is claimed only if the area's other counts remove so much of the doubt."""
 
 FAMILY_NEEDED = -2
 """The depth of a claim that needs other areas of the family."""
@@ -84,7 +87,11 @@ class BlockClaims:
         How many sums the argument takes, one after the other, where that is known; below 0, `PRIOR_NEEDED` or
         `FAMILY_NEEDED`.
     without_sums : array
-        Where a count is known or likely without any sum, from its published value and the prior: that is no claim.
+        Where a count is known or likely from its published value alone, to which the area's other counts add little: that
+        is no claim.
+    alone : array
+        Of likely claims, the probability from the published value alone, without anything else that is known of the area;
+        NaN elsewhere.
     certificates : tuple of Certificate, optional
         One for every proved and conditional claim, by area and cell; None until `certify` has written them.
     """
@@ -93,10 +100,11 @@ class BlockClaims:
     values: Ints
     depth: Ints
     without_sums: BoolArray
+    alone: FloatArray
     certificates: tuple[Certificate, ...] | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.kinds, self.values, self.depth, self.without_sums):
+        for array in (self.kinds, self.values, self.depth, self.without_sums, self.alone):
             array.setflags(write=False)
 
     def of_kind(self, kind: ClaimKind) -> BoolArray:
@@ -121,17 +129,35 @@ class BlockClaims:
             raise InternalError("claims were about to be written down before they were certified")
         return self.certificates
 
-    def dropping(self, without_sums: BoolArray, depth: Ints | None = None) -> BlockClaims:
+    def dropping(self, without_sums: BoolArray, depth: Ints, alone: FloatArray) -> BlockClaims:
         """Return the claims that remain when those that need no sum are dropped."""
         dropped = np.asarray(without_sums & (self.kinds != ClaimKind.OPEN))
         kinds = np.where(dropped, np.int8(ClaimKind.OPEN), self.kinds)
-        return BlockClaims(kinds, self.values, self.depth if depth is None else depth, dropped)
+        return BlockClaims(kinds, self.values, depth, dropped, alone)
+
+
+def known_alone(claims: BlockClaims, probability: FloatArray, alone: FloatArray, threshold: float) -> BoolArray:
+    """Return which likely counts are likely by their published value alone, so that sums and other counts add little."""
+    likely = claims.of_kind(ClaimKind.LIKELY)
+    return np.asarray(likely & (alone >= threshold) & (due_to_sums(probability, alone) < LEAST_SHARE))
+
+
+def due_to_sums(probability: FloatArray, alone: FloatArray) -> FloatArray:
+    """Return the share of the doubt about a count, given its published value alone, that everything else removes.
+
+    Examples
+    --------
+    >>> due_to_sums(np.array([0.95, 0.7]), np.array([0.5, 0.8])).tolist()
+    [0.9, 0.0]
+    """
+    return np.asarray(np.clip(1 - (1 - probability) / np.maximum(1 - alone, 1e-12), 0.0, 1.0).round(12))
 
 
 def decide(
     documented: BlockBounds,
     assumed: BlockBounds,
     posterior: Posterior,
+    lowest: FloatArray,
     threshold: float,
     *,
     nothing: BoolArray | None = None,
@@ -148,14 +174,16 @@ def decide(
         possible value is proved by the former, and conditional by the latter, unless it was given.
     posterior : Posterior
         What is likely.
+    lowest : array
+        The least probability that any prior of the set gives to the likeliest count.
     threshold : float
-        Minimum probability to report a count as likely.
+        Minimum of this to report a count as likely.
     nothing : array, optional
         Where nothing is claimed, whatever is known.
     nothing_likely : array, optional
         Where nothing is claimed to be likely.
     """
-    likely = posterior.probability >= threshold
+    likely = np.asarray(lowest >= threshold)
     if nothing_likely is not None:
         likely &= ~nothing_likely
     kinds = np.where(likely, np.int8(ClaimKind.LIKELY), np.int8(ClaimKind.OPEN))
@@ -167,4 +195,5 @@ def decide(
     kinds[assumed.given & (kinds != ClaimKind.PROVED)] = ClaimKind.OPEN
     if nothing is not None:
         kinds[nothing] = ClaimKind.OPEN
-    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), np.zeros(kinds.shape, dtype=np.bool_))
+    nowhere, unknown = np.zeros(kinds.shape, dtype=np.bool_), np.full(kinds.shape, np.nan)
+    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), nowhere, unknown)

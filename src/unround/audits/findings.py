@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits.claims import FAMILY_NEEDED, KINDS, ClaimKind, RestsOn
+from unround.audits.claims import FAMILY_NEEDED, KINDS, ClaimKind, RestsOn, due_to_sums
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
 from unround.batch.types import NO_UPPER_BOUND, Ints
@@ -112,7 +112,10 @@ def findings_frame(
             "low": low,
             "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
             "value": value,
+            "probability_low": np.where(certain, 1.0, weighed.lowest[rows, cells]),
             "probability": np.where(certain, 1.0, weighed.posterior.probability[rows, cells]),
+            "probability_high": np.where(certain, 1.0, weighed.highest[rows, cells]),
+            "due_to_sums": np.where(certain, 1.0, due_to_sums(weighed.posterior.probability, claims.alone)[rows, cells]),
             "kind": pl.Series(KINDS).gather(kinds),
             "route": _routes(model, inferred, rows, cells),
             "depth": pl.Series(depth).set(pl.Series(depth < 0), None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,30 +14,40 @@ from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.batch.evidence import Drawn
 from unround.batch.posterior import marginals, posteriors
-from unround.batch.types import Distributions, Posterior, Tight
+from unround.batch.types import Distributions, Ints, Posterior, PriorWeights, Tight
 from unround.linked.engine import Linked, link
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior
+from unround.release import Counts
 
 WIDE = 45
 """Cells with more possible counts may be too wide for their sums, in areas where some sum is: pairs are from 50 on."""
+
+TINY = 1e-12
 
 Distribution = tuple[int, FloatArray]
 """The least count of a cell, and how likely it and those above it are."""
 
 
+NEAR = 0.9
+"""Counts whose probability under the best prior is at least so much of the threshold are weighed under all priors."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockProbabilities:
-    """What is likely in a block; the posterior cannot be written to.
+    """What is likely in a block; the arrays cannot be written to.
 
     Parameters
     ----------
     reach : Tight
         The bounds that probabilities keep to: those of the assumed reading, without tails where there is noise.
     posterior : Posterior
-        What is likely.
-    own_area : Posterior
-        The same if nothing were known of the other areas of a family.
+        What is likely. Its probabilities are averages over the set of priors, where `lowest` has a number.
+    lowest, highest : array
+        The least and the greatest probability that any prior of the set gives to the likeliest count; NaN for counts that are
+        not near the threshold, which were weighed under the best prior alone. The greatest is no bound: it is the highest found.
+    own_lowest : array
+        The least probability if nothing were known of the other areas of a family.
     cut_off : array
         The cells that are cut off from a sum they belong to, and were judged without sums: none is claimed to be likely.
     too_noisy : array
@@ -49,7 +60,9 @@ class BlockProbabilities:
 
     reach: Tight
     posterior: Posterior
-    own_area: Posterior
+    lowest: FloatArray
+    highest: FloatArray
+    own_lowest: FloatArray
     cut_off: BoolArray
     too_noisy: BoolArray
     linked: Linked | None
@@ -58,6 +71,8 @@ class BlockProbabilities:
     def __post_init__(self) -> None:
         for name in ("mode", "probability", "mean", "deviation", "possible"):
             getattr(self.posterior, name).setflags(write=False)
+        for array in (self.lowest, self.highest, self.own_lowest):
+            array.setflags(write=False)
 
     @property
     def methods(self) -> NDArray[np.int8]:
@@ -66,20 +81,66 @@ class BlockProbabilities:
 
     def need_family(self, threshold: float) -> BoolArray:
         """Return which counts are likely only because of other areas."""
-        joint, own = self.posterior, self.own_area
         if self.linked is None:
-            return np.zeros(joint.mode.shape, dtype=np.bool_)
-        own_is_enough = (own.mode == joint.mode) & (own.probability >= threshold)
-        return np.asarray((joint.probability >= threshold) & ~own_is_enough)
+            return np.zeros(self.lowest.shape, dtype=np.bool_)
+        return np.asarray((self.lowest >= threshold) & ~(self.own_lowest >= threshold))
+
+
+class Weighing(NamedTuple):
+    """What probabilities are worked out from.
+
+    Parameters
+    ----------
+    model : Model
+        What all areas share.
+    prior : Prior
+        What true counts are like: a set of priors.
+    counts : array
+        What was published.
+    bounds : BlockBounds
+        What is possible; of `bounds.linked`, the links are used.
+    reach : Tight
+        The bounds to keep to, of every area on its own.
+    active : array
+        Which sums hold in which area.
+    drawn : Drawn or None
+        How random numbers are shared.
+    """
+
+    model: Model
+    prior: Prior
+    counts: Counts
+    bounds: BlockBounds
+    reach: Tight
+    active: Active
+    drawn: Drawn | None = None
+
+    def of(self, rows: NDArray[np.int64]) -> Weighing:
+        """Return the same for some areas, each on its own."""
+        bounds = replace(self.bounds, windows=rows_of(self.bounds.windows, rows), linked=None)
+        drawn = None if self.drawn is None else self.drawn._replace(published=self.drawn.published[rows])
+        return self._replace(
+            counts=self.counts[rows], bounds=bounds, reach=tight_of(self.reach, rows), active=self.active[rows], drawn=drawn
+        )
+
+    def weights(self, variant: str) -> PriorWeights | None:
+        """Return the weights of one prior of the set."""
+        return self.prior.weights(self.counts, self.reach.low, self.reach.high, variant)
+
+    def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
+        """Return what is likely under one prior of the set, every area on its own."""
+        given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant), self.active
+        return posteriors(*given, value, self.drawn, wanted)
+
+    def distributions(self, variant: str) -> dict[int, Distribution]:
+        """Return the distributions of the first area, of cells that have one."""
+        given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant), self.active, self.drawn
+        return _kept(marginals(*given)[1])
 
 
 def weigh(
-    model: Model,
-    prior: Prior,
-    bounds: BlockBounds,
-    reach: Tight,
-    active: Active,
-    drawn: Drawn | None = None,
+    here: Weighing,
+    threshold: float,
     nested: NestedAreas | None = None,
     *,
     inexact: BoolArray | None = None,
@@ -89,18 +150,10 @@ def weigh(
 
     Parameters
     ----------
-    model : Model
-        What all areas share.
-    prior : Prior
-        What true counts are like.
-    bounds : BlockBounds
-        What is possible; of `bounds.linked`, the links are used.
-    reach : Tight
-        The bounds to keep to, of every area on its own.
-    active : array
-        Which sums hold in which area.
-    drawn : Drawn, optional
-        How random numbers are shared.
+    here : Weighing
+        The areas, and what is known of them.
+    threshold : float
+        The probability that makes a count likely: counts near it are weighed under every prior of the set.
     nested : NestedAreas, optional
         The areas to be linked.
     inexact : array, optional
@@ -108,40 +161,130 @@ def weigh(
     keep : int, optional
         The area whose whole distributions are wanted.
     """
-    own = posterior = posteriors(model.compiled, bounds.windows, reach, prior.table, active, drawn=drawn)
+    best, *others = here.prior.variants
+    own = posterior = here.posterior(best)
     linked, kept = None, dict[int, Distribution]()
-    if nested is not None and bounds.linked is not None:
+    if nested is not None and here.bounds.linked is not None:
         linked = link(
-            model.compiled,
-            bounds.windows,
-            reach,
-            bounds.linked.parent,
+            here.model.compiled,
+            here.bounds.windows,
+            here.reach,
+            here.bounds.linked.parent,
             nested.cells,
-            prior.table,
-            active,
+            here.weights(best),
+            here.active,
             alike=nested.alike,
             keep=keep,
         )
         posterior, kept = linked.posterior, linked.kept
     elif keep is not None:
-        row = np.array([keep])
-        one_area = rows_of(bounds.windows, row), tight_of(reach, row)
-        here = None if drawn is None else drawn._replace(published=drawn.published[row])
-        kept = _kept(marginals(model.compiled, *one_area, prior.table, active[row], here)[1])
+        kept = here.of(np.array([keep])).distributions(best)
+    each = _under_each(here, posterior, own, threshold, linked is not None)
+    stated = replace(posterior, probability=each.mean)
+    if keep is not None and others:
+        kept = _averaged(here.of(np.array([keep])), kept, posterior, stated, each, keep, linked is not None)
     cut_off, too_noisy = np.zeros(posterior.mode.shape, dtype=np.bool_), np.zeros(len(posterior.cut), dtype=np.bool_)
-    if prior.own is not None:  # under a flat prior, fewer sums are right too
-        too_noisy = np.asarray(posterior.cut > 0) & (not bounds.windows.certain.all())
-        cut_off = _cut_off(model, reach, posterior, active) | too_noisy[:, None]
+    if not here.prior.is_flat:  # under a flat prior, fewer sums are right too
+        too_noisy = np.asarray(posterior.cut > 0) & (not here.bounds.windows.certain.all())
+        cut_off = _cut_off(here, posterior) | too_noisy[:, None]
         if inexact is not None:
             cut_off[inexact] = True
-        posterior = _without_sums(model, prior, bounds, reach, cut_off, posterior)
+        stated = _without_sums(here, cut_off, stated)
         if keep is not None and cut_off[keep].any():
-            row = np.array([keep])
-            alone = marginals(model.no_sums, rows_of(bounds.windows, row), tight_of(reach, row), prior.own)[1]
+            one = here.of(np.array([keep]))
+            alone = marginals(here.model.no_sums, one.bounds.windows, one.reach, _alone(one))[1]
             kept = {cell: found for cell, found in kept.items() if not cut_off[keep, cell]}
             kept |= {cell: found for cell, found in _kept(alone).items() if cut_off[keep, cell]}
-    bounds_used = reach if linked is None else linked.tight
-    return BlockProbabilities(bounds_used, posterior, own, cut_off, too_noisy, linked, kept)
+    bounds_used = here.reach if linked is None else linked.tight
+    return BlockProbabilities(
+        bounds_used, stated, each.lowest, each.highest, each.own_lowest, cut_off, too_noisy, linked, kept
+    )
+
+
+class _Each(NamedTuple):
+    """What all priors together say of the likeliest counts: the least, the mean and the greatest of their probabilities."""
+
+    lowest: FloatArray
+    mean: FloatArray
+    highest: FloatArray
+    own_lowest: FloatArray
+
+
+def _under_each(here: Weighing, posterior: Posterior, own: Posterior, threshold: float, linked: bool) -> _Each:
+    """Weigh counts near the threshold under every prior of the set.
+
+    Of linked areas only the best prior's probabilities are worked out together; that of another prior differs from them, in log
+    odds, by as much as it does in the area on its own.
+    """
+    best, *others = here.prior.variants
+    probability, mode = posterior.probability, posterior.mode
+    near = np.asarray(probability >= NEAR * threshold)
+    if not others:
+        return _Each(probability.copy(), probability.copy(), probability.copy(), own.probability.copy())
+    lowest, mean, highest = np.full(mode.shape, np.nan), probability.copy(), np.full(mode.shape, np.nan)
+    own_lowest = np.full(mode.shape, np.nan)
+    rows = np.flatnonzero(near.any(axis=1))
+    if rows.size:
+        some, wanted, value = here.of(rows), near[rows], mode[rows]
+        known = probability[rows]
+        alone = _asked(some, best, value, wanted) if linked else known
+        found, own_found = [known], [alone]
+        for variant in others:
+            here_alone = _asked(some, variant, value, wanted)
+            own_found.append(here_alone)
+            found.append(_shifted(known, alone, here_alone) if linked else here_alone)
+        for into, values in (
+            (lowest, np.minimum.reduce(found)),
+            (mean, np.mean(found, axis=0)),
+            (highest, np.maximum.reduce(found)),
+            (own_lowest, np.minimum.reduce(own_found)),
+        ):
+            into[rows] = np.where(wanted, values, into[rows])
+    return _Each(lowest, mean, highest, own_lowest)
+
+
+def _asked(here: Weighing, variant: str, value: Ints, wanted: BoolArray) -> FloatArray:
+    found = here.posterior(variant, np.maximum(value, 0), wanted).asked
+    assert found is not None
+    return found
+
+
+def _shifted(known: FloatArray, before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return probabilities with their log odds changed as those of another probability change."""
+    factor = after * np.maximum(1 - before, TINY) / (np.maximum(before, TINY) * np.maximum(1 - after, TINY))
+    odds = known / np.maximum(1 - known, TINY) * factor
+    return np.asarray(np.where(known >= 1.0, 1.0, odds / (1 + odds)))
+
+
+def _averaged(
+    here: Weighing,
+    kept: dict[int, Distribution],
+    posterior: Posterior,
+    stated: Posterior,
+    each: _Each,
+    row: int,
+    linked: bool,
+) -> dict[int, Distribution]:
+    """Return one area's distributions, averaged over the set of priors where its probabilities are."""
+    several = [here.distributions(variant) for variant in here.prior.variants[1:]] if not linked else []
+    found = dict(kept)
+    for cell, (low, chances) in kept.items():
+        if np.isnan(each.lowest[row, cell]):
+            continue
+        if not linked:
+            found[cell] = low, np.mean([chances, *(one[cell][1] for one in several)], axis=0)
+            continue
+        # In a family the other priors are known for the likeliest count alone: the rest keeps its proportions.
+        at, new = int(posterior.mode[row, cell]) - low, float(stated.probability[row, cell])
+        rest = 1 - chances[at]
+        scaled = chances * ((1 - new) / rest if rest > 0 else 0.0)
+        scaled[at] = new
+        found[cell] = low, scaled
+    return found
+
+
+def _alone(here: Weighing) -> PriorWeights | None:
+    return here.prior.weights_alone(here.reach.low, here.reach.high)
 
 
 def _kept(found: Distributions) -> dict[int, Distribution]:
@@ -154,12 +297,13 @@ def _kept(found: Distributions) -> dict[int, Distribution]:
     }
 
 
-def _cut_off(model: Model, reach: Tight, posterior: Posterior, active: Active) -> BoolArray:
+def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
     """Find the cells that are cut off from a sum they belong to, while others of their area are not.
 
-    The fitted prior describes how totals split into parts: what it says of a cell that is cut off from its total, or from
-    its parts, is not true. A sum is cut off where it does not apply or contradicts, or where too much is possible.
+    In the fitted prior, totals follow from their parts: it says nothing of a total that is cut off from them. A sum is cut off
+    where it does not apply or contradicts, or where too much is possible.
     """
+    model, reach, active = here.model, here.reach, here.active
     found = np.zeros(posterior.mode.shape, dtype=bool)
     rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)))
     if not rows.size:
@@ -174,19 +318,18 @@ def _cut_off(model: Model, reach: Tight, posterior: Posterior, active: Active) -
     return found
 
 
-def _without_sums(
-    model: Model, prior: Prior, bounds: BlockBounds, reach: Tight, cut_off: BoolArray, posterior: Posterior
-) -> Posterior:
+def _without_sums(here: Weighing, cut_off: BoolArray, posterior: Posterior) -> Posterior:
     """Return the posterior in which cells that are cut off have their column's own distribution, within their bounds."""
     rows = np.flatnonzero(cut_off.any(axis=1))
     if not rows.size:
         return posterior
-    alone = posteriors(model.no_sums, rows_of(bounds.windows, rows), tight_of(reach, rows), prior.own)
-    here = cut_off[rows]
+    some = here.of(rows)
+    alone = posteriors(here.model.no_sums, some.bounds.windows, some.reach, _alone(some))
+    off = cut_off[rows]
     changed = {}
     for name in ("mode", "probability", "mean", "deviation"):
         changed[name] = getattr(posterior, name).copy()
-        changed[name][rows] = np.where(here, getattr(alone, name), changed[name][rows])
+        changed[name][rows] = np.where(off, getattr(alone, name), changed[name][rows])
     possible = posterior.possible.copy()
-    possible[rows[here.all(axis=1)]] = True
+    possible[rows[off.all(axis=1)]] = True
     return replace(posterior, possible=possible, **changed)

@@ -122,9 +122,8 @@ def _prepare(
     model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
-    plain, refit = _prior(options, spool, model, progress)
-    dependence = find_dependence(options.rounding, model, plain, spool, checked, plan_file, progress)
-    prior = refit(dependence)  # sharing leaves traces in what a prior is fitted to
+    prior = _prior(options, spool, model, progress)
+    dependence = find_dependence(options.rounding, model, prior, spool, checked, plan_file, progress)
     nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
     nested = NestedAreas.of(nesting, model)
     told = _static_summary(release, structure, model, prior, options, checked)
@@ -135,7 +134,7 @@ def _prepare(
         release,
         spool,
         model,
-        Fitted(prior, plain, dependence),
+        Fitted(prior, dependence),
         options,
         structure.alias,
         doubts_left(checked, dependence, model),
@@ -155,27 +154,16 @@ def _published_everywhere(spool: Spool) -> NDArray[np.bool_]:
     return everywhere
 
 
-def _prior(
-    options: AuditOptions, spool: Spool, model: Model, progress: Stage
-) -> tuple[Prior, Callable[[Dependence], Prior]]:
-    """Return the prior, and what fits it again when it is known how random numbers are shared."""
+def _prior(options: AuditOptions, spool: Spool, model: Model, progress: Stage) -> Prior:
+    """Fit the prior that the options ask for."""
     from unround.prior import Prior, PriorFit
 
     if options.prior == "flat":
-        return Prior.flat(), lambda _: Prior.flat()
-    fit, done = PriorFit(len(model.columns)), 0
+        return Prior.flat()
+    fit = PriorFit(len(model.columns))
     for block in spool.blocks(4096):
-        progress("Fitting the prior", done, 2 * spool.rows)  # as long again for the fit itself
         fit.add(model.counts_of(block.counts))
-        done += len(block.counts)
-    prior = fit.finish(model.compiled, model.mechanisms)
-    progress("Fitting the prior", 2 * spool.rows, 2 * spool.rows)
-
-    def again(dependence: Dependence) -> Prior:
-        shared = dependence.with_totals(model)
-        return fit.finish(model.compiled, model.mechanisms, shared) if shared else prior
-
-    return prior, again
+    return fit.finish(model.compiled, model.mechanisms, lambda done, columns: progress("Fitting the prior", done, columns))
 
 
 class _Clock:

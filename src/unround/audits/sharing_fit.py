@@ -175,10 +175,10 @@ def _given(groups: Sequence[DependentSum], plan_file: PlanFile | None) -> dict[i
 
 def _sampled(model: Model, spool: Spool) -> Counts:
     """Choose areas to fit to, at random, always the same; those without any published count are left out."""
-    from unround.prior.shares import Sample
+    from unround.prior.sample import AreaSample
 
     most = max(FEWEST_AREAS, min(SAMPLED_AREAS, SAMPLED_CELLS // len(model.columns)))
-    sample = Sample(len(model.columns), most)
+    sample = AreaSample(len(model.columns), most)
     for block in spool.blocks(4096):
         sample.add(model.counts_of(block.counts))
     return sample.counts
@@ -196,6 +196,7 @@ def fit(
     model = paired(model, groups)
     windows, tight, active = _bounds(model, counts, groups)
     least = LEAST_STEPS * max(step_of(model.mechanisms[c]) for group in groups for c in _cells(group))
+    weights = prior.weights(counts, tight.low, tight.high)
     shares = np.zeros((len(groups), 3))
     p_values: list[float | None] = []
     number = np.zeros((len(groups), 2), dtype=np.int64)
@@ -204,7 +205,7 @@ def fit(
     for step in range(MOST_STEPS):
         progress("Fitting how random numbers are shared", step, MOST_STEPS)
         sharing = sharing_of(model, [(g, _three(shares[k])) for k, g in enumerate(groups)], least)
-        pulled = pulls(model.compiled, windows, tight, prior.table, active, Drawn(sharing, counts))
+        pulled = pulls(model.compiled, windows, tight, weights, active, Drawn(sharing, counts))
         for k in range(len(groups)):
             own = pulled[:, 2 * k]
             both = own + pulled[:, 2 * k + 1][:, [0, 2, 1, 3, 4]]

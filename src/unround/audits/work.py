@@ -148,30 +148,25 @@ PARTS = "parts"
 ORDER = "order.npy"
 """Where areas within areas are in the file: they are audited together."""
 
-PLAIN = "plain.npz"
-"""The prior if no random numbers are shared."""
-
 PUBLISHED, CLASHES = "published.parquet", "contradictions.parquet"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """What was fitted to the release: the prior, that ignoring shared random numbers, and how these are shared."""
+    """What was fitted to the release: the prior, and how random numbers are shared."""
 
     prior: Prior
-    plain: Prior
     dependence: Dependence
 
     def save(self, folder: Path) -> None:
         """Write what `load` reads; the prior itself is saved with the model."""
         self.dependence.save(folder / files.MODEL)
-        self.plain.save(folder / PLAIN)
 
     @classmethod
     def load(cls, folder: Path) -> Fitted:
         """Read it from a job's folder."""
         model = folder / files.MODEL
-        return cls(Prior.load(model / "prior.npz"), Prior.load(folder / PLAIN), Dependence.load(model))
+        return cls(Prior.load(model / "prior.npz"), Dependence.load(model))
 
 
 class Job:
@@ -238,7 +233,7 @@ class Job:
             score.add(self.model, inferred, self.truth.of_areas(read), areas, self.axes)
             counted["score"] = score.plain()
         # 3. Write the part.
-        fitted = self.fitted.prior.table is not None
+        fitted = not self.fitted.prior.is_flat
         found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted)
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted)
@@ -255,7 +250,7 @@ class Job:
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
             fitted = self.fitted
-            auditor = Auditor(self.model, fitted.prior, self.options, fitted.dependence, fitted.plain)
+            auditor = Auditor(self.model, fitted.prior, self.options, fitted.dependence, both_ways=True)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds
-from unround.audits.claims import BlockClaims, ClaimKind, decide
+from unround.audits.claims import BlockClaims, decide, known_alone
+from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.options import THRESHOLD
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Posterior
+from unround.batch.types import Posterior, Tight, Windows
 from unround.batch.windows import WindowTable
 from unround.comparison.narrow import CUT, Narrower
 from unround.errors import InternalError
@@ -91,28 +92,41 @@ class Attacker:
         documented = tighten(model.compiled, windows, proofs_only=True)
         if misfit.any() or not documented.feasible.all():
             raise InternalError("the published counts contradict the mechanism that produced them.")
-        table = self.prior.table
-        if windows.certain.all() or (counts <= ABSENT).any():
-            reach = documented if windows.certain.all() else tighten(model.compiled, windows)
-            posterior = posteriors(model.compiled, windows, reach, table, None, true)
-        else:
-            self._narrower = self._narrower or self._finest(counts[:PILOT], true[:PILOT])
-            posterior = self._narrower.posteriors(counts, table, true)
+        best, *others = self.prior.variants
+        posterior = self._posterior(counts, windows, documented, best, true)
+        lowest = posterior.probability.copy()
+        rows = np.flatnonzero((lowest >= self.threshold).any(axis=1))
+        for variant in others if rows.size else ():
+            some = rows_of(windows, rows), tight_of(documented, rows)
+            asked = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
+            lowest[rows] = np.minimum(lowest[rows], asked)
         by_itself, _ = self._windows_alone.of(counts)
-        own = posteriors(model.no_sums, by_itself, tighten(model.no_sums, by_itself), self.prior.own, None, true)
+        reach = tighten(model.no_sums, by_itself)
+        weights = self.prior.weights_alone(reach.low, reach.high)
+        true_alone = posteriors(model.no_sums, by_itself, reach, weights, None, true).asked
+        alone = posteriors(model.no_sums, by_itself, reach, weights, None, np.maximum(posterior.mode, 0)).asked
         assert posterior.asked is not None
-        assert own.asked is not None
+        assert true_alone is not None
+        assert alone is not None
         given = np.broadcast_to(model.exact, counts.shape)
         bounds = BlockBounds(windows, np.zeros(counts.shape, dtype=np.int32), given, documented)
-        claims = decide(bounds, bounds, posterior, self.threshold)
-        likely = claims.of_kind(ClaimKind.LIKELY)
-        without_sums = likely & (own.mode == posterior.mode) & (own.probability >= self.threshold)
-        return AttackResult(claims.dropping(without_sums), posterior, posterior.asked, own.asked)
+        claims = decide(bounds, bounds, posterior, lowest, self.threshold)
+        dropped = known_alone(claims, posterior.probability, alone, self.threshold)
+        return AttackResult(claims.dropping(dropped, claims.depth, alone), posterior, posterior.asked, true_alone)
+
+    def _posterior(self, counts: Counts, windows: Windows, documented: Tight, variant: str, value: Counts) -> Posterior:
+        """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""
+        if windows.certain.all() or (counts <= ABSENT).any():
+            reach = documented if windows.certain.all() else tighten(self.model.compiled, windows)
+            weights = self.prior.weights(counts, reach.low, reach.high, variant)
+            return posteriors(self.model.compiled, windows, reach, weights, None, value)
+        self._narrower = self._narrower or self._finest(counts[:PILOT], value[:PILOT])
+        return self._narrower.posteriors(counts, self.prior, value, variant)
 
     def _finest(self, counts: Counts, true: Counts) -> Narrower:
         """Return the narrowing that leaves out least, of those for which all sums can still be used."""
         for cut in COARSER:
             narrower = Narrower(self.model, cut)
-            if not narrower.posteriors(counts, self.prior.table, true).cut.any():
+            if not narrower.posteriors(counts, self.prior, true).cut.any():
                 break
         return narrower

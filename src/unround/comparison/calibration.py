@@ -264,7 +264,7 @@ def _score(
         tight = tighten(model.compiled, windows, active)
     if not windows.certain.all() and (counts > ABSENT).all() and active.all():
         narrower = Narrower(model)
-        each = {name: narrower.posteriors(counts, prior.table, asked) for name, prior in priors.items()}
+        each = {name: narrower.posteriors(counts, prior, asked) for name, prior in priors.items()}
     else:
         each = {
             name: posteriors(model.compiled, windows, tight, prior.table, active, asked) for name, prior in priors.items()

@@ -14,7 +14,7 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
-from unround.prior.table import structure_of
+from unround.prior.hierarchy import Hierarchy, Pair
 from unround.protection.release import exact_columns, true_sums, with_labels
 from unround.readers.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
@@ -67,9 +67,9 @@ class Material:
         return tuple(Exact() if c in self.exact else how for c in range(len(self.columns)))
 
     @property
-    def pairs(self) -> list[tuple[int, int, int]]:
+    def pairs(self) -> tuple[Pair, ...]:
         """Totals, with the men and women that they split into."""
-        return structure_of(self.model(self.mechanisms(Rounding())).compiled).pairs
+        return Hierarchy.of(self.model(self.mechanisms(Rounding())).compiled).pairs
 
     def judged(self) -> tuple[BoolArray, BoolArray]:
         """Return which columns count for errors, and which for inferences.

@@ -18,10 +18,11 @@ from unround.audits.model import Model
 from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Ints, Posterior, PriorTable, Windows
+from unround.batch.types import CompiledSums, Ints, Posterior, PriorWeights, Windows
 from unround.batch.windows import WindowTable
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import FloatArray, IntArray
+from unround.prior import Prior
 from unround.release import Counts
 
 CUT = 1e-5
@@ -174,17 +175,18 @@ class Narrower:
         lows, highs = np.column_stack([low, *partial_low]), np.column_stack([high, *partial_high])
         return lows.astype(np.int32), highs.astype(np.int32)
 
-    def posteriors(self, counts: Counts, prior: PriorTable | None, value: Counts) -> Posterior:
-        """Work out what is likely, and the probability of the counts that are asked for."""
-        found = self._posteriors(counts, prior, value, self.cut)
+    def posteriors(self, counts: Counts, prior: Prior, value: Counts, variant: str | None = None) -> Posterior:
+        """Work out what is likely under one prior of a set, and the probability of the counts that are asked for."""
+        variant = variant or prior.variants[0]
+        found = self._posteriors(counts, prior, variant, value, self.cut)
         again = np.flatnonzero(~found.possible)
         if again.size and self.cut > WIDER:
-            wider = self._posteriors(counts[again], prior, value[again], WIDER)
+            wider = self._posteriors(counts[again], prior, variant, value[again], WIDER)
             for name in ("mode", "probability", "mean", "deviation", "cut", "possible", "asked"):
                 getattr(found, name)[again] = getattr(wider, name)
         return found
 
-    def _posteriors(self, counts: Counts, prior: PriorTable | None, value: Counts, cut: float) -> Posterior:
+    def _posteriors(self, counts: Counts, prior: Prior, variant: str, value: Counts, cut: float) -> Posterior:
         columns, more = counts.shape[1], len(self.steps.partials)
         low, high = self.ranges(counts, cut)
         windows, _ = self._windows.of(counts)
@@ -199,7 +201,8 @@ class Narrower:
         bare = replace(whole, low=low, high=high, start=np.full(low.shape, -1), certain=np.ones_like(whole.certain))
         tight = tighten(self.steps.compiled, bare)
         asked = np.column_stack([value, np.zeros((len(counts), more), dtype=np.int32)])
-        found = posteriors(self.steps.compiled, whole, tight, _longer(prior, more), None, asked)
+        weights = prior.weights(counts, tight.low[:, :columns], tight.high[:, :columns], variant)
+        found = posteriors(self.steps.compiled, whole, tight, _longer(weights, tight.low), None, asked)
         assert found.asked is not None
         return Posterior(
             np.ascontiguousarray(found.mode[:, :columns]),
@@ -220,13 +223,10 @@ def _within(table: NDArray[np.int32], own: NDArray[np.int64], other: NDArray[np.
     return np.maximum(first, 0), np.maximum(last, half)
 
 
-def _longer(prior: PriorTable | None, more: int) -> PriorTable | None:
+def _longer(weights: PriorWeights | None, low: Ints) -> PriorWeights | None:
     """Let a prior be flat for partial sums: what is known of them is known of their parts."""
-    if prior is None:
+    if weights is None:
         return None
-    at = np.full(more, prior.weights.size)
-    return PriorTable(
-        np.concatenate([prior.offset, at]),
-        np.concatenate([prior.size, np.ones(more, dtype=np.int64)]),
-        np.concatenate([prior.weights, np.ones(1)]),
-    )
+    start = np.full(low.shape, -1, dtype=np.int64)
+    start[:, : weights.start.shape[1]] = weights.start
+    return PriorWeights(low, start, weights.weights)

@@ -8,7 +8,7 @@ from typing import Any
 
 from unround.comparison.material import Material
 from unround.mechanisms import Exact, Gaussian, Laplace, Mechanism, Unpublished
-from unround.prior.table import structure_of
+from unround.prior.hierarchy import Hierarchy
 
 DELTA = 1e-10
 """The δ at which the cost of Gaussian noise is told as an ε."""
@@ -47,7 +47,7 @@ def cells_of_a_person(material: Material, mechanisms: tuple[Mechanism, ...]) -> 
     A person is in one part of every partition; where counts are split by sex, in a total and in one of its parts.
     """
     noisy = [not isinstance(how, Exact | Unpublished) for how in mechanisms]
-    found = structure_of(material.model(material.mechanisms(mechanisms[-1])).compiled)
+    found = Hierarchy.of(material.model(material.mechanisms(mechanisms[-1])).compiled)
     split = {total: parts for total, *parts in found.pairs}
     below: dict[int, list[tuple[int, ...]]] = {}
     inner = {part for parts in split.values() for part in parts}

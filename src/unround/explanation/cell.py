@@ -278,12 +278,13 @@ def _shown(model: Model, counts: Counts, e: int, used: bool) -> SumShown:
 
 def _alone(area: InferredArea, cell: int, value: int) -> float | None:
     """Return how likely a count is from its published value and the column's own distribution, without sums."""
-    model, own = area.folder.model, area.folder.prior.own
+    model, prior = area.folder.model, area.folder.prior
     windows = rows_of(area.inferred.assumed.windows, np.array([0]))
-    if own is None or windows.start[0, cell] < 0:
+    if prior.is_flat or windows.start[0, cell] < 0:
         return None
     asked = np.full((1, len(model.columns)), value, dtype=np.int32)
-    found = posteriors(model.no_sums, windows, tighten(model.no_sums, windows), own, None, asked)
+    tight = tighten(model.no_sums, windows)
+    found = posteriors(model.no_sums, windows, tight, prior.weights_alone(tight.low, tight.high), None, asked)
     assert found.asked is not None  # it was asked for
     return float(found.asked[0, cell]) if found.probability[0, cell] > 0 else None
 

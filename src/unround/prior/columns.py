@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ CLUMPS = (0.0, 1.0, 0.5, 2.0)
 LOOSER = (0.05, 0.1, 0.2, 0.35, 0.5)
 """What may be added to all sizes, in units of their median, for the prior that depends less on them."""
 
-FIRST_STEPS, STEPS = 40, 150
-"""Of EM: to choose between kinds of mixture, and for the one that is chosen."""
+STEPS = 120
+"""Of EM."""
 
 BIN = 0.05
 """Areas whose exposures differ by less than this share are fitted as one."""
@@ -65,6 +65,9 @@ class Mixtures:
         Variants × columns: what is added to the exposure.
     rates, weights : array
         Variants × columns × rates. A column whose weights are all 0 has a flat prior.
+    alone : array
+        2 × columns × rates: the rates and weights of a mixture without any exposure, for a count of which nothing is known
+        but what was published of it.
     """
 
     kind: NDArray[np.int64]
@@ -76,6 +79,7 @@ class Mixtures:
     more: FloatArray
     rates: FloatArray
     weights: FloatArray
+    alone: FloatArray
 
     def exposures(self, counts: Counts, variant: int) -> FloatArray:
         """Return areas × columns: the exposures of some areas."""
@@ -125,6 +129,13 @@ class _Fit:
     observed: _Observed
 
 
+class _ColumnFit(NamedTuple):
+    """What was fitted to one column: the variants, and the mixture without any exposure."""
+
+    variants: tuple[_Fit, ...]
+    alone: _Fit
+
+
 class ColumnFitter:
     """Fits the mixtures of all columns to a sample of areas.
 
@@ -150,48 +161,50 @@ class ColumnFitter:
         share, usual, clump = np.ones(columns), np.ones(columns), np.zeros(columns)
         more = np.zeros((len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
+        alone = np.zeros((2, columns, MOST_RATES))
         for c in range(columns):
             share[c] = share_above(self.counts, self.hierarchy.top[c], self.hierarchy.parent[c])
             usual[c] = usual_size(self.counts, self.hierarchy.top[c])
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # kernels release the interpreter
 
-            def one(c: int) -> tuple[_Fit, ...] | None:
-                return self._fit_column(c, float(share[c]), float(usual[c]), every=c in leaves)
+            def one(c: int) -> _ColumnFit | None:
+                return self._fit_column(c, float(share[c]), float(usual[c]), leaf=c in leaves)
 
             for c, fits in enumerate(pool.map(one, range(columns))):
                 progress(c, columns)
                 if fits is not None:
-                    kind[c], clump[c] = fits[0].kind, fits[0].clump
-                    for v, fit in enumerate(fits):
+                    kind[c], clump[c] = fits.variants[0].kind, fits.variants[0].clump
+                    for v, fit in enumerate(fits.variants):
                         more[v, c] = fit.more
                         rates[v, c, : fit.rates.size], weights[v, c, : fit.rates.size] = fit.rates, fit.weights
+                    alone[:, c, : fits.alone.rates.size] = fits.alone.rates, fits.alone.weights
         top, parent = (np.array(one, dtype=np.int64) for one in (self.hierarchy.top, self.hierarchy.parent))
-        return Mixtures(kind, top, parent, share, usual, clump, more, rates, weights)
+        return Mixtures(kind, top, parent, share, usual, clump, more, rates, weights, alone)
 
-    def _fit_column(self, column: int, share: float, usual: float, *, every: bool) -> tuple[_Fit, ...] | None:
-        """Return the variants of one column; only the first, three times, unless every one is wanted; None: flat."""
+    def _fit_column(self, column: int, share: float, usual: float, *, leaf: bool) -> _ColumnFit | None:
+        """Return the variants of one column, which only leaves need; None: flat."""
         published = self.counts[:, column]
         bounded = self.windows.high[:, column] < NO_UPPER_BOUND
         if not bounded.any() or published[bounded].min() >= LARGE:
             return None
-        best = self._best(column, share, usual)
-        if not every:
-            return best, best, best
+        alone = self._try(column, NONE, 0.0, 0.0, share, usual, STEPS)
+        if not leaf:
+            return _ColumnFit((alone,) * len(VARIANTS), alone)
+        best = self._best(column, share, usual, alone)
         likely, zero = best.observed.likely(best.rates, best.clump)
-        tilted = least_zeros(likely, zero, best.observed.times, best.weights, COST)
-        return (
-            best,
-            _Fit(best.kind, best.clump, best.more, best.rates, tilted, math.nan, best.observed),
-            self._looser(column, share, usual, best),
-        )
+        tilted = replace(best, weights=least_zeros(likely, zero, best.observed.times, best.weights, COST))
+        return _ColumnFit((best, tilted, self._looser(column, share, usual, best)), alone)
 
-    def _best(self, column: int, share: float, usual: float) -> _Fit:
+    def _best(self, column: int, share: float, usual: float, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
-        above = self.hierarchy.top[column] != column
-        further = above and self.hierarchy.parent[column] != self.hierarchy.top[column]
-        kinds = [kind for kind in KINDS if kind == NONE or (above and (kind != CORRECTED or further))]
-        best = max((self._try(column, kind, 0.0, 0.0, share, usual, FIRST_STEPS) for kind in kinds), key=_likelihood)
-        best = self._try(column, best.kind, 0.0, 0.0, share, usual, STEPS)
+        kinds = []
+        if self.hierarchy.top[column] != column:
+            further = self.hierarchy.parent[column] != self.hierarchy.top[column]
+            kinds = [kind for kind in KINDS if kind != NONE and (kind != CORRECTED or further)]
+        best = max(
+            (self._try(column, kind, 0.0, 0.0, share, usual, STEPS) for kind in kinds), key=_likelihood, default=alone
+        )
+        best = max(best, alone, key=_likelihood)
         for clump in CLUMPS[1:]:
             other = self._try(column, best.kind, clump, 0.0, share, usual, STEPS)
             if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from unround.batch.types import CompiledSums, Ints, PriorWeights
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import BoolArray
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
 from unround.prior.hierarchy import Hierarchy
 from unround.prior.sample import AreaSample
@@ -106,7 +105,7 @@ class Prior:
         """
         if self.fitted is None or variant == "flat":
             return None
-        splits, v = self.fitted.splits, VARIANTS.index(variant)
+        mixtures, splits, v = self.fitted.mixtures, self.fitted.splits, VARIANTS.index(variant)
         precision, slope = np.zeros(counts.shape), np.zeros(counts.shape)
         divides = np.zeros(counts.shape[1], dtype=np.bool_)
         shares = splits.shares(counts)
@@ -116,41 +115,19 @@ class Prior:
             precision[:, total], divides[total] = a, True
             precision[:, first], precision[:, second] = a * shares[:, p], a * (1 - shares[:, p])
             slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
-        return self._weights(counts, low, high, v, self.fitted.power, precision, divides, slope)
+        exposures = mixtures.exposures(counts, v)
+        law = mixtures.rates[v], mixtures.weights[v], mixtures.clump
+        return area_weights(_plain(low), _plain(high), exposures, *law, self.fitted.power, precision, divides, slope)
 
-    def weights_alone(self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> PriorWeights | None:
-        """Return the same for cells that are looked at one by one, without any sum."""
-        if self.fitted is None or variant == "flat":
+    def weights_alone(self, low: Ints, high: Ints) -> PriorWeights | None:
+        """Return the same for counts of which nothing is known but what was published of each: no sum, no size of the area."""
+        if self.fitted is None:
             return None
-        nothing, columns = np.zeros(counts.shape), counts.shape[1]
+        rates, weights = self.fitted.mixtures.alone
+        nothing, columns = np.zeros(low.shape), low.shape[1]
         own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
-        return self._weights(counts, low, high, VARIANTS.index(variant), own, nothing, never, nothing)
-
-    def _weights(
-        self,
-        counts: Counts,
-        low: Ints,
-        high: Ints,
-        v: int,
-        power: NDArray[np.int64],
-        precision: NDArray[np.float64],
-        divides: BoolArray,
-        slope: NDArray[np.float64],
-    ) -> PriorWeights:
-        assert self.fitted is not None
-        mixtures = self.fitted.mixtures
-        return area_weights(
-            np.require(low, np.int32, ("C", "W")),
-            np.require(high, np.int32, ("C", "W")),
-            mixtures.exposures(counts, v),
-            mixtures.rates[v],
-            mixtures.weights[v],
-            mixtures.clump,
-            power,
-            precision,
-            divides,
-            slope,
-        )
+        law = rates, weights, np.zeros(columns)
+        return area_weights(_plain(low), _plain(high), np.ones(low.shape), *law, own, nothing, never, nothing)
 
     def save(self, path: Path) -> None:
         """Write it to a file, for `load`."""
@@ -183,6 +160,11 @@ class Prior:
                 return cls(name, sentence, FittedPrior(mixtures, splits, found["power"]), variants)  # type: ignore[arg-type]
         except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
+
+
+def _plain(bounds: Ints) -> Ints:
+    """Return bounds in the type and layout that the kernel is compiled for."""
+    return np.require(bounds, np.int32, ("C", "W"))
 
 
 class PriorFit:
