@@ -61,7 +61,7 @@ def test_audit_then_explain(run: Run, tmp_path: Path) -> None:
     told = json.loads(run("explain", out, "D08", "30-44/men", "--json").out)
     assert (told["kind"], told["value"], told["proof"]["depth"]) == ("proved", 11, 1)
     likely = run("explain", out, "D03", "15-64/men")
-    assert "How sure 53 becomes" in likely.out
+    assert "How probable 53 becomes" in likely.out
     assert "█" in likely.out
 
 
