@@ -30,7 +30,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included
 	@$(BIN)/unround --version
 
-demo: $(VENV)/.installed ## set up, solve what is built in, audit a simulated census, say how to look at it
+demo: $(VENV)/.installed ## set up, solve the examples, audit a simulated census, and say how to explore it
 	@$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.installed-dev ## style and types

@@ -167,7 +167,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     assert "no file" in refused(tmp_path / "missing.csv")
     assert "is a folder; name the file in it" in refused(tmp_path)
     assert "is empty; download it again" in refused(put(tmp_path / "a.csv", b""))
-    assert "empty once unpacked" in refused(put(tmp_path / "a.gz", gzip.compress(b"\n")))
+    assert "empty once decompressed" in refused(put(tmp_path / "a.gz", gzip.compress(b"\n")))
     assert "is not text" in refused(put(tmp_path / "a.csv", bytes(range(256)) * 10))
     assert "is not text" in refused(put(tmp_path / "a.csv", b"a,b\n" + b"\x01\x02\x03\x04" * 30))
     assert "UTF-16; save it as CSV in UTF-8" in refused(put(tmp_path / "a.csv", TABLE.encode("utf-16")))

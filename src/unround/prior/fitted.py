@@ -187,7 +187,7 @@ class PriorFit:
         areas = self.histograms.areas
         if areas < FEWEST_AREAS:
             many = "1 area is" if areas == 1 else f"{areas} areas are"
-            return Prior.flat(f"{many} too few to fit a prior ({FEWEST_AREAS} are needed)")
+            return Prior.flat(f"{many} too few to fit a prior (at least {FEWEST_AREAS})")
         if self._fitted is None:
             self._fitted = self.distributions(mechanisms)
         distributions = self._fitted
