@@ -161,15 +161,17 @@ class ClaimScore:
 
     @property
     def worst(self) -> Scored | None:
-        """The band that states most too much, of those with enough claims for a verdict; None where there is none."""
-        return max((row for row in self.bands if row.judged), key=lambda row: row.over, default=None)
+        """The band that states most too much, of those with enough claims for a verdict; None where there is none.
+
+        Where all claims of a band are of one group of values, the band of that group is named.
+        """
+        judged = [row for row in self.bands if row.judged]
+        return max(judged, key=lambda row: (row.over, row.value != ANY_VALUE), default=None)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return it as plain data: a row a group of values, with its bands."""
         return [
-            {"value": row.value}
-            | row.to_json()
-            | {"bands": [one.to_json() for one in self.bands if one.value == row.value]}
+            {"value": row.value} | row.to_json() | {"bands": [one.to_json() for one in self.bands if one.value == row.value]}
             for row in self.rows
             if row.band is None
         ]

@@ -1,4 +1,4 @@
-"""How often claims are right: those that an audit lists, by count and stated probability; and all cells, under two priors."""
+"""How often claims are right: those that an audit lists, by count and probability; and all cells, under two priors."""
 
 from __future__ import annotations
 

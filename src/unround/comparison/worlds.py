@@ -21,13 +21,13 @@ SENTENCES = {
 }
 """All worlds that can be calibrated on, with what is special about each."""
 
-SHORT = (CENSUS, "unlike-evenness", "households", "couples")
+SHORT = (CENSUS, "unlike-evenness", "one-even-part", "rare-languages", "households", "neighbourhoods", "couples")
 """What is calibrated on unless somebody chooses."""
 
 ALL = "all"
 
-AREAS_OF_CENSUS, AREAS = 2000, 1000
-"""How many areas are drawn, unless somebody says: of the census, and of every other world."""
+AREAS = 2000
+"""How many areas are drawn of every world, unless somebody says."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def material_of_world(
     name : str
         One of `SENTENCES`.
     areas : int, optional
-        How many areas to draw; by default `AREAS`, or `AREAS_OF_CENSUS`.
+        How many areas to draw; `AREAS` by default.
     seed : int
         The same seed gives the same counts.
     rows : str, optional
@@ -84,11 +84,12 @@ def material_of_world(
     InputError
         If there is no such world, or no such choice.
     """
+    number = AREAS if areas is None else areas
     if name == CENSUS:
-        return simulated(AREAS_OF_CENSUS if areas is None else areas, seed, rows or "age")
+        return simulated(number, seed, rows or "age")
     if name not in WORLDS:
         raise InputError(f"there is no world {name!r}: choose from {', '.join(SENTENCES)}, or {ALL}.")
-    return from_world(world(name), AREAS if areas is None else areas, seed, rounded_total=rounded_total)
+    return from_world(world(name), number, seed, rounded_total=rounded_total)
 
 
 def calibrate_worlds(
@@ -123,8 +124,12 @@ def calibrate_worlds(
         raise InputError("the census always publishes its population exactly: choose another world to round the total.")
     found = []
     for name in chosen:
+
+        def told(_: str, done: int, whole: int, name: str = name) -> None:
+            progress(f"Calibrating on {name}", done, whole)
+
         material = material_of_world(name, areas, seed, rows, rounded_total=rounded_total)
-        one = calibrate(material, spec, seed, progress)
+        one = calibrate(material, spec, seed, told)
         one.world, one.sentence = name, SENTENCES[name]
         found.append(one)
     return Calibrations.of(found)

@@ -14,6 +14,7 @@ from unround.audits import AuditFolder
 from unround.presentation.check import fit_in_words
 from unround.presentation.dependence import by_part, rows, sentences
 from unround.presentation.nesting import TITLE, section
+from unround.presentation.terminal.calibrate import show_claims
 from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import (
     CLAIMS,
@@ -166,6 +167,9 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
                 between = f"{band['from']:.0%}–{band['to']:.0%}"
                 table.add_row(between, what, f"{band['claims']:,}", percent(band["stated"]), percent(band["right"]))
     console.print(table)
+    if score["claims_by_value"]:
+        console.print("[bold]Likely claims, by the count claimed[/]")
+        show_claims(score["claims_by_value"], console)
     _show_parts(score, console)
 
 

@@ -39,19 +39,25 @@ def _one_even_part(areas: int, rng: Generator) -> IntArray:
 
 # -- presence ---------------------------------------------------------------------------------------------------------
 
-CONCENTRATED, SCATTERED = 12, 6
-"""Languages that live in one to three areas, and languages of which single persons live in many."""
+GROUPS = 6
+"""Groups of languages: in each two that live in one to three areas, and one of which single persons live in many."""
+
+_LANGUAGES = {
+    f"group {group}": tuple(f"{what} of group {group}" for what in ("first rare one", "second rare one", "scattered one"))
+    for group in range(1, GROUPS + 1)
+}
 
 
 def _rare_languages(areas: int, rng: Generator) -> IntArray:
     size = _sizes(areas, rng, 180, 0.6)
-    found = np.zeros((areas, 2 + CONCENTRATED + SCATTERED), dtype=np.int64)
+    found = np.zeros((areas, 2 + 3 * GROUPS), dtype=np.int64)
     found[:, :2] = rng.poisson(size[:, np.newaxis] * rng.dirichlet([8, 2], size=areas))
-    for language in range(2, 2 + CONCENTRATED):
-        homes = rng.choice(areas, size=min(areas, int(rng.integers(1, 4))), replace=False)
-        found[homes, language] = rng.integers(3, 60, size=len(homes))
-    present = rng.random((areas, SCATTERED)) < np.linspace(0.04, 0.24, SCATTERED)
-    found[:, 2 + CONCENTRATED :] = present * rng.integers(1, 4, size=present.shape)
+    for group, presence in enumerate(np.linspace(0.04, 0.24, GROUPS).tolist()):
+        first = 2 + 3 * group
+        for language in (first, first + 1):
+            homes = rng.choice(areas, size=min(areas, int(rng.integers(1, 4))), replace=False)
+            found[homes, language] = rng.integers(3, 60, size=len(homes))
+        found[:, first + 2] = (rng.random(areas) < presence) * rng.integers(1, 4, size=areas)
     return found
 
 
@@ -60,7 +66,7 @@ EMPTY = 40
 
 
 def _mostly_empty(areas: int, rng: Generator) -> IntArray:
-    present = rng.random((areas, EMPTY)) < np.geomspace(0.3, 0.01, EMPTY)
+    present = rng.random((areas, EMPTY)) < np.geomspace(0.6, 0.05, EMPTY)
     return np.asarray(present * rng.geometric(0.25, size=present.shape), dtype=np.int64)
 
 
@@ -69,11 +75,12 @@ def _mostly_empty(areas: int, rng: Generator) -> IntArray:
 _FAMILY = np.array([0.06, 0.09, 0.25, 0.33, 0.17, 0.10])
 """How many families of a minority have one to six persons."""
 
-_MINORITIES = np.array([0.06, 0.04, 0.03, 0.02, 0.01, 0.006])
+_MINORITIES = np.array([0.03, 0.024, 0.02, 0.02, 0.014, 0.008])
+_NAMES = tuple(f"minority {number}" for number in range(1, 7))
 
 
 def _households(areas: int, rng: Generator) -> IntArray:
-    size = _sizes(areas, rng, 220, 0.6)[:, np.newaxis]
+    size = _sizes(areas, rng, 60, 0.6)[:, np.newaxis]
     persons = np.arange(1, len(_FAMILY) + 1)
     families = size * _MINORITIES / (persons * _FAMILY).sum()
     by_size = rng.poisson(families[:, :, np.newaxis] * _FAMILY)
@@ -146,18 +153,21 @@ CATEGORIES = (
     World(
         "rare-languages",
         "Twelve languages spoken in only one to three areas each, six by one to three people in many areas, two everywhere.",
-        _flat(
-            "first language",
-            "second language",
-            *(f"rare language {number}" for number in range(1, CONCENTRATED + 1)),
-            *(f"scattered language {number}" for number in range(1, SCATTERED + 1)),
-        ),
+        {
+            TOTAL: ("first language", "second language", "other languages"),
+            "other languages": tuple(_LANGUAGES),
+            **_LANGUAGES,
+        },
         _rare_languages,
     ),
     World(
         "households",
         "Minorities come in families of up to six, so that counts of one or two are rare.",
-        _flat("majority", *(f"minority {number}" for number in range(1, len(_MINORITIES) + 1))),
+        {
+            TOTAL: ("majority", "older minorities", "newer minorities"),
+            "older minorities": _NAMES[:3],
+            "newer minorities": _NAMES[3:],
+        },
         _households,
     ),
     World(
@@ -168,7 +178,7 @@ CATEGORIES = (
     ),
     World(
         "mostly-empty",
-        "Forty categories under one total, nearly all of them empty in nearly all areas.",
+        "Forty categories under one total, most of them empty in most areas.",
         _flat(*(f"category {number}" for number in range(1, EMPTY + 1))),
         _mostly_empty,
     ),
