@@ -466,16 +466,19 @@ def simulate(
     *,
     areas: int = 1000,
     seed: int = 1,
-    file_format: str = "statcan",
-    rows: str = "age",
+    file_format: str | None = None,
+    rows: str | None = None,
     zipped: bool = False,
     levels: str | None = None,
     apart: bool = False,
     repeat: int = 1,
     dependence: str = "",
+    world: str | None = None,
+    mechanism: str | None = None,
+    rounded_total: bool = False,
     progress: Callable[[int], None] = no_progress,
 ) -> Simulated:
-    """Write a synthetic census, published as Canada's is, together with its true counts.
+    """Write a synthetic census, published as Canada's is, or another world; together with its true counts.
 
     Parameters
     ----------
@@ -484,9 +487,9 @@ def simulate(
     areas, seed : int
         How many areas, of all levels; and the seed: the same one gives the same census.
     file_format : str
-        "statcan" (bulk CSV), "censusmapper" (wide) or "tidy" (Parquet).
+        "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
     rows : str
-        "age" (33 rows), "short" (462) or "all" (2,631).
+        "age" (33 rows, the default), "short" (462) or "all" (2,631).
     zipped : bool
         Whether to zip the bulk CSV together with its companion files.
     levels : str, optional
@@ -497,18 +500,37 @@ def simulate(
         How many times to publish, each time rounded anew and into files of its own.
     dependence : str
         How often totals, men and women share random numbers, such as "total-men:0.3,men-women:0.2".
+    world : str, optional
+        A world in place of the census, as `unround calibrate --list-worlds` names them.
+    mechanism : str, optional
+        With a world: how it is published; "rounding:5" by default.
+    rounded_total : bool
+        With a world: whether the total of all is rounded too, in place of published exactly.
     progress
         See the top of this module.
     """
     from unround.mechanisms.sharing import SharedDraws
     from unround.simulation import simulate as write_census
 
+    if world is not None:
+        from unround.simulation.worlds import world as world_named
+        from unround.simulation.worlds.write import simulate_world
+
+        if file_format not in (None, "tidy") or rows is not None or zipped or levels or apart or repeat != 1 or dependence:
+            raise InputError(
+                "layouts, rows, levels, repeats and shared random numbers are for the census: not with a world."
+            )
+        return simulate_world(
+            Path(out), world_named(world), areas, seed, mechanism or "rounding:5", rounded_total=rounded_total
+        )
+    if mechanism is not None or rounded_total:
+        raise InputError("the census is published as Canada's is: a mechanism or a rounded total goes with a world.")
     return write_census(
         Path(out),
         areas,
         seed,
-        file_format,
-        rows,
+        file_format or "statcan",
+        rows or "age",
         zipped,
         progress,
         levels=levels,

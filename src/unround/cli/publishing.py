@@ -120,9 +120,12 @@ def simulate(
     areas: Annotated[int, typer.Option(help="How many areas, of all levels; the census of 2021 has 61,029.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
     file_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.")
-    ] = "statcan",
-    rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.", show_default="statcan"
+        ),
+    ] = None,
+    rows: Annotated[str | None, typer.Option(help="age (33 rows), short (462) or all (2,631).", show_default="age")] = None,
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companion files.")] = False,
     levels: Annotated[
         str | None,
@@ -139,6 +142,17 @@ def simulate(
             help="How often totals, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
         ),
     ] = "",
+    world: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME:PARAMETER", help="With --world: how to publish it.", show_default="rounding:5"),
+    ] = None,
+    rounded_total: Annotated[
+        bool, typer.Option("--rounded-total", help="With --world: round the total of all too.")
+    ] = False,
 ) -> None:
     """Write a synthetic census, rounded as declared, together with its true counts.
 
@@ -150,6 +164,7 @@ def simulate(
       unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
       unround simulate -o twice --repeat 2                         the same counts, rounded twice
       unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
+      unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
     other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
@@ -168,6 +183,9 @@ def simulate(
             apart=apart,
             repeat=repeat,
             dependence=dependence,
+            world=world,
+            mechanism=mechanism,
+            rounded_total=rounded_total,
             progress=progress,
         )
     for path in (*made.files, *([made.nesting] if made.nesting else []), made.truth, made.note):

@@ -14,9 +14,10 @@ OVERSTATED = "overstated"
 
 CLAIMS_NOTE = (
     "Likely claims that an audit lists, by the count claimed and the probability stated. ±: one standard error of right "
-    f"less stated, in points, with areas as independent. {OVERSTATED.capitalize()}: states more than {100 * TOLERANCE:.0f} points and two "
-    f"standard errors too much, in at least {ENOUGH} claims; or more than {100 * TOLERANCE_FEW:.0f} points and two standard "
-    f"errors in at least {ENOUGH_SMALL} claims of 0, or of 1–2."
+    "less stated, in points; claims about one area are not taken as independent. "
+    f"{OVERSTATED.capitalize()}: right less often than stated by more than {100 * TOLERANCE:.0f} points and two standard "
+    f"errors, in at least {ENOUGH} claims; or, for counts of 0 and of 1–2, by more than {100 * TOLERANCE_FEW:.0f} points "
+    f"and two standard errors in at least {ENOUGH_SMALL}."
 )
 
 CALIBRATION_NOTE = (
@@ -30,7 +31,7 @@ CALIBRATION_NOTE = (
 
 
 def worlds_table(worlds: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of a table of worlds: all likely claims of each, its worst band, and how many overstate."""
+    """Return the headings and rows of a table of worlds: all likely claims of each, its worst band, and a verdict."""
     heads = ["world", "claims", "stated", "right", "worst band", "claims", "stated", "right", "verdict"]
     rows = []
     for one in worlds:
@@ -142,7 +143,8 @@ def claims_sentences(told: Mapping[str, Any]) -> list[str]:
         return [f"There are too few likely claims{where} to judge any band of stated probability."]
     said = (
         f"{worst['claims']:,} claims of {value_named(worst['value'])}, stated at {between(worst)}, state "
-        f"{percent(worst['stated'])} on average, and {percent(worst['right'])} are right (± {100 * worst['standard_error']:.1f} points)"
+        f"{percent(worst['stated'])} on average, and {percent(worst['right'])} "
+        f"are right (± {100 * worst['standard_error']:.1f} points)"
     )
     if not told["overstated"]:
         return [f"No band overstates{where}. The one farthest above the truth: {said}."]
