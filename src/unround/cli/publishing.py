@@ -170,6 +170,8 @@ def simulate(
     other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
     independently. With --dependence, in the given shares of counts, the total uses the random number of the men
     (total-men) or of the women (total-women), or the women use that of the men (men-women); see docs/checks.md.
+
+    With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with bar("Simulating", areas, "areas") as progress:
         made = api.simulate(

@@ -60,7 +60,7 @@ def claims_table(by_value: Sequence[Mapping[str, Any]]) -> tuple[list[str], list
     heads = ["count claimed", "stated between", "claims", "stated", "right", "±", "verdict"]
     return heads, [
         [
-            value_named(group["value"]) if not k else "",
+            value_named(group["value"]),
             between(row) if "from" in row else "any",
             f"{row['claims']:,}",
             percent(row["stated"]),
@@ -69,7 +69,7 @@ def claims_table(by_value: Sequence[Mapping[str, Any]]) -> tuple[list[str], list
             OVERSTATED if row["overstated"] else "",
         ]
         for group in by_value
-        for k, row in enumerate((group, *group["bands"]))
+        for row in (group, *group["bands"])
     ]
 
 

@@ -64,8 +64,10 @@ def show_claims(by_value: list[dict[str, Any]], console: Console) -> None:
         return
     heads, rows = claims_table(by_value)
     table = plain_table(*heads, left=["stated between", "verdict"])
-    for row in rows:
-        table.add_row(*row, style="red" if row[-1] else "")
+    above = ""
+    for value, *numbers in rows:
+        table.add_row("" if value == above else value, *numbers, style="red" if numbers[-1] else "")
+        above = value
     console.print(table)
 
 
