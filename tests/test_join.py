@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Run
+from tests.shapes import judge
 from unround.errors import InputError
 from unround.join import Match, join, with_truth
 from unround.mechanisms import Exact, Rounding
@@ -98,10 +99,14 @@ def test_whatever_way_a_census_is_cut_up_it_is_the_same_again(data: st.DataObjec
     assert not any("@" in column.key for column in joined.columns)
 
 
-@settings(max_examples=60)
-@given(st.data())
-def test_nothing_that_is_published_is_lost_or_made_up(data: st.DataObject) -> None:
+def test_nothing_that_is_published_is_lost_or_made_up() -> None:
     """Files overlap as they like: of every area and count, the numbers that come out are those that went in."""
+    joined = judge(st.data(), 60, joined_is_what_was_published)
+    assert joined["joined"] >= 50
+
+
+def joined_is_what_was_published(data: st.DataObject) -> str:
+    """Return how it was judged."""
     parts, expected = [], dict[tuple[str, str], list[int]]()
     for file in range(data.draw(st.integers(2, 3))):
         rows = sorted(data.draw(st.sets(st.integers(0, 13), min_size=3)))
@@ -118,20 +123,19 @@ def test_nothing_that_is_published_is_lost_or_made_up(data: st.DataObject) -> No
         joined = join(parts)
     except InputError as error:
         assert "neither an area nor a column in common" in str(error)  # noqa: PT017 - some draws have nothing in common
-        return
+        return "nothing in common"
     assert {column.key.partition("@")[0] for column in joined.columns} == shared
     found = dict[tuple[str, str], list[int]]()
     for (area, key), value in cells(joined).items():
         found.setdefault((area, key.partition("@")[0]), []).append(value)
-    said = " ".join(joined.notes)
+    assume("too few to compare" not in " ".join(joined.notes))
     for cell, values in expected.items():
         published = [value for value in values if value > ABSENT]
-        if "too few to compare" in said:
-            assert found[cell][: len(published)] == published[: len(found[cell])] or not published
-        elif published:
+        if published:
             assert found[cell] == published
         else:
             assert found[cell] == [SUPPRESSED]
+    return "joined"
 
 
 def test_proposals_go_with_their_columns() -> None:

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests import shapes
 from unround.equations import parse
@@ -112,10 +110,15 @@ def test_hidden_counts_prove_what_the_others_leave() -> None:
 
 
 @pytest.mark.parametrize("shape", shapes.ALL)
-@settings(max_examples=shapes.examples(60))
-@given(data=st.data())
-def test_every_proof_checks_and_is_true(shape: str, data: st.DataObject) -> None:
-    system, true = data.draw(shapes.ALL[shape])
+def test_every_proof_checks_and_is_true(shape: str) -> None:
+    proofs = shapes.judge(shapes.ALL[shape], 60, proofs_hold)
+    # Where all are rounded or one is hidden, hardly any draw proves anything; then it is that which is judged.
+    assert proofs.total() > proofs[0] or shape in ("rounded total", "unpublished total", "unpublished part")
+
+
+def proofs_hold(known: shapes.Known) -> int:
+    """Return how many there are."""
+    system, true = known
     solution = solve(system, top=0)
     for proof in solution.proofs:
         assert check_proof(system, proof)
@@ -124,6 +127,7 @@ def test_every_proof_checks_and_is_true(shape: str, data: st.DataObject) -> None
     for cell in solution.cells:
         if cell.low == cell.high and cell.kind != "given":
             assert cell.name in proved
+    return len(proved)
 
 
 TRIANGLE = "a: 20!; b: 22!; c: 24!; x: 10; y: 10; z: 15; a = x + y; b = x + z; c = y + z"
