@@ -402,7 +402,7 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     assert "10@2" not in named
     ran = run("inspect", *files)
     assert "files" in ran.out.split("\n")[0]
-    assert "counts that stand in several files" in " ".join(ran.out.split())
+    assert "counts that appear in several files" in " ".join(ran.out.split())
     assert run("check", *files).code == 0
     ran = run("inspect", files[0], "--plan", str(plan))
     assert (ran.code, "links the columns of several files" in ran.err) == (2, True)
