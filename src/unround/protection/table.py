@@ -77,9 +77,9 @@ def parse_protection(spec: str) -> Protection:
 
     Examples
     --------
-    >>> protection("laplace:1.45").mechanism
-    Laplace(t=1.45)
-    >>> protection("controlled:5").mechanism
+    >>> parse_protection("laplace:1.45").mechanism
+    Laplace(t=1.45, clamped=False)
+    >>> parse_protection("controlled:5").mechanism
     Rounding(base=5)
     """
     name, colon, base = (part.strip() for part in spec.partition(":"))

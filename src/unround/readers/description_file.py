@@ -66,8 +66,8 @@ def make_description(
     Examples
     --------
     >>> age = {"sums": [{"total": "all", "parts": ["young", "old"]}]}
-    >>> layout = make_layout({"value": "n", "axes": {"town": "town", "age": age}})
-    >>> [[axis.name for axis in side] for side in layout.split()]
+    >>> description = make_description({"value": "n", "axes": {"town": "town", "age": age}})
+    >>> [[axis.name for axis in side] for side in description.split()]
     [['town'], ['age']]
     """
     return _DescriptionReader(text, where, folder or Path()).description(table)
