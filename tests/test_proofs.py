@@ -15,7 +15,7 @@ from unround.equations import parse
 from unround.errors import InternalError
 from unround.infer.bounds import Bounds, propagate
 from unround.infer.certify import certificates
-from unround.mechanisms import Suppressed
+from unround.mechanisms import Rounding, Suppressed
 from unround.proofs import Proof, check_proof, fault_in_proof, proofs_of
 from unround.solution import solve
 from unround.system import Cell, Sum, System
@@ -98,6 +98,24 @@ def test_a_gap_in_a_window_is_a_reason() -> None:
     assert {cell: proof.value for cell, proof in proofs.items()} == {"a": 3, "b": 1}
     assert "a ≤ 3: the values in between cannot have produced the published count." in proofs["a"].text
     assert all(check_proof(system, proof) for proof in proofs.values())
+
+
+def test_a_gap_that_is_none_is_no_reason() -> None:
+    """The same certificate, of counts that can be 4 as well: the checker looks at what lies in between."""
+    (proof,) = [one for one in solve(parse("t: 4! = a: 3 @residues:0,1,0 + b: ?0..1")).proofs if one.cell == "a"]
+    assert any(step["by"] == "gap" for step in proof.steps)
+    assert not check_proof(parse("t: 4! = a: 3 @3 + b: ?0..1"), proof)
+    assert not check_proof(parse("t: 4! = a: 3 @within:2 + b: ?0..1"), proof)
+
+
+def test_a_sum_that_is_none_is_no_reason() -> None:
+    """The same certificate, of counts that do not add up: the checker knows which sums there are."""
+    system = parse("t: 48! = a: 20 + b: 20 + c: 20")
+    proof = solve(system).proofs[0]
+    assert check_proof(system, proof)
+    others = [Sum("t", ("a", "b")), Sum("a", ("t", "b", "c")), Sum("t", ("a", "b", "c", "d"))]
+    for other in others:
+        assert not check_proof(System([*system.cells, Cell("d", 0, Rounding(5))], [other]), proof)
 
 
 def test_hidden_counts_prove_what_the_others_leave() -> None:
