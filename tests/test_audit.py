@@ -20,6 +20,7 @@ from unround.audits.claims import ClaimKind, decide
 from unround.batch.types import Posterior, Tight, Windows
 from unround.errors import InputError
 from unround.explanation.cell import explain
+from unround.presentation.words import growth
 from unround.proofs import check_proof
 from unround.readers import read
 from unround.readers.frames import from_frame
@@ -423,6 +424,21 @@ def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
         assert one.probability == pytest.approx(row["probability"], abs=1e-9)
         assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-6)
         assert (one.proof is not None) == (row["kind"] != "likely")
+
+
+def test_what_is_not_available_is_not_called_impossible(tmp_path: Path) -> None:
+    """Before any sum, nothing says how likely a count is that was not published: that is no probability of 0."""
+    frame = pl.DataFrame({"area": ["A0", "A1"], "total": [48, 60], "a": [20, 20], "b": [20, 20], "c": [None, 20]})
+    keys = {"area": "area", "sums": {"total": ["a", "b", "c"]}, "mechanism": "rounding:5", "exact": ["total"]}
+    folder = audit(from_frame(frame, **keys), tmp_path / "audit", AuditOptions(prior="flat"))
+    hidden, shown = (explain(folder, area, "c") for area in ("A0", "A1"))
+    assert (hidden.published, hidden.value) == (None, 8)
+    assert hidden.growth == (None, pytest.approx(hidden.probability))
+    assert hidden.alone is None
+    assert "from its published value alone" not in dict(growth(hidden))
+    assert len(dict(growth(hidden))) == 1
+    assert (shown.value, shown.growth[0]) == (20, pytest.approx(0.2))
+    assert "from its published value alone" in dict(growth(shown))
 
 
 def test_explain_asks_back_where_a_name_fits_several(audited: AuditFolder) -> None:
