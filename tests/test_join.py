@@ -101,12 +101,10 @@ def test_whatever_way_a_census_is_cut_up_it_is_the_same_again(data: st.DataObjec
 
 def test_nothing_that_is_published_is_lost_or_made_up() -> None:
     """Files overlap as they like: of every area and count, the numbers that come out are those that went in."""
-    joined = judge(st.data(), 60, joined_is_what_was_published)
-    assert joined["joined"] >= 50
+    judge(st.data(), 60, joined_is_what_was_published)
 
 
-def joined_is_what_was_published(data: st.DataObject) -> str:
-    """Return how it was judged."""
+def joined_is_what_was_published(data: st.DataObject) -> None:
     parts, expected = [], dict[tuple[str, str], list[int]]()
     for file in range(data.draw(st.integers(2, 3))):
         rows = sorted(data.draw(st.sets(st.integers(0, 13), min_size=3)))
@@ -119,11 +117,7 @@ def joined_is_what_was_published(data: st.DataObject) -> str:
             for j, c in enumerate(columns):
                 expected.setdefault((AREAS[r], KEYS[c]), []).append(int(counts[i, j]))
     shared = {key for part in parts for key in (column.key for column in part.columns)}
-    try:
-        joined = join(parts)
-    except InputError as error:
-        assert "neither an area nor a column in common" in str(error)  # noqa: PT017 - some draws have nothing in common
-        return "nothing in common"
+    joined = join(parts)
     assert {column.key.partition("@")[0] for column in joined.columns} == shared
     found = dict[tuple[str, str], list[int]]()
     for (area, key), value in cells(joined).items():
@@ -135,7 +129,6 @@ def joined_is_what_was_published(data: st.DataObject) -> str:
             assert found[cell] == published
         else:
             assert found[cell] == [SUPPRESSED]
-    return "joined"
 
 
 def test_proposals_go_with_their_columns() -> None:
