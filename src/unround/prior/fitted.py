@@ -150,9 +150,9 @@ class PriorFit:
     --------
     >>> fit = PriorFit(columns=3)
     >>> fit.add(np.array([[10, 5, 5]] * 12, dtype=np.int32))
-    >>> from unround.batch.compiled_sums import compile_layout
+    >>> from unround.batch.compiled_sums import compile_sums
     >>> from unround.mechanisms import Rounding
-    >>> fit.finish(compile_layout(3, ((0, (1, 2)),), frozenset()), [Rounding(5)] * 3).sentence
+    >>> fit.finish(compile_sums(3, ((0, (1, 2)),), frozenset()), [Rounding(5)] * 3).sentence
     'flat: 12 areas are too few to fit a prior (at least 60)'
     """
 
