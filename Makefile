@@ -30,7 +30,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included
 	@$(BIN)/unround --version
 
-demo: $(VENV)/.installed ## set up, solve what is built in, audit a simulated census, say how to look at it
+demo: $(VENV)/.installed ## set up, solve the examples, audit a simulated census, and say how to explore it
 	@$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.installed-dev ## style and types
@@ -46,10 +46,10 @@ browser:
 	  echo "There is no chromium, and it cannot be installed here: the tests in a browser are skipped (under CI=true they fail)."; }
 
 test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
-	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_findings.py tests/test_solution.py tests/test_linked.py \
+	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \
 	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py
 
 # atheris is for this only: neither the package nor its tests need it.

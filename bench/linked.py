@@ -20,7 +20,7 @@ from bench.row import Time
 from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums, Distributions, PriorTable, Tight, Windows
+from unround.batch.types import CompiledSums, Distributions, PriorWeights, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.linked.bounds import find_families, linked_bounds
 from unround.linked.engine import Linked, link
@@ -59,7 +59,7 @@ class Cube:
     windows: Windows
     tight: Tight
     parent: Ints
-    prior: PriorTable | None
+    prior: PriorWeights | None
 
     @property
     def linked(self) -> NDArray[np.bool_]:
@@ -102,12 +102,13 @@ def cube(children: int, families: int, base: int, seed: int, *, fitted: bool = T
     how = Rounding(base)
     published = how.publish(true, np.random.default_rng([seed, children, base])).astype(np.int32)
     windows, _ = windows_of(published[:kept], [how] * compiled.columns)
+    tight = tighten(compiled, windows)
     prior = None
     if fitted:
         fit = PriorFit(compiled.columns)
         fit.add(published)
-        prior = fit.finish(compiled, [how] * compiled.columns).table
-    return Cube(compiled, true[:kept], windows, tighten(compiled, windows), parent, prior)
+        prior = fit.finish(compiled, [how] * compiled.columns).weights(published[:kept], tight.low, tight.high)
+    return Cube(compiled, true[:kept], windows, tight, parent, prior)
 
 
 def linked_cube(one: Cube) -> Linked:

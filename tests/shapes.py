@@ -7,6 +7,7 @@ Each strategy draws true counts first and publishes them, so that the truth is k
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -30,22 +31,22 @@ def examples(number: int) -> int:
     return number * int(os.environ.get("UNROUND_THOROUGH", "1"))
 
 
-def judge(strategy: st.SearchStrategy[Example], number: int, check: Callable[[Example], None]) -> None:
+def judge(strategy: st.SearchStrategy[Example], number: int, check: Callable[[Example], object]) -> Counter[object]:
     """Check examples until so many have been judged; fail if there are fewer.
 
-    `check` leaves out an example that it cannot judge by Hypothesis' `assume`, which does not count.
+    `check` leaves out an example that it cannot judge by Hypothesis' `assume`, which does not count. It may return what
+    kind of example it has judged; how many there were of each is what comes back.
     """
-    judged = 0
+    judged = Counter[object]()
 
     @settings(max_examples=examples(number))
     @given(strategy)
     def judge_one(example: Example) -> None:
-        nonlocal judged
-        check(example)
-        judged += 1
+        judged[check(example)] += 1
 
     judge_one()
-    assert judged >= examples(number), f"only {judged} of {examples(number)} examples were judged"
+    assert judged.total() >= examples(number), f"only {judged.total()} of {examples(number)} examples were judged"
+    return judged
 
 
 def published(name: str, true: int, how: Mechanism, rng: np.random.Generator) -> Cell:

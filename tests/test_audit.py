@@ -14,9 +14,13 @@ import polars as pl
 import pytest
 
 from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.bounds import BlockBounds
 from unround.audits.certificates import read_proof
+from unround.audits.claims import ClaimKind, decide
+from unround.batch.types import Posterior, Tight, Windows
 from unround.errors import InputError
 from unround.explanation.cell import explain
+from unround.presentation.words import growth
 from unround.proofs import check_proof
 from unround.readers import read
 from unround.readers.frames import from_frame
@@ -99,6 +103,53 @@ def test_every_certain_claim_has_a_certificate_that_checks(audited: AuditFolder)
         assert check_proof(*read_proof(line))
     line = dict(written[0], value=written[0]["value"] + 1)
     assert not check_proof(*read_proof(line))
+
+
+def test_likely_means_at_least_the_threshold(audited: AuditFolder) -> None:
+    """Every claim is, and every count that is: but for those that are given, certain, or likely without any sum."""
+    least = audited.summary["threshold"]
+    found = findings(audited).filter(kind="likely")
+    assert least <= found["probability"].min() < least + 0.01
+    assert found["probability"].max() <= 1
+
+
+def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
+    """Bounds of a block that is one cell."""
+    ends, none = np.array([[low], [high]], dtype=np.int32)[:, :, np.newaxis], np.zeros((1, 1), dtype=np.int32)
+    windows = Windows(*ends, np.full((1, 1), -1, dtype=np.int64), np.zeros(0), np.ones(1, dtype=np.bool_))
+    tight = Tight(*ends, none, none, none, none, np.ones(1, dtype=np.bool_))
+    return BlockBounds(windows, none, np.array([[given]]), tight)
+
+
+def likeliest(value: int, probability: float) -> Posterior:
+    one = np.array([[probability]])
+    return Posterior(np.array([[value]], dtype=np.int32), one, one, one, np.zeros(1, dtype=np.int32), np.ones(1, dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("documented", "assumed", "likely", "kind", "value"),
+    [
+        (one_cell(3, 9), one_cell(3, 9), (4, 0.66), ClaimKind.LIKELY, 4),  # the threshold itself is enough
+        (one_cell(3, 9), one_cell(3, 9), (4, 0.6599), ClaimKind.OPEN, 4),
+        (one_cell(3, 9), one_cell(5, 5), (4, 0.9), ClaimKind.CONDITIONAL, 5),
+        (one_cell(5, 5), one_cell(5, 5), (4, 0.9), ClaimKind.PROVED, 5),
+        (one_cell(5, 5), one_cell(5, 5), (4, 0.1), ClaimKind.PROVED, 5),
+        (one_cell(5, 5, given=True), one_cell(5, 5, given=True), (5, 1.0), ClaimKind.OPEN, 5),
+        (one_cell(3, 9), one_cell(5, 5, given=True), (5, 1.0), ClaimKind.OPEN, 5),  # given, if it was not adjusted
+        (one_cell(5, 5), one_cell(5, 5, given=True), (5, 1.0), ClaimKind.PROVED, 5),  # but the sums leave one value anyway
+    ],
+)
+def test_what_can_be_claimed(
+    documented: BlockBounds, assumed: BlockBounds, likely: tuple[int, float], kind: ClaimKind, value: int
+) -> None:
+    claims = decide(documented, assumed, likeliest(*likely), 0.66)
+    assert (claims.kinds.item(), claims.values.item()) == (kind, value)
+    nothing = np.ones((1, 1), dtype=np.bool_)
+    assert decide(documented, assumed, likeliest(*likely), 0.66, nothing=nothing).kinds.item() == ClaimKind.OPEN
+    unlikely = decide(documented, assumed, likeliest(*likely), 0.66, nothing_likely=nothing).kinds.item()
+    assert unlikely == (ClaimKind.OPEN if kind == ClaimKind.LIKELY else kind)
+    with pytest.raises(ValueError, match="read-only"):
+        claims.kinds[0, 0] = ClaimKind.PROVED
 
 
 def test_populations_of_small_areas_make_claims_conditional(audited: AuditFolder, census: Path, tmp_path: Path) -> None:
@@ -373,6 +424,21 @@ def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
         assert one.probability == pytest.approx(row["probability"], abs=1e-9)
         assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-6)
         assert (one.proof is not None) == (row["kind"] != "likely")
+
+
+def test_what_is_not_available_is_not_called_impossible(tmp_path: Path) -> None:
+    """Before any sum, nothing says how likely a count is that was not published: that is no probability of 0."""
+    frame = pl.DataFrame({"area": ["A0", "A1"], "total": [48, 60], "a": [20, 20], "b": [20, 20], "c": [None, 20]})
+    keys = {"area": "area", "sums": {"total": ["a", "b", "c"]}, "mechanism": "rounding:5", "exact": ["total"]}
+    folder = audit(from_frame(frame, **keys), tmp_path / "audit", AuditOptions(prior="flat"))
+    hidden, shown = (explain(folder, area, "c") for area in ("A0", "A1"))
+    assert (hidden.published, hidden.value) == (None, 8)
+    assert hidden.growth == (None, pytest.approx(hidden.probability))
+    assert hidden.alone is None
+    assert "from its published value alone" not in dict(growth(hidden))
+    assert len(dict(growth(hidden))) == 1
+    assert (shown.value, shown.growth[0]) == (20, pytest.approx(0.2))
+    assert "from its published value alone" in dict(growth(shown))
 
 
 def test_explain_asks_back_where_a_name_fits_several(audited: AuditFolder) -> None:

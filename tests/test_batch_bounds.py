@@ -322,11 +322,17 @@ def test_bounds_of_one_area_are_those_of_its_system(shape: str, data: st.DataObj
     assert (tight.high[0] >= true).all()
 
 
-@settings(max_examples=shapes.examples(60))
-@given(system=shapes.any_numbers())
-def test_areas_without_solution_are_not_feasible(system: System) -> None:
+def test_areas_without_solution_are_not_feasible() -> None:
+    possible = shapes.judge(shapes.any_numbers(), 60, bounds_agree)
+    assert min(possible[True], possible[False]) >= shapes.examples(5)
+
+
+def bounds_agree(system: System) -> bool:
+    """Return whether the system has a solution, as far as bounds tell."""
     layout, windows = as_batch(system)
-    assert_tight(layout, tighten(layout, windows), [system])
+    tight = tighten(layout, windows)
+    assert_tight(layout, tight, [system])
+    return bool(tight.feasible[0])
 
 
 HOWS: list[Mechanism] = [Exact(), Rounding(5), Rounding(3), Nearest(5), Sample(3), Within(1), Laplace(0.7)]
@@ -398,9 +404,14 @@ def test_errors_in_threads_are_raised() -> None:
 # -- what bounds rest on ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=shapes.examples(60), deadline=None)
-@given(seed=shapes.SEEDS)
-def test_the_chain_of_a_cell_proves_it(seed: int) -> None:
+def test_the_chain_of_a_cell_proves_it() -> None:
+    proved = shapes.judge(shapes.SEEDS, 60, chains_prove_cells)
+    assert sum(number * times for number, times in proved.items()) >= shapes.examples(500)
+
+
+def chains_prove_cells(seed: int) -> int:
+    """Return how many cells were proved."""
+    judged = 0
     layout, mechanisms, counts, active = random_batch(seed, 12)
     windows, _ = windows_of(counts, mechanisms)
     for use in (None, active):
@@ -416,6 +427,8 @@ def test_the_chain_of_a_cell_proves_it(seed: int) -> None:
             (proof,) = proofs_of(small, found)
             assert check_proof(small, proof)
             assert proof.value == tight.low[area, cell]
+            judged += 1
+    return judged
 
 
 def test_chains_without_holes_follow_the_last_sums() -> None:
@@ -464,8 +477,8 @@ def looked_up(values: list[list[int]], mechanisms: list[Mechanism]) -> Scan:
     return Scanner(layout, mechanisms).scan(np.array(values, dtype=np.int32))
 
 
-def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> None:
-    """Compare what is looked up for one sum with the engine for one system."""
+def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> bool:
+    """Compare what is looked up for one sum with the engine for one system; return whether it is possible."""
     found = looked_up([values], mechanisms)
     (code,) = found.codes[0]
     names = [f"c{c}" for c in range(len(values))]
@@ -475,7 +488,7 @@ def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> None:
     assert (code == IMPOSSIBLE or lookup.solutions[code] == 0) == (not truth.feasible)
     if not truth.feasible:
         assert found.impossible.tolist() == [1]
-        return
+        return False
     assert truth.answer is not None
     assert truth.answer.marginals is not None
     assert truth.answer.solutions is not None
@@ -498,13 +511,18 @@ def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> None:
         assert getattr(lookup, kind)[code] == pytest.approx(marginal[1].max(), rel=1e-6)
     assert kinds == {"full": one.full, "zero": one.zero, "twice": one.twice}
     assert lookup.best[code] == max(getattr(lookup, kind)[code] for kind in ("full", "zero", "twice", "total"))
+    return True
 
 
 @pytest.mark.parametrize("base", [2, 3, 5, 10])
 @pytest.mark.parametrize("kind", [Rounding, Sample])
-@settings(max_examples=shapes.examples(60), deadline=None)
-@given(data=st.data())
-def test_what_is_looked_up_is_what_one_sum_tells(kind: type[Rounding | Sample], base: int, data: st.DataObject) -> None:
+def test_what_is_looked_up_is_what_one_sum_tells(kind: type[Rounding | Sample], base: int) -> None:
+    possible = shapes.judge(st.data(), 60, lambda data: one_sum_is_looked_up(kind, base, data))
+    assert possible[True] >= shapes.examples(20)
+    assert possible[False] > 0
+
+
+def one_sum_is_looked_up(kind: type[Rounding | Sample], base: int, data: st.DataObject) -> bool:
     n = data.draw(st.integers(1, 4))
     how = kind(base)
     levels = [0, 1, 2, 5] if kind is Rounding else [0, 2, 3, 5]
@@ -516,7 +534,7 @@ def test_what_is_looked_up_is_what_one_sum_tells(kind: type[Rounding | Sample], 
     value = max(value, 0)
     if isinstance(total, Sample) and value == base:
         value = 2 * base
-    certify_lookup([value, *parts], [total, *[how] * n])
+    return certify_lookup([value, *parts], [total, *[how] * n])
 
 
 SUMS = [one for one in product([2, 3, 5, 10], [1, 2, 4, 9], [0, 1, 2], [True, False]) if one[2] <= one[1]]

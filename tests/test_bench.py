@@ -10,7 +10,7 @@ import pytest
 from bench import results
 from bench.row import Ratio, Time, interleaved
 from bench.scale import Run, extrapolated, family, stages, watched
-from docs.speed_tables import with_tables
+from docs.speed_tables import PLACE, with_tables
 
 PAGE = "before\n<!-- measured: {} -->\nold\n<!-- end -->\nafter\n"
 
@@ -68,10 +68,41 @@ def test_tables_show_what_is_kept_and_what_was_missed(tmp_path: Path) -> None:
 
 
 def test_every_place_in_the_page_is_filled() -> None:
-    """The results that are kept in the repository have all sections that the page shows."""
-    page = (Path(__file__).parents[1] / "docs" / "speed.md").read_text(encoding="utf-8")
-    for name in ("bench", "ratios", "times", "scale", "stages", "joint"):
-        assert f"<!-- measured: {name} -->" in page
+    """Every table of the pages shows all that is kept in the repository, line by line, and nothing that is not kept."""
+    kept = results.load()
+    scale = kept["scale"]
+    lines = {
+        "bench": 0,
+        "ratios": len(kept["bench"]["ratios"]),
+        "times": len(kept["bench"]["times"]),
+        "scale": len(scale["short"]),
+        "stages": len(scale["short"]) + len(scale["joint"]["runs"]),
+        "joint": len(scale["joint"]["runs"]) + 1,
+        "linked": 2,
+        "censuses": 2,
+    }
+    pages = [(Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8") for name in ("speed.md", "scale.md")]
+    places = {place[2]: place[0] for page in pages for place in PLACE.finditer(page)}
+    assert places.keys() == lines.keys()
+    rows = {name: cells(place) for name, place in places.items()}
+    assert {name: len(found) for name, found in rows.items()} == lines
+    for name, place in places.items():
+        assert place == with_tables(place, kept)
+        assert "Not measured yet." not in place
+        assert all(row[-1] for row in rows[name][: None if name != "joint" else -1])  # what is extrapolated has no memory
+    machine = kept["bench"]["machine"]
+    assert f"{machine['cores']} cores of {machine['cpu']}" in places["bench"]
+    assert [row[0] for row in rows["times"]] == [one["job"] for one in kept["bench"]["times"]]
+    assert [row[0] for row in rows["ratios"]] == [one["job"] for one in kept["bench"]["ratios"]]
+    shown = [float(row[4].strip("*×").replace(",", "")) for row in rows["ratios"]]
+    assert shown == pytest.approx([one["ratio"] for one in kept["bench"]["ratios"]], rel=0.05)
+    assert [row[0] for row in rows["scale"]] == [f"{one['areas']:,}" for one in scale["short"]]
+
+
+def cells(place: str) -> list[list[str]]:
+    """Return the cells of a table in Markdown, without its heads."""
+    lines = [line for line in place.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[1:]]
 
 
 def test_a_total_is_extrapolated_without_what_a_run_costs() -> None:

@@ -1,4 +1,4 @@
-"""How often claims are right: the fitted prior is calibrated, the flat one is not, and the numbers are what they say."""
+"""How often claims are right: scores by hand, the fitted prior and the flat one, worlds, and the command."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import Run
+from unround.audits import audit
+from unround.audits.options import AuditOptions
+from unround.audits.scoring import ANY_VALUE, ENOUGH, ENOUGH_SMALL, ClaimScore, Scored
 from unround.comparison import simulated
 from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release
 from unround.errors import InputError
@@ -71,6 +74,111 @@ def test_what_calibrated_claims_show_by_chance() -> None:
     assert np.mean(errors) == pytest.approx(one.chance, rel=0.1)
 
 
+# -- claims by the count claimed --------------------------------------------------------------------------------------
+
+
+def by_hand() -> ClaimScore:
+    """Six claims about three areas; the last two of one area are of the same band."""
+    score = ClaimScore()
+    score.add_claims(
+        np.array([0, 0, 1, 12, 0, 0]),
+        np.array([0.7, 0.9, 0.7, 0.995, 0.95, 0.97]),
+        np.array([True, False, True, True, False, True]),
+        np.array([4, 4, 5, 5, 9, 9]),
+    )
+    return score
+
+
+def test_claims_by_value_and_band_by_hand() -> None:
+    rows = {(row.value, row.band): row for row in by_hand().rows}
+    whole = rows[ANY_VALUE, None]
+    assert (whole.claims, whole.right) == (6, pytest.approx(4 / 6))
+    assert whole.stated == pytest.approx((0.7 + 0.9 + 0.7 + 0.995 + 0.95 + 0.97) / 6)
+    off = np.array([(1 - 0.7) + (0 - 0.9), (1 - 0.7) + (1 - 0.995), (0 - 0.95) + (1 - 0.97)])  # by area
+    assert whole.standard_error == pytest.approx(np.sqrt((off**2).sum()) / 6)
+    zeros = rows["0", (0.95, 0.99)]  # a band holds its lower edge
+    assert (zeros.claims, zeros.stated, zeros.right) == (2, pytest.approx(0.96), 0.5)
+    assert zeros.standard_error == pytest.approx(0.92 / 2)
+    assert rows["0", (0.85, 0.95)].right == 0
+    assert rows["1–2", (0.66, 0.75)].claims == 1
+    assert rows["10+", (0.99, 1.0)].standard_error == pytest.approx(0.005)
+    assert not any(value == "3–9" for value, _ in rows)
+    assert rows[ANY_VALUE, (0.66, 0.75)].claims == 2
+
+
+def test_blocks_add_up() -> None:
+    rng = np.random.default_rng(1)
+    areas = np.sort(rng.integers(0, 50, 900))
+    values, stated, right = rng.integers(0, 14, 900), rng.uniform(0.66, 1, 900), rng.random(900) < 0.8
+    whole, parts = ClaimScore(), ClaimScore()
+    whole.add_claims(values, stated, right, areas)
+    for some in (areas < 20, areas >= 20):
+        one = ClaimScore()
+        one.add_claims(values[some], stated[some], right[some], areas[some])
+        parts.table += one.table
+    assert parts.to_json() == whole.to_json()
+    told = whole.to_json()
+    assert [group["value"] for group in told] == ["any", "0", "1–2", "3–9", "10+"]
+    assert sum(group["claims"] for group in told[1:]) == told[0]["claims"] == 900
+    for group in told:
+        assert sum(band["claims"] for band in group["bands"]) == group["claims"]
+
+
+def test_claims_below_the_usual_threshold_are_kept() -> None:
+    score = ClaimScore()
+    score.add_claims(np.array([3]), np.array([0.5]), np.array([True]), np.array([0]))
+    assert [row.band for row in score.bands if row.value == "3–9"] == [(0.0, 0.66)]
+
+
+@pytest.mark.parametrize(
+    ("value", "claims", "over", "overstated"),
+    [
+        ("3–9", ENOUGH, 0.021, True),
+        ("3–9", ENOUGH, 0.019, False),
+        ("3–9", ENOUGH - 1, 0.5, False),
+        ("0", ENOUGH, 0.021, True),
+        ("0", ENOUGH - 1, 0.021, False),
+        ("0", ENOUGH_SMALL, 0.031, True),
+        ("1–2", ENOUGH_SMALL, 0.031, True),
+        ("1–2", ENOUGH_SMALL - 1, 0.5, False),
+        (ANY_VALUE, ENOUGH_SMALL, 0.5, False),
+    ],
+)
+def test_what_is_overstated(value: str, claims: int, over: float, overstated: bool) -> None:
+    row = Scored(value, (0.75, 0.85), claims, stated=0.8, right=0.8 - 2 * 0.015 - over, standard_error=0.015)
+    assert row.overstated is overstated
+
+
+def test_the_standard_error_holds_where_claims_of_an_area_go_together() -> None:
+    rng = np.random.default_rng(2)
+    off = []
+    for _ in range(300):
+        score, areas = ClaimScore(), np.repeat(np.arange(100), 4)
+        right = np.repeat(rng.random(100) < 0.8, 4)  # all four claims of an area are right, or none is
+        score.add_claims(np.zeros(400, dtype=np.int64), np.full(400, 0.8), right, areas)
+        whole = score.whole
+        assert whole is not None
+        off.append(whole.right - whole.stated)
+    assert whole.standard_error == pytest.approx(np.std(off), rel=0.25)
+
+
+def test_nothing_claimed_nothing_scored() -> None:
+    score = ClaimScore()
+    assert (score.rows, score.whole, score.worst, score.to_json()) == ((), None, None, [])
+
+
+def test_an_audit_and_a_calibration_say_the_same(tmp_path: Path) -> None:
+    made = simulate(tmp_path / "census", areas=120, seed=5, format="tidy")
+    release, truth = (read(path) for path in (made.files[1], made.truth))
+    told = calibrate_release(release, truth).to_json()["claims_by_value"]
+    scored = audit(release, tmp_path / "audit", AuditOptions(link=False, rounding="independent"), truth=truth)
+    assert told[0]["claims"] > 50
+    assert scored.summary["truth"]["claims_by_value"] == told
+
+
+# -- priors -----------------------------------------------------------------------------------------------------------
+
+
 def test_few_claims_decide_nothing() -> None:
     found = Calibration("here")
     found.groups["all cells"] = {"flat": Reliability(cells=10, loss=9.0), "fitted": Reliability(cells=10, loss=1.0)}
@@ -99,20 +207,57 @@ def test_a_release_and_its_truth(tmp_path: Path) -> None:
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
-    ran = run("calibrate", "--areas", "80", "-o", str(tmp_path))
+    chosen = ("--world", "census", "--world", "one-even-part", "--areas", "400")
+    ran = run("calibrate", *chosen, "-o", str(tmp_path))
     assert ran.code == 0, ran.err
     assert "points off overall" in ran.out
     kept = json.loads((tmp_path / "calibrate.json").read_text(encoding="utf-8"))
     assert set(kept["groups"]["all cells"]) == {"flat", "fitted", "trust"}
-    assert (tmp_path / "calibrate.html").read_text(encoding="utf-8").count("<svg") == 1
-    assert json.loads(run("calibrate", "--areas", "80", "--json").out) == kept
+    assert next(one["world"] for one in kept["worlds"]) == kept["world"]
+    assert {one["world"] for one in kept["worlds"]} == {"census", "one-even-part"}
+    assert f"The worst of 2 worlds is {kept['world']}. {kept['description']}" in " ".join(ran.out.split())
+    page = (tmp_path / "calibrate.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 1
+    assert f"The worst of 2 worlds is {kept['world']}." in page
+    for one in kept["worlds"]:
+        assert one["claims_by_value"][0]["claims"] == sum(group["claims"] for group in one["claims_by_value"][1:])
+        assert one["overstated"] == sum(band["overstated"] for group in one["claims_by_value"] for band in group["bands"])
+    assert json.loads(run("calibrate", *chosen, "--json").out) == kept
+
+
+def test_one_world_is_not_called_the_worst(run: Run) -> None:
+    ran = run("calibrate", "--world", "couples", "--areas", "80", "--mechanism", "rounding:3", "--rounded-total")
+    assert ran.code == 0, ran.err
+    assert "The worst" not in ran.out
+    assert "couples. Marital status by sex" in ran.out
+    assert "count claimed" in ran.out
+
+
+def test_without_likely_claims_it_says_so(run: Run) -> None:
+    ran = run("calibrate", "--world", "census", "--areas", "60", "--mechanism", "rounding:50")
+    assert ran.code == 0, ran.err
+    assert "too few likely claims" in " ".join(ran.out.split())
+
+
+def test_the_worlds_are_listed(run: Run) -> None:
+    ran = run("calibrate", "--list-worlds")
+    assert ran.code == 0
+    told = json.loads(run("calibrate", "--list-worlds", "--json").out)
+    assert next(iter(told)) == "census"
+    for name, sentence in told.items():
+        assert f"{name}: {sentence}" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--release", "a.csv"), "go together"),
-        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out with --release"),
+        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out with"),
+        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "leave them out with"),
+        (("--world", "atlantis"), "there is no world 'atlantis'"),
+        (("--world", "couples", "--world", "couples"), "more than once"),
+        (("--world", "couples", "--rows", "short"), "go with the world census"),
+        (("--seed", "-1"), "from 0"),
         (("--mechanism", "roundin:5", "--areas", "60"), "Did you mean rounding"),
     ],
 )

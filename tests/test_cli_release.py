@@ -25,7 +25,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_inspect_says_what_was_kept_and_why(run: Run) -> None:
     ran = run("inspect", SURVEY)
     assert (ran.code, ran.err) == (0, "")
-    for said in ("districts  40", "rounding:3", "Sums that are used: 18", "on trust", "No area contradicts itself"):
+    for said in ("districts  40", "rounding:3", "Sums used: 18", "on trust", "No inconsistencies found"):
         assert said in ran.out
     assert len(run("inspect", SURVEY, "--all").out.splitlines()) > len(ran.out.splitlines())
 
@@ -48,8 +48,8 @@ def test_audit_then_explain(run: Run, tmp_path: Path) -> None:
     ran = run("audit", SURVEY, "-o", out)
     assert ran.code == 0
     for said in (
-        "20 counts are proved",
-        "what chance predicts",
+        "20 counts can be proved",
+        "compared with chance",
         "findings.csv",
         f"unround explain {out}",
         "not official",
@@ -61,7 +61,7 @@ def test_audit_then_explain(run: Run, tmp_path: Path) -> None:
     told = json.loads(run("explain", out, "D08", "30-44/men", "--json").out)
     assert (told["kind"], told["value"], told["proof"]["depth"]) == ("proved", 11, 1)
     likely = run("explain", out, "D03", "15-64/men")
-    assert "How sure 53 becomes" in likely.out
+    assert "How probable 53 becomes" in likely.out
     assert "█" in likely.out
 
 
@@ -101,7 +101,7 @@ def test_files_that_cannot_be_read_are_refused(run: Run, census: Path, tmp_path:
     refused(run, "audit", str(cut), "-o", str(out), saying="cut.zip")
     odd = tmp_path / "odd.csv"
     odd.write_text("region;count\nA;5\nB;10\n", encoding="utf-8")
-    refused(run, "audit", str(odd), "-o", str(out), saying="fits no format")
+    refused(run, "audit", str(odd), "-o", str(out), saying="matches none of the formats")
     refused(run, "audit", SURVEY, "-o", str(out), "--format", "excel", saying="no format 'excel'")
     assert not out.exists()
 
@@ -120,7 +120,7 @@ def test_folders_that_cannot_be_written_are_refused(run: Run, tmp_path: Path) ->
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
     refused(run, "audit", SURVEY, "-o", str(blocked), saying="is a file")
-    refused(run, "audit", SURVEY, "-o", str(blocked / "below"), saying="cannot write into")
+    refused(run, "audit", SURVEY, "-o", str(blocked / "below"), saying="cannot write to")
     refused(run, "inspect", SURVEY, "--write", str(blocked / "plan.toml"), saying="cannot be written")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -131,5 +131,5 @@ def test_questions_about_what_is_not_there_are_refused(run: Run, tmp_path: Path)
     assert run("audit", SURVEY, "-o", out).code == 0
     refused(run, "explain", out, "D99", "total/men", saying="no area 'D99'")
     refused(run, "explain", out, "D0", "total/men", saying="no area 'D0'")
-    refused(run, "explain", out, "D01", "15", "--sex", "men", saying="fits 2 characteristics")
+    refused(run, "explain", out, "D01", "15", "--sex", "men", saying="matches 2 characteristics")
     refused(run, "explain", out, "D01", "total", "--sex", "both", saying="no sex 'both'")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -52,3 +54,27 @@ def test_links_lead_to_files_that_exist(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing
+
+
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT / folder).with_suffix("").parts).removesuffix(".__init__")
+    for folder, inside in ((ROOT / "src", "unround"), (ROOT, "docs"), (ROOT, "bench"))
+    for path in (folder / inside).rglob("*.py")
+    if any(">>> " in line and "+SKIP" not in line for line in path.read_text(encoding="utf-8").splitlines())
+)
+"""Those with examples in their docstrings that need no file."""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    module = importlib.import_module(name)
+    finder, runner = doctest.DocTestFinder(exclude_empty=True), doctest.DocTestRunner(verbose=False)
+    shown: list[str] = []
+    for found in finder.find(module, name):
+        runner.run(found, out=shown.append)
+    assert runner.tries > 0
+    assert not runner.failures, "".join(shown)
+
+
+def test_examples_are_found() -> None:
+    assert len(MODULES) > 60

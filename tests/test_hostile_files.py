@@ -132,15 +132,17 @@ def zip_of(body: bytes, size: int, name: str = "a.csv") -> bytes:
 BOMBS = {"nought bytes": b"\0" * MEGABYTE, "one line": b"0" * MEGABYTE, "lines": b"0,0,0,0\n" * (MEGABYTE // 8)}
 
 
-@pytest.mark.parametrize("filling", BOMBS)
-@pytest.mark.parametrize("head", ["", "bulk", "wide", "tidy"])
+HEADS = {"": "", "bulk": BULK, "wide": WIDE, "tidy": TIDY}
+
+
+@pytest.mark.parametrize(
+    ("filling", "head"),  # behind a head, only lines differ from what comes without one
+    [(filling, head) for filling in BOMBS for head in HEADS if filling == "lines" or not head or THOROUGH],
+)
 def test_ten_gigabytes_in_ten_megabytes(tmp_path: Path, filling: str, head: str) -> None:
-    if head and filling != "lines" and not THOROUGH:
-        return  # the same as without a head
     body = zeros(10, BOMBS[filling])
     assert len(body) < 16 * MEGABYTE
-    first = {"bulk": BULK, "wide": WIDE, "tidy": TIDY, "": ""}[head].encode()
-    said = refused(put(tmp_path / "a.csv.gz", gzip_of(first, body)))
+    said = refused(put(tmp_path / "a.csv.gz", gzip_of(HEADS[head].encode(), body)))
     assert str(tmp_path / "a.csv.gz") in said
     if not head:
         for declared in (10 << 30, 7, 2**63 - 1):
@@ -206,20 +208,10 @@ def test_a_parquet_file_that_repeats_itself(tmp_path: Path, monkeypatch: pytest.
 def test_fields_of_ten_megabytes(tmp_path: Path) -> None:
     long = "x" * (10 * MEGABYTE)
     rows = [*area(1, profile()), *area(2, profile(90))]
-    for at, name in enumerate(HEADER):
-        if not THOROUGH and name not in ("GEO_NAME", "CHARACTERISTIC_NAME", "C1_COUNT_TOTAL"):
-            continue
+    for name in HEADER if THOROUGH else ("GEO_NAME", "CHARACTERISTIC_NAME", "C1_COUNT_TOTAL"):
         spoilt = [list(row) for row in rows]
-        spoilt[3][at] = long
-        path = put(tmp_path / "a.csv", written(spoilt))
-        with bounded():
-            try:
-                whole(read(path))
-            except InputError:
-                pass
-            else:
-                # Nothing was taken from it: it is no count, or its column is not looked at.
-                assert name not in ("DGUID", "CHARACTERISTIC_ID", "CHARACTERISTIC_NAME", "GEO_NAME")
+        spoilt[3][HEADER.index(name)] = long
+        refused(put(tmp_path / "a.csv", written(spoilt)))
 
 
 @pytest.mark.parametrize("layout", [layout for layout in ALL if layout != "statcan"])
@@ -290,6 +282,7 @@ def test_a_quote_that_never_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     areas = [area(number, profile()) for number in range(many)]
     text = bulk(*areas)
     lines = text.splitlines(keepends=True)
+    judged = 0
     for at, name in enumerate(HEADER):
         for number in (1, 4 * many, len(lines) - 1):
             fields = lines[number].rstrip("\r\n").split(",")
@@ -307,6 +300,8 @@ def test_a_quote_that_never_closes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                     assert found.height == many, name
                     expected = whole(read(put(tmp_path / "b.csv", text)))[1]
                     assert np.array_equal(counts, expected) or release.notes, name
+                    judged += 1
+    assert judged > 0
 
 
 def test_a_gigabyte_behind_one_quote(tmp_path: Path) -> None:
@@ -347,9 +342,9 @@ def test_numbers_that_are_no_counts(tmp_path: Path, layout: str) -> None:
         "statsnz": ("curp,7", 'curp,"{}"'), "first-names": ("20,5,15", '20,5,"{}"'), "indicators": ("50,10", '50,"{}"'),
         "profile-page": (",,20,", ',,"{}",'),
     }[layout]  # fmt: skip
-    for number, (cell, count) in enumerate(ODD.items()):
-        if layout == "statcan" and number % 2 and not THOROUGH:
-            continue  # each starts threads; `fuzz` holds this reader's numbers against another reading
+    every = 2 if layout == "statcan" and not THOROUGH else 1  # `fuzz` checks this reader's numbers against another reading
+    judged = 0
+    for cell, count in list(ODD.items())[::every]:
         text = ALL[layout].replace(spot[0], spot[1].format(cell))
         assert text != ALL[layout]
         try:
@@ -361,9 +356,11 @@ def test_numbers_that_are_no_counts(tmp_path: Path, layout: str) -> None:
         if count == UNREADABLE:
             # It is told of, or its column is left out, being no column of counts: never is it a number.
             told = UNREADABLE in there and bool(release.notes)
-            assert told or release.left_out or layout == "statcan", cell
+            assert told or release.left_out, cell
         elif count > ABSENT:
             assert count in there or release.left_out, cell
+        judged += 1
+    assert judged >= len(ODD) // every - 2  # hardly any makes the whole file unreadable
 
 
 def test_frames_with_numbers_that_are_no_counts() -> None:
@@ -381,13 +378,11 @@ def test_frames_with_numbers_that_are_no_counts() -> None:
         True,
         "1e400",
     ):
-        with contextlib.suppress(InputError):
-            frame = {"town": ["a", "b"], "n": [value, 5]}
-            release = from_frame(Frame(frame), area="town", columns=["n"])
-            found = whole(release)[1]
-            if release.left_out:  # decimals: no column of counts
-                assert value == 0.5
-                continue
+        frame = {"town": ["a", "b"], "n": [value, 5]}
+        release = from_frame(Frame(frame), area="town", columns=["n"])
+        found = whole(release)[1]
+        assert bool(release.left_out) == (value == 0.5)  # decimals: no column of counts
+        if not release.left_out:
             assert found[1, 0] == 5
             assert found[0, 0] <= ABSENT or (value is True and found[0, 0] == 1), value
 
@@ -438,6 +433,7 @@ def test_headers_that_are_wrong(tmp_path: Path, layout: str) -> None:
     refused(put(tmp_path / "a.csv", body))
     for only in (header, header + "\n", header + "\r\n\r\n\r\n", header + "\n" + "," * (len(names) - 1) + "\n"):
         refused(put(tmp_path / "a.csv", only))
+    harmless = 0
     for at, name in enumerate(names):
         if name != "SYMBOL":
             again = "\n".join(f"{line.rstrip()},{line.split(',')[at]}" for line in ALL[layout].splitlines())
@@ -446,8 +442,10 @@ def test_headers_that_are_wrong(tmp_path: Path, layout: str) -> None:
                     assert np.array_equal(
                         whole(read(put(tmp_path / "a.csv", again)))[1], whole(read(put(tmp_path / "b.csv", BULK)))[1]
                     )
+                    harmless += 1
             else:
                 refused(put(tmp_path / "a.csv", again))
+    assert harmless >= 10 or layout != "statcan"
 
 
 # What is no file, or no text
@@ -520,12 +518,15 @@ def test_packed_files_with_every_byte_changed(tmp_path: Path) -> None:
         packed.writestr("a.csv", TIDY)
     expected = whole(read(put(tmp_path / "a.csv", TIDY)))[1]
     for content in (gz, (tmp_path / "whole.zip").read_bytes()):
+        intact = 0
         for at in range(len(content)):
             for bit in (1, 0x80, 0xFF) if THOROUGH else (0xFF,):
                 spoilt = bytearray(content)
                 spoilt[at] ^= bit
                 with contextlib.suppress(InputError):
                     assert np.array_equal(whole(read(put(tmp_path / "a.csv", bytes(spoilt))))[1], expected)
+                    intact += 1
+        assert 0 < intact < len(content) / 2 or THOROUGH  # names and dates are not checked, all else is
 
 
 def test_names_in_a_zip_are_names_only(tmp_path: Path) -> None:
@@ -588,6 +589,7 @@ def test_nul_bytes_beyond_the_head(tmp_path: Path) -> None:
     areas = [area(number, profile()) for number in range(200)]
     lines = bulk(*areas).splitlines(keepends=True)
     assert len("".join(lines[:900])) > source.HEAD
+    judged = 0
     for at in range(len(HEADER)):
         fields = lines[1_000].split(",")
         fields[at] += "\0"
@@ -596,6 +598,8 @@ def test_nul_bytes_beyond_the_head(tmp_path: Path) -> None:
             found, counts = whole(release)
             assert found.height == 200 or any("lack lines" in note for note in release.notes)
             assert np.count_nonzero(counts <= ABSENT) <= 6 or any("lack lines" in note for note in release.notes)
+            judged += 1
+    assert judged >= len(HEADER) - 3
 
 
 # Numbers of characteristics, and tables that would be nearly empty

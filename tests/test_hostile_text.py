@@ -17,7 +17,7 @@ from unround import parse
 from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.errors import InputError
-from unround.explanation.cell import explain_in, look_at
+from unround.explanation.cell import explain_in, infer_area
 from unround.mechanisms import mechanism
 from unround.readers import read
 from unround.readers.hierarchy import fit, read_hierarchy
@@ -167,7 +167,7 @@ def test_hierarchies_a_hundred_thousand_deep(tmp_path: Path) -> None:
         children = read_hierarchy(put(tmp_path / "h.csv", "parent,child\n" + chain), codes)
         sums, _ = fit(children, ["c0", f"c{DEEP}"], "h.csv")
     assert sums == {"c0": (f"c{DEEP}",)}
-    with bounded(), pytest.raises(InputError, match="stands above itself"):
+    with bounded(), pytest.raises(InputError, match="is above itself"):
         read_hierarchy(put(tmp_path / "h.csv", f"parent,child\n{chain}c{DEEP},c0\n"), codes)
     indented = "".join("@" * n + f"c{n}\n" for n in range(2_000))
     with bounded():
@@ -201,7 +201,7 @@ def damaged(hostile_audit: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def looked_through(path: Path) -> None:
     folder = AuditFolder.open(path)
     _ = folder.model, folder.areas, folder.prior, folder.findings
-    explain_in(folder, look_at(folder, 0), 0)
+    explain_in(infer_area(folder, 0), 0)
 
 
 @pytest.mark.parametrize("name", [name for name in AUDIT_FILES.values() if name != "proofs.jsonl"])

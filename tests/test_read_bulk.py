@@ -304,7 +304,7 @@ def test_counts_where_the_first_areas_have_none(tmp_path: Path, monkeypatch: pyt
     release = read(put(tmp_path / "a.csv", *[area(at, profile()) for at in range(6)], area(7, late)))
     whole(release)
     assert release.notes == [
-        "2 counts stand where the first areas say 'not applicable'; the first is 1/men of area 2021S051235990007. "
+        "2 counts are given where the first areas have 'not applicable'; the first is 1/men of area 2021S051235990007. "
         "They are not used."
     ]
 
@@ -388,7 +388,7 @@ def test_lines_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path.write_text(written(rows), encoding="utf-8")
     assert "whose CHARACTERISTIC_ID is 'many', not a number" in refusal(path)
     monkeypatch.setattr(bulk, "CHUNK", 1_200)  # so that the first areas do not show it
-    assert "without its counts or its characteristic's number" in refusal(path)
+    assert "without counts or without the number of its characteristic" in refusal(path)
     path.write_text(",".join(HEADER) + "\n", encoding="utf-8")
     assert "has a first line, but no counts below it" in refusal(path)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from unround.errors import InputError
 from unround.readers import FORMATS, read, source
 from unround.readers.kinds import kind_of, kinds_of
-from unround.readers.lines import Line, blocks_of, by_sex, indented, universes
+from unround.readers.lines import ProfileLine, blocks_of, by_sex, indented, universes
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.release import (
@@ -165,9 +165,9 @@ def refused(path: Path) -> str:
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     assert "no file" in refused(tmp_path / "missing.csv")
-    assert "is a folder; name the file in it" in refused(tmp_path)
+    assert "is a folder; give the file in it" in refused(tmp_path)
     assert "is empty; download it again" in refused(put(tmp_path / "a.csv", b""))
-    assert "empty once unpacked" in refused(put(tmp_path / "a.gz", gzip.compress(b"\n")))
+    assert "empty once decompressed" in refused(put(tmp_path / "a.gz", gzip.compress(b"\n")))
     assert "is not text" in refused(put(tmp_path / "a.csv", bytes(range(256)) * 10))
     assert "is not text" in refused(put(tmp_path / "a.csv", b"a,b\n" + b"\x01\x02\x03\x04" * 30))
     assert "UTF-16; save it as CSV in UTF-8" in refused(put(tmp_path / "a.csv", TABLE.encode("utf-16")))
@@ -332,7 +332,7 @@ def test_lines_below_percentages_are_percentages() -> None:
 
 def test_every_line_of_the_real_profile_is_of_the_right_kind(census_data: Path) -> None:
     lines = (census_data / "canada-2021-characteristics.txt").read_text(encoding="cp1252").splitlines()
-    found = [Line.of(int(number), label) for number, label in (line.split("\t") for line in lines)]
+    found = [ProfileLine.of(int(number), label) for number, label in (line.split("\t") for line in lines)]
     kinds = kinds_of([line.label for line in found], [line.depth for line in found])
     page = (census_data / "canada-2021-vancouver-profile-page.csv").read_bytes().decode("cp1252").splitlines()[4:]
     cells = [re.findall(r'("[^"]*"|[^,]*)(?:,|$)', line)[3].strip(' "') for line in page[: len(found)]]
@@ -388,7 +388,7 @@ def test_unknown_layouts_are_told_what_there_is(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read(put(tmp_path / "a.csv", b"this;that\n1;2\n"))
     said = str(caught.value)
-    assert "parted by semicolons, is\n    this;that" in said
+    assert "separated by semicolons, is\n    this;that" in said
     assert all(layout in said for layout in FORMATS)
 
 
@@ -409,7 +409,7 @@ def test_a_named_format_must_fit(tmp_path: Path) -> None:
 def test_descriptions_beside_a_table_are_found(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", b"this,that\n1,2\n")
     (tmp_path / "release.toml").write_text('data = "other.csv"', encoding="utf-8")
-    with pytest.raises(InputError, match="fits no format"):
+    with pytest.raises(InputError, match="matches none of the formats"):
         read(path)
     for about in ('data = "a.csv"\n', 'data = "a.csv\n'):
         (tmp_path / "release.toml").write_text(about, encoding="utf-8")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from unround.audits import AuditFolder
     from unround.checks import Check
     from unround.comparison import Comparison
-    from unround.comparison.calibration import Calibration
+    from unround.comparison.worlds import Calibrations
     from unround.differences import Diff
     from unround.expectation import Expectation
     from unround.explanation.cell import Explanation
@@ -466,16 +466,19 @@ def simulate(
     *,
     areas: int = 1000,
     seed: int = 1,
-    file_format: str = "statcan",
-    rows: str = "age",
+    file_format: str | None = None,
+    rows: str | None = None,
     zipped: bool = False,
     levels: str | None = None,
     apart: bool = False,
     repeat: int = 1,
     dependence: str = "",
+    world: str | None = None,
+    mechanism: str | None = None,
+    rounded_total: bool = False,
     progress: Callable[[int], None] = no_progress,
 ) -> Simulated:
-    """Write a synthetic census, published as Canada's is, together with its true counts.
+    """Write a synthetic census, published as Canada's is, or another world; together with its true counts.
 
     Parameters
     ----------
@@ -484,9 +487,9 @@ def simulate(
     areas, seed : int
         How many areas, of all levels; and the seed: the same one gives the same census.
     file_format : str
-        "statcan" (bulk CSV), "censusmapper" (wide) or "tidy" (Parquet).
+        "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
     rows : str
-        "age" (33 rows), "short" (462) or "all" (2,631).
+        "age" (33 rows, the default), "short" (462) or "all" (2,631).
     zipped : bool
         Whether to zip the bulk CSV together with its companion files.
     levels : str, optional
@@ -497,18 +500,37 @@ def simulate(
         How many times to publish, each time rounded anew and into files of its own.
     dependence : str
         How often totals, men and women share random numbers, such as "total-men:0.3,men-women:0.2".
+    world : str, optional
+        A world in place of the census, as `unround calibrate --list-worlds` names them.
+    mechanism : str, optional
+        With a world: how it is published; "rounding:5" by default.
+    rounded_total : bool
+        With a world: whether the total of all is rounded too, in place of published exactly.
     progress
         See the top of this module.
     """
     from unround.mechanisms.sharing import SharedDraws
     from unround.simulation import simulate as write_census
 
+    if world is not None:
+        from unround.simulation.worlds import world as world_named
+        from unround.simulation.worlds.write import simulate_world
+
+        if file_format not in (None, "tidy") or rows is not None or zipped or levels or apart or repeat != 1 or dependence:
+            raise InputError(
+                "layouts, rows, levels, repeats and shared random numbers are for the census: not with a world."
+            )
+        return simulate_world(
+            Path(out), world_named(world), areas, seed, mechanism or "rounding:5", rounded_total=rounded_total
+        )
+    if mechanism is not None or rounded_total:
+        raise InputError("the census is published as Canada's is: a mechanism or a rounded total goes with a world.")
     return write_census(
         Path(out),
         areas,
         seed,
-        file_format,
-        rows,
+        file_format or "statcan",
+        rows or "age",
         zipped,
         progress,
         levels=levels,
@@ -629,46 +651,65 @@ def compare(
 def calibrate(
     out: AnyPath | None = None,
     *,
+    worlds: Sequence[str] | None = None,
     release: Table | None = None,
     truth: Table | None = None,
     mechanism: str | None = None,
     areas: int | None = None,
     rows: str | None = None,
+    rounded_total: bool = False,
     seed: int = 11,
     progress: Stage = no_progress,
-) -> Calibration:
-    """Say how often claims of each stated probability are right, under a flat and a fitted prior.
+) -> Calibrations:
+    """Say how often claims are right, by the count claimed and the probability stated, on worlds of several kinds.
 
     Parameters
     ----------
     out : path, optional
         A folder for calibrate.json and calibrate.html; without it, nothing is written.
+    worlds : sequence of str, optional
+        Worlds to draw, publish and audit, as `unround calibrate --list-worlds` names them, or ["all"]; a few by default.
     release, truth : table, optional
-        A published table and its true counts, in place of simulated ones.
+        A published table and its true counts, in place of worlds.
     mechanism : str, optional
-        How to publish what is simulated; "rounding:5" by default.
+        How to publish worlds; "rounding:5" by default.
     areas, rows
-        How many areas to simulate (2,000), and which rows ("age" or "short").
+        How many areas to draw (2,000) of each world, and which rows of the census ("age" or "short").
+    rounded_total : bool
+        Whether the total of all is rounded too, in place of published exactly; not in the census.
     seed : int
-        Of the simulated census and of all draws.
+        Of the worlds and of all draws.
     progress
         See the top of this module.
     """
     from unround.comparison import TODAY
-    from unround.comparison.calibration import calibrate as calibrate_simulated
     from unround.comparison.calibration import calibrate_release
+    from unround.comparison.worlds import Calibrations, calibrate_worlds
 
     if (release is None) != (truth is None):
         raise InputError("release and truth go together: the published table, and its true counts.")
-    if release is not None and (areas, rows, mechanism) != (None, None, None):
-        raise InputError("areas, rows and mechanism are for simulated counts: leave them out if you give a release.")
+    if release is not None and (areas, rows, mechanism, worlds, rounded_total) != (None, None, None, None, False):
+        raise InputError(
+            "worlds, areas, rows, mechanism and rounded totals are for simulated counts: leave them out if you "
+            "give a release."
+        )
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, not {seed}.")
     refuse_file(out)
     if release is not None:
-        found = calibrate_release(read(release), read(truth), progress)
+        found = Calibrations.of([calibrate_release(read(release), read(truth), progress)])
     else:
-        found = calibrate_simulated(material_of(None, None, areas, rows, seed), mechanism or TODAY, seed, progress)
+        found = calibrate_worlds(
+            None if worlds is None else names_of(worlds, "worlds"),
+            areas,
+            seed,
+            mechanism or TODAY,
+            rows,
+            rounded_total=rounded_total,
+            progress=progress,
+        )
     if out is not None:
-        from unround.presentation.compare import calibration_page
+        from unround.presentation.calibrate import calibration_page
 
         write_result(out, "calibrate", found.to_json(), calibration_page)
     return found

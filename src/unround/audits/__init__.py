@@ -4,7 +4,7 @@
 - `model`: what all areas share; `nested`, `dependence`, `sharing_fit`: which areas are nested, which random numbers shared
 - `block`: one block of areas, in six steps: `bounds`, `contradictions`, `probabilities`, `claims`, together in `inferred`
 - `certificates`, `findings`: claims with their proofs, and as rows of a table
-- `summary`, `chance`, `truth`: what is counted, next to chance and to the truth
+- `summary`, `chance`, `truth`, `scoring`: what is counted, next to chance and to the truth
 - `work`, `cluster`, `merge`: how a large audit is cut into blocks, worked on, and put together again
 - `folder`: the finished audit, and how areas and counts are found in it
 """

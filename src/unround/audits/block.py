@@ -182,6 +182,7 @@ class Auditor:
             weights = self.prior.weights_alone(tight.low, tight.high)
             values = np.maximum(claims.values[rows], 0)
             asked = posteriors(model.no_sums, windows, tight, weights, value=values, wanted=likely[rows]).asked
+            assert asked is not None  # they were asked for
             found[rows] = np.where(likely[rows], asked, np.nan)
         return found
 

@@ -14,6 +14,7 @@ from unround.audits.claims import BlockClaims, ClaimKind
 from unround.audits.dependence import roles_of
 from unround.audits.inferred import Conclusion, InferredBlock
 from unround.audits.model import Model
+from unround.audits.scoring import BANDS, ClaimScore
 from unround.errors import InputError
 from unround.linked.methods import METHODS
 from unround.release import ABSENT, Counts, Release
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 COUNTS, MATCHED = "truth.bin", "truth.npz"
 """The true counts, and which of them are of which area and cell."""
-
-BANDS = (0.66, 0.75, 0.85, 0.95)
-"""Where bands of stated probability begin."""
 
 MOST_WRONG = 20
 """Wrong claims that are listed one by one."""
@@ -128,6 +126,8 @@ class Score:
         were shared.
     methods : dict
         The same by the method that probabilities were obtained with (see `linked.methods`).
+    by_value : ClaimScore
+        Likely claims by the count claimed and the probability stated.
     error : list
         The sum of estimates less truth, of squared errors, and their number.
     """
@@ -138,6 +138,7 @@ class Score:
     parts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     parts_without: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     methods: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    by_value: ClaimScore = field(default_factory=ClaimScore)
     error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
     outside: int = 0
     examples: list[dict[str, Any]] = field(default_factory=list)
@@ -160,6 +161,7 @@ class Score:
         uncertain = known & (reach.low < reach.high) & (posterior.probability > 0)
         right = posterior.mode == true
         findings = uncertain & claims.of_kind(ClaimKind.LIKELY)
+        self.by_value.add(inferred, true)
         self._band("all cells", posterior.probability[uncertain], right[uncertain])
         self._band("findings", posterior.probability[findings], right[findings])
         sparse = uncertain & sparse_totals(model, inferred.counts)
@@ -209,6 +211,7 @@ class Score:
             "parts": {name: table.tolist() for name, table in self.parts.items()},
             "parts_without": {name: table.tolist() for name, table in self.parts_without.items()},
             "methods": {name: table.tolist() for name, table in self.methods.items()},
+            "by_value": self.by_value.table.tolist(),
             "error": self.error.tolist(),
             "outside": self.outside,
             "examples": self.examples,
@@ -228,6 +231,7 @@ class Score:
             parts,
             parts_without,
             methods,
+            ClaimScore(np.array(scored["by_value"])),
             np.array(scored["error"]),
             scored["outside"],
             scored["examples"][:MOST_WRONG],
@@ -245,6 +249,7 @@ class Score:
             "outside_bounds": self.outside,
             "proved_wrong": self.examples,
             "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
+            "claims_by_value": self.by_value.to_json(),
             "by_part": {name: _part(table) for name, table in self.parts.items()},
             **(
                 {"by_part_without": {n: _part(table) for n, table in self.parts_without.items()}}

@@ -145,7 +145,7 @@ def pull(
 
 
 class Evidence(NamedTuple):
-    """Local evidence as the kernels take it: windows (see `Windows`), a prior (see `PriorWeights`), shared random numbers."""
+    """Local evidence as the kernels take it: `Windows`, `PriorWeights`, shared random numbers."""
 
     low: Ints
     start: Table

@@ -84,8 +84,8 @@ class Tight:
 class PriorWeights:
     """How likely each possible count of each cell is a priori: `weights[start[a, c] + i]` for the count `low[a, c] + i`.
 
-    Weights need not add up to 1. `start` is -1 where all counts weigh the same. A column's weights mean something only beside
-    those of all columns that it is linked with.
+    Weights need not add up to 1. `start` is -1 where all counts weigh the same. A column's weights mean something only
+    beside those of all columns that it is linked with.
     """
 
     low: Ints

@@ -120,9 +120,12 @@ def simulate(
     areas: Annotated[int, typer.Option(help="How many areas, of all levels; the census of 2021 has 61,029.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same census.")] = 1,
     file_format: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.")
-    ] = "statcan",
-    rows: Annotated[str, typer.Option(help="age (33 rows), short (462) or all (2,631).")] = "age",
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.", show_default="statcan"
+        ),
+    ] = None,
+    rows: Annotated[str | None, typer.Option(help="age (33 rows), short (462) or all (2,631).", show_default="age")] = None,
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companion files.")] = False,
     levels: Annotated[
         str | None,
@@ -139,6 +142,17 @@ def simulate(
             help="How often totals, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
         ),
     ] = "",
+    world: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(metavar="NAME:PARAMETER", help="With --world: how to publish it.", show_default="rounding:5"),
+    ] = None,
+    rounded_total: Annotated[
+        bool, typer.Option("--rounded-total", help="With --world: round the total of all too.")
+    ] = False,
 ) -> None:
     """Write a synthetic census, rounded as declared, together with its true counts.
 
@@ -150,11 +164,14 @@ def simulate(
       unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
       unround simulate -o twice --repeat 2                         the same counts, rounded twice
       unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
+      unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
     other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
     independently. With --dependence, in the given shares of counts, the total uses the random number of the men
     (total-men) or of the women (total-women), or the women use that of the men (men-women); see docs/checks.md.
+
+    With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with bar("Simulating", areas, "areas") as progress:
         made = api.simulate(
@@ -168,6 +185,9 @@ def simulate(
             apart=apart,
             repeat=repeat,
             dependence=dependence,
+            world=world,
+            mechanism=mechanism,
+            rounded_total=rounded_total,
             progress=progress,
         )
     for path in (*made.files, *([made.nesting] if made.nesting else []), made.truth, made.note):
@@ -327,45 +347,74 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write calibrate.json and calibrate.html there.")
     ] = None,
-    release: Annotated[Path | None, typer.Option(metavar="FILE", help="A release, in place of a simulated one.")] = None,
+    worlds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--world", metavar="NAME", help="A world to calibrate on, or all. May be repeated.", show_default="a short set"
+        ),
+    ] = None,
+    list_worlds: Annotated[bool, typer.Option("--list-worlds", help="List the worlds that there are.")] = False,
+    release: Annotated[Path | None, typer.Option(metavar="FILE", help="A release, in place of simulated ones.")] = None,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="With --release: its true counts.")] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(metavar="NAME:PARAMETER", help="How to publish what is simulated.", show_default="rounding:5"),
     ] = None,
-    areas: SimulatedAreas = None,
-    rows: SimulatedRows = None,
+    rounded_total: Annotated[
+        bool, typer.Option("--rounded-total", help="Round the total of all too; not in the world census.")
+    ] = False,
+    areas: Annotated[int | None, typer.Option(help="How many areas to draw of each world.", show_default="2000")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Which rows of the world census: age or short.", show_default="age")
+    ] = None,
     seed: Seed = 11,
     json: Json = False,
 ) -> None:
-    """Say how often claims of each stated probability are right, under a flat and a fitted prior, and which to trust when.
+    """Say how often claims are right, by the count claimed and the probability stated, on worlds of several kinds.
 
     \b
     Examples:
-      unround calibrate                                      ages by sex in 2,000 simulated areas
-      unround calibrate --rows short --areas 300 -o calibrate
+      unround calibrate                                      a short set of worlds, the worst first
+      unround calibrate --list-worlds
+      unround calibrate --world all -o calibrate
+      unround calibrate --world households --world couples --mechanism rounding:3 --rounded-total
+      unround calibrate --world census --rows short --areas 300
       unround calibrate --release census.csv --truth truth.parquet
 
-    Claims are judged in groups that can be told without the truth: by sex, by the size of the published count, by the
-    number of parts of a total.
+    A world is a table whose true counts are drawn by a law that the fitted prior does not know. Each is published, audited
+    as `unround audit` does it, and the likely claims are compared with the truth. Besides, the likeliest counts of all cells
+    are judged under a flat and a fitted prior, in groups that can be told without the truth: by sex, by the size of the
+    published count, by the number of parts of a total.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    if list_worlds:
+        from unround.comparison.worlds import SENTENCES
+
+        if json:
+            print_json(SENTENCES)
+        else:
+            from unround.presentation.terminal.calibrate import show_worlds
+
+            show_worlds(SENTENCES, console())
+        return
     with stages() as progress:
         found = api.calibrate(
             output,
+            worlds=worlds or None,
             release=release,
             truth=truth,
             mechanism=mechanism,
             areas=areas,
             rows=rows,
+            rounded_total=rounded_total,
             seed=seed,
             progress=progress,
         )
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.compare import show_calibration
+        from unround.presentation.terminal.calibrate import show_calibration
 
-        show_calibration(found, console())
+        show_calibration(found.to_json(), console())
         _written(output, "calibrate")
 
 

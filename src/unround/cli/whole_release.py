@@ -51,8 +51,8 @@ def inspect(
       unround inspect examples/survey.toml                 a table of your own, with a short description
       unround inspect da.csv csd.csv --areas areas.csv     several files as one, and which areas make up which
 
-    Sums are proposed by indentation, by the columns for men and women, by names, and by the counts themselves; each is
-    then verified in all areas. Nothing is taken on trust from the format alone.
+    Sums are proposed by indentation, by the columns for men and women, by names, and by the counts themselves; each is then
+    verified in all areas. Sums with counts too small to judge are marked as taken on trust.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
         seen = api.inspect(

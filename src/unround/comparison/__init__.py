@@ -6,11 +6,12 @@
 - `attack`, `narrow`: what somebody infers from a release; under noise within stated ranges
 - `privacy`: ε for a whole release
 - `measure`: the numbers by which a release is judged
-- `calibration`: how often claims of each stated probability are right
+- `calibration`, `worlds`: how often claims are right, by count and stated probability, on worlds of several kinds
 """
 
 from unround.comparison.material import Material as Material
 from unround.comparison.material import from_release as from_release
+from unround.comparison.material import from_world as from_world
 from unround.comparison.material import simulated as simulated
 from unround.comparison.practice import DEFAULT as DEFAULT
 from unround.comparison.practice import TODAY as TODAY

@@ -99,6 +99,7 @@ class Attacker:
         for variant in others if rows.size else ():
             some = rows_of(windows, rows), tight_of(documented, rows)
             asked = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
+            assert asked is not None
             lowest[rows] = np.minimum(lowest[rows], asked)
         by_itself, _ = self._windows_alone.of(counts)
         reach = tighten(model.no_sums, by_itself)

@@ -1,4 +1,4 @@
-"""How often claims of each stated probability are right, under the flat and the fitted prior, and which of them to trust."""
+"""How often claims are right: those that an audit lists, by count and probability; and all cells, under two priors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from unround.audits.block import Auditor
 from unround.audits.claims import ClaimKind, decide
 from unround.audits.model import Model
 from unround.audits.options import block_size
+from unround.audits.scoring import ClaimScore
 from unround.audits.truth import LARGE, Truth, sparse_totals
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -110,12 +111,31 @@ class Reliability:
 
 @dataclass
 class Calibration:
-    """Reliability by prior and group."""
+    """How often claims about one table are right.
+
+    Parameters
+    ----------
+    source : str
+        Where the table is from, for people.
+    world, sentence : str
+        The world that it was drawn from, and what is special about that; "" for a release.
+    areas, mechanism, fitted
+        How many areas, how they were published, and the fitted prior in words.
+    claims : ClaimScore
+        The likely claims that an audit lists, by count claimed and probability stated.
+    groups : dict
+        The reliability of the likeliest count of every cell, by group and prior.
+    notes : list of str
+        What was left out.
+    """
 
     source: str
+    world: str = ""
+    sentence: str = ""
     areas: int = 0
     mechanism: str = ""
     fitted: str = ""
+    claims: ClaimScore = field(default_factory=ClaimScore)
     groups: dict[str, dict[str, Reliability]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -144,10 +164,15 @@ class Calibration:
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         return {
+            "world": self.world or None,
+            "description": self.sentence or None,
             "source": self.source,
             "areas": self.areas,
             "mechanism": self.mechanism,
             "prior": self.fitted,
+            "claims_by_value": self.claims.to_json(),
+            "overstated": sum(row.overstated for row in self.claims.bands),
+            "worst": None if (worst := self.claims.worst) is None else {"value": worst.value} | worst.to_json(),
             "groups": {
                 name: {prior: own[prior].to_json() for prior in PRIORS} | {"trust": self.trusted(name)}
                 for name, own in self.groups.items()
@@ -163,7 +188,7 @@ def groups_of(model: Model, counts: Counts) -> Iterator[tuple[str, BoolArray]]:
     sexes = [column.codes[-1] for column in model.columns]
     for sex in ("total", "men", "women"):
         chosen = np.array([one == sex for one in sexes])
-        if chosen.any():
+        if chosen.any() and "men" in sexes:
             yield sex if sex != "total" else "both sexes", everything & chosen
     for k, (first, name) in enumerate(SIZES):
         below = counts < SIZES[k + 1][0] if k + 1 < len(SIZES) else everything
@@ -255,7 +280,7 @@ def _score(
     loose: BoolArray,
     true: Counts,
 ) -> None:
-    """Work out posteriors of a block under each prior, and score those for which the truth is known."""
+    """Score a block where the truth is known: likeliest counts under each prior, and what an audit would claim."""
     model = auditor.model
     stated = auditor.documented(counts, loose)
     active, windows, tight = stated.active, stated.bounds.windows, stated.bounds.tight
@@ -267,11 +292,13 @@ def _score(
         each = {name: narrower.posteriors(counts, prior, asked) for name, prior in priors.items()}
     else:
         each = {
-            name: posteriors(model.compiled, windows, tight, prior.table, active, asked) for name, prior in priors.items()
+            name: posteriors(model.compiled, windows, tight, prior.weights(counts, tight.low, tight.high), active, asked)
+            for name, prior in priors.items()
         }
     given = np.broadcast_to(model.exact, counts.shape)
     bounds = replace(stated.bounds, tight=tight, given=given)
     usable = np.asarray(true > ABSENT)
     for posterior in each.values():
-        usable &= decide(bounds, bounds, posterior, ANY).of_kind(ClaimKind.LIKELY)
+        usable &= decide(bounds, bounds, posterior, posterior.probability, ANY).of_kind(ClaimKind.LIKELY)
     found.add(model, counts, true, usable, each)
+    found.claims.add(auditor.infer(counts, loose), true)

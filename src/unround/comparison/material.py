@@ -19,6 +19,7 @@ from unround.protection.release import exact_columns, true_sums, with_labels
 from unround.readers.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
+from unround.simulation.worlds import World
 from unround.spool import survey
 
 if TYPE_CHECKING:
@@ -108,6 +109,17 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         exact=frozenset(c for c, column in enumerate(columns) if isinstance(column.mechanism, Exact)),
         levels=levels_of(frame["region"].to_list(), frame["parent"].to_list()),
         notes=notes,
+    )
+
+
+def from_world(world: World, areas: int, seed: int, *, rounded_total: bool = False) -> Material:
+    """Draw a world; its total is published exactly today, unless it is to be rounded as all other counts are."""
+    return Material(
+        source=f"the world {world.name} (seed {seed})",
+        true=world.counts(areas, seed),
+        columns=world.columns,
+        equations=world.equations,
+        exact=frozenset() if rounded_total else frozenset({0}),
     )
 
 

@@ -1,4 +1,4 @@
-"""Ways of publishing compared, and how often claims are right: sentences and tables, for terminal and pages."""
+"""Ways of publishing compared: sentences and tables, for terminal and page."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ FAMILIES = {"rounding": "s1", "controlled": "s4", "nearest": "s3", "noise": "s2"
 
 KINDS_OF = {"laplace": "noise", "gaussian": "noise", "nearest-even": "nearest", "digits": "nearest"}
 ROUNDING = ("base", "graduated", "sample", "residues")
-
-CALIBRATION_NOTE = (
-    "Off by: the expected calibration error, in percentage points: how far stated probabilities are from how often claims "
-    "are right. By chance: what perfectly calibrated claims in the same number would show. Log loss: the mean of "
-    "−log p(truth), a proper score."
-)
 
 
 def colour(name: str) -> str:
@@ -104,24 +98,6 @@ def _clamped_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str
     ]
 
 
-def calibration_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of how often claims are right, by kind of count."""
-    heads = ["", "counts", "flat: off by", "log loss", "fitted: off by", "log loss", "by chance", "trust"]
-    return heads, [
-        [
-            name,
-            f"{group['fitted']['cells']:,}",
-            f"{100 * group['flat']['calibration_error']:.1f}",
-            f"{group['flat']['log_loss']:.3f}",
-            f"{100 * group['fitted']['calibration_error']:.1f}",
-            f"{group['fitted']['log_loss']:.3f}",
-            f"{100 * group['fitted']['by_chance']:.1f}",
-            group["trust"],
-        ]
-        for name, group in told["groups"].items()
-    ]
-
-
 # -- sentences --------------------------------------------------------------------------------------------------------
 
 
@@ -164,30 +140,6 @@ def footnotes(told: dict[str, Any]) -> list[str]:
     return [*found, *told["notes"]]
 
 
-def calibration_sentences(told: dict[str, Any]) -> list[str]:
-    """Return which prior to trust when."""
-    groups = told["groups"]
-    whole = groups["all cells"]
-    found = [
-        f"The fitted prior is {100 * whole['fitted']['calibration_error']:.1f} points off overall, the flat one "
-        f"{100 * whole['flat']['calibration_error']:.1f}."
-    ]
-    sparse = groups.get("totals of sparse sums")
-    if sparse:
-        found.append(
-            f"On totals of sparse sums it is {100 * sparse['fitted']['calibration_error']:.1f} points off, the flat one "
-            f"{100 * sparse['flat']['calibration_error']:.1f}: a flat prior makes such totals too large."
-        )
-    by_choice: dict[str, list[str]] = {}
-    for name, group in groups.items():
-        by_choice.setdefault(group["trust"], []).append(name)
-    if set(by_choice) <= {"fitted", "too few to say"}:
-        found.append("Trust the fitted prior for every kind of count with enough cases to judge.")
-    called = {"flat": "the flat one", "either": "either"}
-    found += [f"Trust {called[one]} for: {', '.join(by_choice[one])}." for one in called if one in by_choice]
-    return found
-
-
 # -- pages ------------------------------------------------------------------------------------------------------------
 
 
@@ -210,24 +162,6 @@ def comparison_page(told: dict[str, Any]) -> str:
         clamped=_clamped_table(rows) if any(row["negative"] > 0 for row in rows) else None,
         sentences=sentences(told),
         footnotes=footnotes(told),
-    )
-
-
-def calibration_page(told: dict[str, Any]) -> str:
-    """Return a calibration as a page."""
-    drawn = [
-        (name, _reliability_chart(told["groups"][name]))
-        for name in ("all cells", "totals of sparse sums")
-        if name in told["groups"]
-    ]
-    return render(
-        "calibrate.html",
-        title="How often claims are right",
-        lead=f"{told['areas']:,} areas published with {told['mechanism']}, from {told['source']}.",
-        charts=drawn,
-        table=calibration_table(told),
-        note=CALIBRATION_NOTE,
-        sentences=[*calibration_sentences(told), *told["notes"]],
     )
 
 
@@ -276,14 +210,6 @@ def _distance_charts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
         )
         for name, observed, expected in drawn
     ]
-
-
-def _reliability_chart(group: dict[str, Any]) -> str:
-    series = {
-        f"{prior} prior": (kind, [row for row in group[prior]["bins"] if row["claims"] >= 10])
-        for prior, kind in (("flat", "s3"), ("fitted", "s1"))
-    }
-    return charts.reliability(series, "stated probability", "share that is right")
 
 
 SURE = 2.5

@@ -17,6 +17,7 @@ from unround.audits.folder import PUBLIC_REPORT, REPORT
 from unround.errors import InputError
 from unround.expectation import interval, surprise
 from unround.presentation import charts, dependence, nesting
+from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
 from unround.presentation.check import fit_in_words
 from unround.presentation.diff import diff_section
 from unround.presentation.site import render
@@ -247,7 +248,8 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
     bands = [{**band, **_error_bar(band)} for band in score["calibration"].get("findings", []) if band["claims"]]
     return {
         "score": score,
-        "bands": bands,
+        "claims": claims_table(score.get("claims_by_value", [])),
+        "claims_note": CLAIMS_NOTE,
         "parts": dependence.by_part(score),
         "wrong": [] if public else score["proved_wrong"],
         "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,

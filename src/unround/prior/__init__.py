@@ -1,8 +1,8 @@
 """What true counts are like over all areas of a release, worked out from what was published of them.
 
 Proofs and bounds need none of this; probabilities do. Every leaf of the sums is fitted by itself: an area's count is
-taken to vary around a rate times the area's exposure, and the rates of all areas are deconvolved from the published counts. Totals
-follow from their parts. Rounding hides part of the answer, so that the result is a small set of priors that fit about
+taken to vary around a rate times the area's exposure, and the rates of all areas are deconvolved from the published counts.
+Totals follow from their parts. Rounding hides part of the answer, so that the result is a small set of priors that fit about
 equally well.
 
 - `hierarchy`: which counts carry weight: leaves, and how they split by sex

@@ -1,8 +1,8 @@
 """How many people of an area a count is about: the exposure that its rate is multiplied with.
 
 Four kinds, of which each column takes the one that explains its published counts best: the size of the area (the total at
-the top of its table), that size corrected by what the total directly above shows, the square root of the size, and none at all.
-The total above is itself rounded, and its rounding is evidence of its own: taken as it is, it would count twice where it is
+the top of its table), that size corrected by what the total directly above shows, the square root of the size, and none at
+all. The total above is itself rounded, and its rounding is evidence of its own: taken as it is, it would count twice where it is
 small. So it corrects the size only as far as it is large beside `CAUTION`.
 """
 

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +121,7 @@ class Prior:
         return area_weights(_plain(low), _plain(high), exposures, *law, self.fitted.power, precision, divides, slope)
 
     def weights_alone(self, low: Ints, high: Ints) -> PriorWeights | None:
-        """Return the same for counts of which nothing is known but what was published of each: no sum, no size of the area."""
+        """Return the same for counts of which nothing is known but what was published of each."""
         if self.fitted is None:
             return None
         rates, weights = self.fitted.mixtures.alone
@@ -131,7 +132,7 @@ class Prior:
 
     def save(self, path: Path) -> None:
         """Write it to a file, for `load`."""
-        arrays = {} if self.fitted is None else {"power": self.fitted.power}
+        arrays: dict[str, Any] = {} if self.fitted is None else {"power": self.fitted.power}
         if self.fitted is not None:
             for part in (self.fitted.mixtures, self.fitted.splits):
                 arrays |= {f"{type(part).__name__}.{one.name}": getattr(part, one.name) for one in fields(part)}

@@ -73,7 +73,7 @@ def parse_protection(spec: str) -> Protection:
     Examples
     --------
     >>> parse_protection("laplace:1.45").mechanism
-    Laplace(t=1.45)
+    Laplace(t=1.45, clamped=False)
     >>> parse_protection("controlled:5").mechanism
     Rounding(base=5)
     """

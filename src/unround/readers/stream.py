@@ -175,8 +175,8 @@ class _Seen:
         """Say what a user should know."""
         if self.unreadable:
             yield (
-                f"{self.unreadable:,} cells do not hold a count (but text, decimals, or a number next to a symbol that says "
-                f"there is none); the first is {self.first_unreadable}. They are treated as missing."
+                f"{self.unreadable:,} cells hold something other than a count (text, decimals, or a number next to a "
+                f"symbol that says there is none); the first is {self.first_unreadable}. They are treated as missing."
             )
         if self.surplus:
             yield (

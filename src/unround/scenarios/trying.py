@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.summary import SIZES
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.release import Release
@@ -134,18 +135,20 @@ def _told_apart(setting: Scenario, repair: Repair) -> Release:
 
 
 def exposed(found: Diff, scale: float = 1.0) -> dict[str, Any]:
-    """Return what is exposed; of simulated areas, scaled to as many as there are."""
-    told = found.to_json()
+    """Return what is exposed; of simulated areas, scaled to as many as there are. The later audit may be gone by now."""
+    import polars as pl
+
+    small = pl.col("class") == [name for _, name in SIZES].index("1-2")
 
     def scaled(numbers: Mapping[str, int]) -> dict[str, int]:
         return {kind: round(scale * number) for kind, number in numbers.items()}
 
     return {
         "exposure": round(scale * exposure(found)),
-        "newly": scaled(told["newly"]),
-        "newly_small": scaled(told["by_value"]["1-2"]["newly"]),
-        "newly_of_known_cells": scaled(told["newly_of_known_cells"]),
-        "now_published_exactly": round(scale * told["now_published_exactly"]),
+        "newly": scaled(found.newly()),
+        "newly_small": scaled(found.newly(small)),
+        "newly_of_known_cells": scaled(found.newly(pl.col("known"))),
+        "now_published_exactly": round(scale * sum(found.laid_open.values())),
     }
 
 

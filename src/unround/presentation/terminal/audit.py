@@ -14,6 +14,7 @@ from unround.audits import AuditFolder
 from unround.presentation.check import fit_in_words
 from unround.presentation.dependence import by_part, rows, sentences
 from unround.presentation.nesting import TITLE, section
+from unround.presentation.terminal.calibrate import show_claims
 from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import (
     CLAIMS,
@@ -162,10 +163,13 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
     table = plain_table("claimed", "what", "claims", "stated", "right", left=["what"])
     for what, bands in score["calibration"].items():
         for band in bands:
-            if band["claims"]:
+            if band["claims"] and what != "findings":  # these follow, by the count claimed
                 between = f"{band['from']:.0%}–{band['to']:.0%}"
                 table.add_row(between, what, f"{band['claims']:,}", percent(band["stated"]), percent(band["right"]))
     console.print(table)
+    if score["claims_by_value"]:
+        console.print("[bold]Likely claims, by the count claimed[/]")
+        show_claims(score["claims_by_value"], console)
     _show_parts(score, console)
 
 
@@ -222,8 +226,8 @@ def _an_example(folder: AuditFolder) -> str | None:
     row = rows[0]
     area = row[folder.told["areas"][0]]
     if axes == ["characteristic_id", "sex"]:
-        sex = "" if row["sex"] == "total" else f" --sex {row['sex']}"
-        return f"{folder.path} {area} {row['characteristic_id']}{sex}"
+        sex = [] if row["sex"] == "total" else ["--sex", row["sex"]]
+        return shlex.join([str(folder.path), str(area), str(row["characteristic_id"]), *sex])
     codes = tuple(row[axis] for axis in axes)
     key = next(column.key for column in folder.model.columns if column.codes == codes)
     return shlex.join([str(folder.path), str(area), key])
