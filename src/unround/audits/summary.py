@@ -57,6 +57,8 @@ class Tally:
     by_value: dict[str, dict[str, int]] = field(default_factory=lambda: {name: _zero() for _, name in SIZES})
     by_area_size: dict[str, dict[str, int]] = field(default_factory=_no_areas)
     alone: int = 0
+    held_back: Counter[str] = field(default_factory=Counter)
+    """Claims that are held back: likely ones where the self-check failed, conditional ones where the check did."""
     zeros_proved: int = 0
     whole_totals: int = 0
     cut: int = 0
@@ -84,6 +86,8 @@ class Tally:
         self.published += int(there.sum())
         self.sums += int(inferred.active.sum())
         self.alone += int(claims.without_sums.sum())
+        for kind in (CONDITIONAL, LIKELY):
+            self.held_back[kind.label] += int((claims.held_back == kind).sum())
         self.cut += int(weighed.posterior.cut.sum())
         self.unweighed += int(weighed.too_noisy.sum())
         self.singly += int(weighed.cut_off.sum())
@@ -171,6 +175,7 @@ class Tally:
             "sums": self.sums,
             **{name: self.claims.get(name, 0) for name in CLAIMS},
             "likely_without_sums": self.alone,
+            "held_back": {kind.label: self.held_back[kind.label] for kind in (CONDITIONAL, LIKELY)},
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(sorted(self.contradictions.items())),
             "by_block": _most_first(self.by_block),
