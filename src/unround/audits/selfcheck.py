@@ -216,7 +216,7 @@ def choose_and_check(model: Model, prior: Prior, counts: Counts) -> tuple[Prior,
 
 def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, choose: FloatArray) -> list[Prediction]:
     """Hide one count of each area, and predict it under every prior."""
-    rows, cells = _chosen(model, counts, choose)
+    rows, cells = _chosen(model, prior, counts, choose)
     hidden = counts[rows]
     at = np.arange(len(rows))
     published = hidden[at, cells].copy()
@@ -241,11 +241,13 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     return predictions
 
 
-def _chosen(model: Model, counts: Counts, choose: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _chosen(model: Model, prior: Prior, counts: Counts, choose: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose a count of each area at random, of those that are rounded, small, and in a sum that carries probabilities."""
     unused = frozenset(model.compiled.unused)
     usable = np.array([any(e not in unused for e in sums) for sums in model.touching])
     usable &= np.array([not isinstance(how, Exact | Unpublished) for how in model.mechanisms])
+    if prior.fitted is not None:
+        usable[prior.fitted.mixtures.sizes.column] = False  # without the size of an area, nothing is expected of it
     usable[[*model.exact_twin, *model.repeated, *(first for first, _ in model.repeated.values())]] = False
     possible = usable & (counts > ABSENT) & (counts < LARGEST)
     rows = np.flatnonzero(possible.any(axis=1))

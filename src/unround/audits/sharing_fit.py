@@ -36,8 +36,8 @@ from unround.batch.windows import WindowTable
 from unround.checks import Check
 from unround.checks.families import CHANCE, DEPARTS
 from unround.checks.run import NOT_INDEPENDENT
-from unround.checks.sums import step_of
 from unround.errors import InputError
+from unround.mechanisms.base import step_of
 from unround.prior import Prior
 from unround.release import NOT_APPLICABLE, Counts
 from unround.spool import Spool, Stage

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family
-from unround.checks.sums import ALL_TABLES, LEAST_STEPS, NO_TABLE, step_of
+from unround.checks.sums import ALL_TABLES, LEAST_STEPS, NO_TABLE
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release
 from unround.structure import Structure
 from unround.structure.evidence import INFERRED

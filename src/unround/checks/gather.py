@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.checks.law import even_shares, reach_of
-from unround.checks.sums import TestedSum, step_of
+from unround.checks.sums import TestedSum
 from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms.base import step_of
 from unround.prior.histograms import BELOW, CAP, Tallies
 from unround.release import Counts
 from unround.structure.scatter import ScatterWindows

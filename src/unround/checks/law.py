@@ -15,9 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.checks.sums import step_of
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import FloatArray
+from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.deconvolve import SIZE, fit_all
 from unround.prior.histograms import BELOW, Tallies
 

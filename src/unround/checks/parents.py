@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, FamilyHistogram
 from unround.checks.gather import FARTHEST
 from unround.checks.law import even_shares, reach_of
-from unround.checks.sums import step_of
 from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release, adjustable
 from unround.spool import Spool
 from unround.structure import Structure

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms.base import step_of
 from unround.readers.ages import age_range
 from unround.release import Column, Release
 from unround.structure import JudgedSum, PlanFile, Structure
@@ -63,11 +64,6 @@ class TestedSum:
     def members(self) -> tuple[int, ...]:
         """The total and the parts."""
         return self.total, *self.parts
-
-
-def step_of(mechanism: Mechanism) -> int:
-    """Return the step between published counts: the base of a rounding, else 1."""
-    return int(getattr(mechanism, "base", 1))
 
 
 def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | None = None) -> list[TestedSum]:

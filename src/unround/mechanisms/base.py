@@ -182,3 +182,8 @@ def fraction(value: str | float | Fraction) -> Fraction:
     if not _NUMBER.fullmatch(text):
         raise InputError(f"{text!r} is not a probability: write a fraction or a decimal, such as 1/5 or 0.2.")
     return Fraction(text.replace(" ", ""))
+
+
+def step_of(mechanism: Mechanism) -> int:
+    """Return the step between published counts: the base of a rounding, else 1."""
+    return int(getattr(mechanism, "base", 1))

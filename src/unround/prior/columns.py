@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import astuple, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from unround.batch.types import NO_UPPER_BOUND, Windows
 from unround.batch.windows import WindowTable
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
-from unround.prior.exposure import CORRECTED, KINDS, NONE, exposure, share_above, usual_size
+from unround.prior.exposure import NONE, AreaSizes, Exposure
 from unround.prior.hierarchy import Hierarchy
 from unround.prior.mixture import MOST_RATES, fit_weights, least_zeros, likelihoods, rates_for
 from unround.release import Counts
@@ -40,7 +40,7 @@ BIN = 0.05
 """Areas whose exposures differ by less than this share are fitted as one."""
 
 MOST_ROWS = 800
-"""Different published counts and exposures of a column; from there on, fewer areas are used."""
+"""Different published counts and exposures of a column; where there are more, it is fitted to fewer areas."""
 
 FEWER_AREAS = 1500
 """So many."""
@@ -55,10 +55,10 @@ class Mixtures:
 
     Parameters
     ----------
-    kind, top, parent : array
-        For every column its kind of exposure, and the totals that this uses.
-    share, usual : array
-        For every column what `exposure` needs besides.
+    sizes : AreaSizes
+        Where the size of an area is found.
+    chosen : tuple of Exposure
+        The exposure of every column.
     clump : array
         For every column how much people come in clumps.
     more : array
@@ -70,11 +70,8 @@ class Mixtures:
         but what was published of it.
     """
 
-    kind: NDArray[np.int64]
-    top: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    share: FloatArray
-    usual: FloatArray
+    sizes: AreaSizes
+    chosen: tuple[Exposure, ...]
     clump: FloatArray
     more: FloatArray
     rates: FloatArray
@@ -83,13 +80,31 @@ class Mixtures:
 
     def exposures(self, counts: Counts, variant: int) -> FloatArray:
         """Return areas × columns: the exposures of some areas."""
+        sizes = self.sizes.of(counts)
         found = np.empty(counts.shape)
-        for c in range(counts.shape[1]):
-            e = exposure(
-                counts, int(self.kind[c]), int(self.top[c]), int(self.parent[c]), float(self.share[c]), float(self.usual[c])
-            )
-            found[:, c] = e + self.more[variant, c]
-        return found
+        for c, chosen in enumerate(self.chosen):
+            found[:, c] = self.sizes.exposures(counts, chosen, sizes)
+        return np.asarray(found + self.more[variant])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return it as arrays by name, for `of`."""
+        return {
+            "sizes": np.array(astuple(self.sizes)),
+            "exposures": np.array(self.chosen),
+            "clump": self.clump,
+            "more": self.more,
+            "rates": self.rates,
+            "weights": self.weights,
+            "alone": self.alone,
+        }
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Mixtures:
+        """Return what `arrays` returned."""
+        column, least, usual = arrays["sizes"].tolist()
+        chosen = tuple(Exposure(int(kind), int(above), *rest) for kind, above, *rest in arrays["exposures"].tolist())
+        rest = (arrays[name] for name in ("clump", "more", "rates", "weights", "alone"))
+        return cls(AreaSizes(int(column), least, usual), chosen, *rest)
 
 
 class _Observed:
@@ -120,7 +135,7 @@ class _Observed:
 class _Fit:
     """One way to fit one column."""
 
-    kind: int
+    exposure: Exposure
     clump: float
     more: float
     rates: FloatArray
@@ -150,96 +165,85 @@ class ColumnFitter:
     """
 
     def __init__(self, counts: Counts, mechanisms: Sequence[Mechanism], hierarchy: Hierarchy) -> None:
-        self.counts, self.hierarchy = counts, hierarchy
+        self.counts, self.mechanisms, self.hierarchy = counts, tuple(mechanisms), hierarchy
         self.windows, _ = WindowTable(mechanisms).of(counts)
+        self.sizes = AreaSizes.find(counts, self.mechanisms, hierarchy)
+        self._each = self.sizes.of(counts)
 
     def fit(self, progress: Callable[[int, int], None] = lambda *_: None) -> Mixtures:
         """Fit all columns. Each is fitted by itself: what others are like makes no difference to it."""
         columns = self.hierarchy.columns
-        leaves = frozenset(self.hierarchy.leaves)
-        kind = np.full(columns, NONE, dtype=np.int64)
-        share, usual, clump = np.ones(columns), np.ones(columns), np.zeros(columns)
+        leaves = {*self.hierarchy.leaves, *(pair.total for pair in self.hierarchy.halves)}
+        chosen, clump = [Exposure(NONE)] * columns, np.zeros(columns)
         more = np.zeros((len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
         alone = np.zeros((2, columns, MOST_RATES))
-        for c in range(columns):
-            share[c] = share_above(self.counts, self.hierarchy.top[c], self.hierarchy.parent[c])
-            usual[c] = usual_size(self.counts, self.hierarchy.top[c])
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # kernels release the interpreter
 
             def one(c: int) -> _ColumnFit | None:
-                return self._fit_column(c, float(share[c]), float(usual[c]), leaf=c in leaves)
+                return self._fit_column(c, leaf=c in leaves)
 
             for c, fits in enumerate(pool.map(one, range(columns))):
                 progress(c, columns)
                 if fits is not None:
-                    kind[c], clump[c] = fits.variants[0].kind, fits.variants[0].clump
+                    chosen[c], clump[c] = fits.variants[0].exposure, fits.variants[0].clump
                     for v, fit in enumerate(fits.variants):
                         more[v, c] = fit.more
                         rates[v, c, : fit.rates.size], weights[v, c, : fit.rates.size] = fit.rates, fit.weights
                     alone[:, c, : fits.alone.rates.size] = fits.alone.rates, fits.alone.weights
-        top, parent = (np.array(one, dtype=np.int64) for one in (self.hierarchy.top, self.hierarchy.parent))
-        return Mixtures(kind, top, parent, share, usual, clump, more, rates, weights, alone)
+        return Mixtures(self.sizes, tuple(chosen), clump, more, rates, weights, alone)
 
-    def _fit_column(self, column: int, share: float, usual: float, *, leaf: bool) -> _ColumnFit | None:
+    def _fit_column(self, column: int, *, leaf: bool) -> _ColumnFit | None:
         """Return the variants of one column, which only leaves need; None: flat."""
-        published = self.counts[:, column]
         bounded = self.windows.high[:, column] < NO_UPPER_BOUND
-        if not bounded.any() or published[bounded].min() >= LARGE:
+        if not bounded.any() or self.counts[bounded, column].min() >= LARGE:
             return None
-        alone = self._try(column, NONE, 0.0, 0.0, share, usual, STEPS)
+        # All ways to fit a column are judged by the same areas.
+        rows = _Observed(self.windows, column, self.counts, self._each).times.size
+        areas = len(self.counts) if rows <= MOST_ROWS else FEWER_AREAS
+        alone = self._try(column, areas, Exposure(NONE))
         if not leaf:
             return _ColumnFit((alone,) * len(VARIANTS), alone)
-        best = self._best(column, share, usual, alone)
+        best = self._best(column, areas, alone)
         likely, zero = best.observed.likely(best.rates, best.clump)
         tilted = replace(best, weights=least_zeros(likely, zero, best.observed.times, best.weights, COST))
-        return _ColumnFit((best, tilted, self._looser(column, share, usual, best)), alone)
+        return _ColumnFit((best, tilted, self._looser(column, areas, best)), alone)
 
-    def _best(self, column: int, share: float, usual: float, alone: _Fit) -> _Fit:
+    def _best(self, column: int, areas: int, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
-        kinds = []
-        if self.hierarchy.top[column] != column:
-            further = self.hierarchy.parent[column] != self.hierarchy.top[column]
-            kinds = [kind for kind in KINDS if kind != NONE and (kind != CORRECTED or further)]
-        best = max(
-            (self._try(column, kind, 0.0, 0.0, share, usual, STEPS) for kind in kinds), key=_likelihood, default=alone
-        )
-        best = max(best, alone, key=_likelihood)
+        kinds = self.sizes.kinds_for(column, self.counts, self.mechanisms, self.hierarchy)
+        best = max([alone, *(self._try(column, areas, kind) for kind in kinds)], key=_likelihood)
         for clump in CLUMPS[1:]:
-            other = self._try(column, best.kind, clump, 0.0, share, usual, STEPS)
+            other = self._try(column, areas, best.exposure, clump)
             if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):
                 best = other
             elif clump == CLUMPS[1]:
                 break
         return best
 
-    def _looser(self, column: int, share: float, usual: float, best: _Fit) -> _Fit:
+    def _looser(self, column: int, areas: int, best: _Fit) -> _Fit:
         """Return the mixture that depends least on the size of areas, of those that fit about as well as the best."""
-        if best.kind == NONE:
+        if best.exposure.kind == NONE:
             return best
-        median = float(np.median(self._exposure(column, best.kind, share, usual)))
+        median = float(np.median(self.sizes.exposures(self.counts, best.exposure, self._each)))
         loosest, low, high = best, 0, len(LOOSER)
         while low < high:  # the more is added, the worse the fit
             middle = (low + high) // 2
-            other = self._try(column, best.kind, best.clump, LOOSER[middle] * median, share, usual, STEPS)
+            other = self._try(column, areas, best.exposure, best.clump, LOOSER[middle] * median)
             if other.log_likelihood >= best.log_likelihood - COST:
                 loosest, low = other, middle + 1
             else:
                 high = middle
         return loosest
 
-    def _try(self, column: int, kind: int, clump: float, more: float, share: float, usual: float, steps: int) -> _Fit:
-        exposures = self._exposure(column, kind, share, usual) + more
-        observed = _Observed(self.windows, column, self.counts, exposures)
-        if observed.times.size > MOST_ROWS:
-            observed = _Observed(self.windows, column, self.counts[:FEWER_AREAS], exposures[:FEWER_AREAS])
+    def _try(self, column: int, areas: int, exposure: Exposure, clump: float = 0.0, more: float = 0.0) -> _Fit:
+        counts = self.counts[:areas]
+        exposures = self.sizes.exposures(counts, exposure, self._each[:areas]) + more
+        observed = _Observed(self.windows, column, counts, exposures)
         rates = rates_for(observed.exposure, observed.published)
         likely, _ = observed.likely(rates, clump)
-        weights, log_likelihood = fit_weights(likely, observed.times, steps)
-        return _Fit(kind, clump, more, rates, weights, log_likelihood, observed)
-
-    def _exposure(self, column: int, kind: int, share: float, usual: float) -> FloatArray:
-        return exposure(self.counts, kind, self.hierarchy.top[column], self.hierarchy.parent[column], share, usual)
+        weights, log_likelihood = fit_weights(likely, observed.times, STEPS)
+        return _Fit(exposure, clump, more, rates, weights, log_likelihood, observed)
 
 
 def _likelihood(fit: _Fit) -> float:

@@ -1,64 +1,123 @@
 """How many people of an area a count is about: the exposure that its rate is multiplied with.
 
-Four kinds, of which each column takes the one that explains its published counts best: the size of the area (the total at
-the top of its table), that size corrected by what the total directly above shows, the square root of the size, and none at
-all. The total above is itself rounded, and its rounding is evidence of its own: taken as it is, it would count twice where
-it is small. So it corrects the size only as far as it is large beside `CAUTION`.
+Each column takes the kind that explains its published counts best: the size of the area, that size corrected by what a
+total above the count shows (the one of its table, or the one directly above), the square root of the size, or none. A total
+above is mostly rounded, and its rounding is evidence of its own, which the sums bring in: taken as it is, it would count
+twice where it is small. So it corrects the size only as far as it is large beside `CAUTION`, and a rounded size counts as
+`LEAST_STEPS` steps of the rounding at least.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from unround.mechanisms.base import FloatArray
+import numpy as np
+
+from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms.base import FloatArray, step_of
+from unround.prior.hierarchy import Hierarchy
 from unround.release import ABSENT, Counts
 
-SIZE, CORRECTED, ROOT, NONE = range(4)
-KINDS = (SIZE, CORRECTED, ROOT, NONE)
+NONE, SIZE, ROOT, CORRECTED = range(4)
+"""Kinds of exposure."""
 
 CAUTION = 25.0
-"""Persons that are added to the total above and to what is expected of it, before the two are compared."""
+"""Persons that are added to a rounded total above, and to what is expected of it, before the two are compared."""
+
+LEAST_STEPS = 4
+"""A smaller rounded size says more about its rounding than about the area."""
 
 
-def exposure(counts: Counts, kind: int, top: int, parent: int, share: float, usual: float) -> FloatArray:
-    """Return the exposures of some areas for one column.
+class Exposure(NamedTuple):
+    """The exposure of one column.
 
     Parameters
     ----------
-    counts : array
-        Areas × columns, as published.
     kind : int
-        One of `KINDS`.
-    top, parent : int
-        The columns of the total at the top, and of the one directly above.
+        `NONE`, `SIZE`, `ROOT` or `CORRECTED`.
+    above : int
+        The column of the total that corrects the size.
     share : float
-        The total above, as a share of the one at the top, over all areas.
-    usual : float
-        The size to assume where none was published.
+        That total, as a share of the size, over all areas.
+    caution : float
+        How many persons are added before it is compared with what is expected.
     """
-    if kind == NONE:
-        return np.ones(len(counts))
-    size = np.where(counts[:, top] > ABSENT, np.maximum(counts[:, top], 1), usual).astype(np.float64)
-    if kind == ROOT:
-        return np.sqrt(size)
-    if kind == CORRECTED:
-        expected = share * size
-        above = np.where(counts[:, parent] > ABSENT, np.maximum(counts[:, parent], 0), expected)
-        return np.asarray(expected * (above + CAUTION) / (expected + CAUTION))
-    return size
+
+    kind: int
+    above: int = 0
+    share: float = 1.0
+    caution: float = 0.0
 
 
-def usual_size(counts: Counts, top: int) -> float:
-    """Return the median size of the areas for which one was published."""
-    sizes = counts[:, top]
-    known = sizes[sizes > ABSENT]
-    return float(max(np.median(known), 1)) if known.size else 1.0
+@dataclass(frozen=True, slots=True)
+class AreaSizes:
+    """Where the size of an area is found.
+
+    Parameters
+    ----------
+    column : int
+        The column that shows it: the largest total, or an exact one of comparable size.
+    least : float
+        What smaller sizes count as.
+    usual : float
+        What to assume where none was published.
+    """
+
+    column: int
+    least: float
+    usual: float
+
+    @classmethod
+    def find(cls, counts: Counts, mechanisms: tuple[Mechanism, ...], hierarchy: Hierarchy) -> AreaSizes:
+        """Choose the column that shows how large areas are."""
+        tops = sorted(set(hierarchy.top))
+        means = {top: _mean(counts, top) for top in tops}
+        largest = max(means.values())
+        exact = {top for top in tops if isinstance(mechanisms[top], Exact) and means[top] >= largest / 2}
+        column = max(tops, key=lambda top: (top in exact, means[top], -top))
+        how = mechanisms[column]
+        sizes = counts[:, column][counts[:, column] > ABSENT]
+        usual = float(max(np.median(sizes), 1)) if sizes.size else 1.0
+        return cls(column, 1.0 if isinstance(how, Exact) else LEAST_STEPS * float(step_of(how)), usual)
+
+    def of(self, counts: Counts) -> FloatArray:
+        """Return the sizes of some areas."""
+        sizes = counts[:, self.column]
+        return np.maximum(np.where(sizes > ABSENT, sizes, self.usual), self.least)
+
+    def kinds_for(
+        self, column: int, counts: Counts, mechanisms: tuple[Mechanism, ...], hierarchy: Hierarchy
+    ) -> list[Exposure]:
+        """Return the exposures that a column can have, besides none."""
+        if column == self.column:
+            return []
+        found = [Exposure(SIZE), Exposure(ROOT)]
+        for above in dict.fromkeys((hierarchy.top[column], hierarchy.parent[column])):
+            if above not in (self.column, column):
+                known = (counts[:, self.column] > ABSENT) & (counts[:, above] > ABSENT)
+                whole = float(np.maximum(counts[known, self.column], 0).sum(dtype=np.float64))
+                part = float(np.maximum(counts[known, above], 0).sum(dtype=np.float64))
+                if whole > 0 and part > 0:
+                    caution = 0.5 if isinstance(mechanisms[above], Exact) else CAUTION
+                    found.append(Exposure(CORRECTED, above, part / whole, caution))
+        return found
+
+    def exposures(self, counts: Counts, chosen: Exposure, sizes: FloatArray | None = None) -> FloatArray:
+        """Return the exposures of some areas; `sizes` saves working them out again."""
+        if chosen.kind == NONE:
+            return np.ones(len(counts))
+        sizes = self.of(counts) if sizes is None else sizes
+        if chosen.kind == SIZE:
+            return sizes
+        if chosen.kind == ROOT:
+            return np.sqrt(sizes)
+        expected = chosen.share * sizes
+        shown = counts[:, chosen.above]
+        above = np.where(shown > ABSENT, np.maximum(shown, 0), expected)
+        return np.asarray(expected * (above + chosen.caution) / (expected + chosen.caution))
 
 
-def share_above(counts: Counts, top: int, parent: int) -> float:
-    """Return how large the total above is over all areas, as a share of the one at the top."""
-    both: NDArray[np.bool_] = (counts[:, top] > ABSENT) & (counts[:, parent] > ABSENT)
-    whole = float(np.maximum(counts[both, top], 0).sum(dtype=np.float64))
-    part = float(np.maximum(counts[both, parent], 0).sum(dtype=np.float64))
-    return part / whole if whole > 0 and part > 0 else 1.0
+def _mean(counts: Counts, column: int) -> float:
+    known = counts[:, column] > ABSENT
+    return float(counts[known, column].mean()) if known.any() else 0.0

@@ -153,8 +153,8 @@ class Prior:
         """Write it to a file, for `load`."""
         arrays: dict[str, Any] = {} if self.fitted is None else {"power": self.fitted.power}
         if self.fitted is not None:
-            for part in (self.fitted.mixtures, self.fitted.splits):
-                arrays |= {f"{type(part).__name__}.{one.name}": getattr(part, one.name) for one in fields(part)}
+            arrays |= self.fitted.mixtures.arrays()
+            arrays |= {f"split_{one.name}": getattr(self.fitted.splits, one.name) for one in fields(SexSplits)}
         with path.open("wb") as file:
             told: dict[str, Any] = {"name": self.name, "sentence": self.sentence, "variants": np.array(self.variants)}
             np.savez_compressed(file, **told, withheld=np.array(self.withheld, dtype=np.int64), **arrays)
@@ -174,11 +174,8 @@ class Prior:
                 variants = tuple(str(one) for one in found["variants"])
                 if name == "flat":
                     return cls(name, sentence, None, variants)
-                mixtures, splits = (
-                    part(**{one.name: found[f"{part.__name__}.{one.name}"] for one in fields(part)})
-                    for part in (Mixtures, SexSplits)
-                )
-                fitted = FittedPrior(mixtures, splits, found["power"])  # type: ignore[arg-type]
+                splits = SexSplits(*(found[f"split_{one.name}"] for one in fields(SexSplits)))
+                fitted = FittedPrior(Mixtures.of(found), splits, found["power"])
                 return cls(name, sentence, fitted, variants, tuple(found["withheld"].tolist()))
         except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
@@ -241,6 +238,10 @@ class PriorFit:
         splits = fit_splits(self.sample.counts, fitter.windows, hierarchy, mixtures)
         power = np.zeros(hierarchy.columns, dtype=np.int64)
         power[list(hierarchy.leaves)] = 1
+        by_sex = {pair.total for pair in hierarchy.split}
+        for total, first, second in splits.cells.tolist():
+            if total not in by_sex:  # two leaves that split as sexes do: their total carries the weight
+                power[[total, first, second]] = 1, 0, 0
         for column, times in hierarchy.repeated.items():
             power[column] = -times
         few = areas < FEW_AREAS

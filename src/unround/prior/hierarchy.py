@@ -46,6 +46,8 @@ class Hierarchy:
         The columns whose counts carry weight in the prior: parts that are no totals; of a pair, the total.
     split : tuple of Pair
         The pairs that split by sex on their own: no sum of pairs below says how.
+    halves : tuple of Pair
+        Totals of two leaves, and nothing else: they may split as pairs do, if that explains the published counts better.
     repeated : dict
         For columns that head several partitions, how many more than one: so often their own distribution is divided out.
     parent, top : tuple of int
@@ -57,6 +59,7 @@ class Hierarchy:
     pairs: tuple[Pair, ...]
     leaves: tuple[int, ...]
     split: tuple[Pair, ...]
+    halves: tuple[Pair, ...]
     repeated: dict[int, int]
     parent: tuple[int, ...]
     top: tuple[int, ...]
@@ -80,12 +83,18 @@ class Hierarchy:
                 where = (pair.first, pair.second) if pair is not None and crossed[column] else (column,)
                 repeated |= dict.fromkeys(where, number - 1)
         parent, top = _above(compiled.columns, sums, pairs, same)
+        leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in heads and c not in sexes)
         return cls(
             compiled.columns,
             tuple(sums),
             tuple(pairs),
-            tuple(c for c in range(compiled.columns) if same[c] == c and c not in heads and c not in sexes),
+            leaves,
             tuple(pair for pair in pairs if not crossed[pair.total]),
+            tuple(
+                Pair(one.total, *one.parts)
+                for one in partitions
+                if len(one.parts) == 2 and heads[same[one.total]] == 1 and set(one.parts) <= set(leaves)
+            ),
             repeated,
             parent,
             top,

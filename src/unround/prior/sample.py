@@ -23,6 +23,7 @@ class AreaSample:
     def __init__(self, columns: int, most: int) -> None:
         self.most = most
         self.seen = 0
+        self._times: dict[int, int] = {}
         self._keys: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
         self._counts: Counts = np.empty((0, columns), dtype=np.int32)
 
@@ -34,21 +35,37 @@ class AreaSample:
     def add(self, counts: Counts) -> None:
         """Take in a block of areas; those without any count are left out."""
         self.seen += len(counts)
-        keys = _mixed(counts)
+        keys = self._own_keys(counts)
         chosen = present(counts).any(axis=1)
         if self._keys.size == self.most:
             chosen &= keys <= self._keys[-1]
         keys = np.concatenate([self._keys, keys[chosen]])
         both = np.concatenate([self._counts, counts[chosen]])
-        keep = np.argsort(keys, kind="stable")[: self.most]  # areas with equal keys have equal counts: any will do
+        keep = np.argsort(keys, kind="stable")[: self.most]
         self._keys, self._counts = keys[keep], both[keep]
 
+    def _own_keys(self, counts: Counts) -> NDArray[np.uint64]:
+        """Return a random number for every area: that of its counts, and of how many areas with the same came before.
 
-def _mixed(counts: Counts) -> NDArray[np.uint64]:
-    """Return a number for every area that looks random, but is the same for the same counts."""
-    keys = np.full(len(counts), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for column in range(counts.shape[1]):
-        keys ^= counts[:, column].astype(np.int64).view(np.uint64)
-        keys *= np.uint64(0xBF58476D1CE4E5B9)
-        keys ^= keys >> np.uint64(31)
+        Without the latter, all areas without anybody, for instance, would be in the sample, or none.
+        """
+        contents = _mixed(np.full(len(counts), _START, dtype=np.uint64), *counts.T)
+        order = np.argsort(contents, kind="stable")
+        different, first, number = np.unique(contents[order], return_index=True, return_counts=True)
+        before = np.array([self._times.get(one, 0) for one in different.tolist()], dtype=np.int64)
+        self._times.update(zip(different.tolist(), (before + number).tolist(), strict=True))
+        rank = np.empty(len(counts), dtype=np.int64)
+        rank[order] = np.arange(len(counts)) - np.repeat(first - before, number)
+        return _mixed(contents, rank)
+
+
+_START = 0x9E3779B97F4A7C15
+
+
+def _mixed(keys: NDArray[np.uint64], *columns: NDArray[np.integer]) -> NDArray[np.uint64]:
+    """Return keys that look random, but are the same for the same numbers (the finaliser of SplitMix64)."""
+    for column in columns:
+        keys = keys ^ column.astype(np.int64).view(np.uint64)
+        keys = keys * np.uint64(0xBF58476D1CE4E5B9)
+        keys = keys ^ (keys >> np.uint64(31))
     return keys

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.jit import inner, kernel
 from unround.batch.types import NO_UPPER_BOUND, Windows
-from unround.mechanisms.base import FloatArray
+from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.columns import Mixtures
 from unround.prior.hierarchy import Hierarchy, Pair
 from unround.prior.mixture import add_mixture
@@ -76,12 +76,12 @@ class SexSplits:
 
 
 def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures: Mixtures) -> SexSplits:
-    """Fit how pairs split to a sample of areas.
+    """Fit how pairs split to a sample of areas: those by sex, and other totals of two leaves that split as these do.
 
-    Only what was published of men and women is used, not of their total: where agencies let a total share the random numbers
+    Only what was published of the two parts is used, not of their total: where agencies let a total share the random numbers
     of its parts, these two are still independent of each other.
     """
-    pairs = hierarchy.split
+    pairs = (*hierarchy.split, *hierarchy.halves)
     of_total = {pair.total: pair for pair in hierarchy.pairs}
     tops = [of_total.get(hierarchy.top[pair.total]) for pair in pairs]
     found = SexSplits(
@@ -96,32 +96,56 @@ def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures:
     few = counts[:FEW_AREAS]
     shares, exposures = found.shares(few), mixtures.exposures(few, 0)
 
+    def usable(p: int) -> tuple[IntArray, IntArray, IntArray, FloatArray, IntArray]:
+        """Return the windows of both parts of a pair, in areas where both are narrow; and these areas."""
+        columns = [pairs[p].first, pairs[p].second]
+        low, high, start = (part[: len(few)][:, columns] for part in (windows.low, windows.high, windows.start))
+        narrow = ((high < NO_UPPER_BOUND) & (high.astype(np.int64) - low < MOST_STATES)).all(axis=1)
+        rows = np.flatnonzero(narrow)
+        return (
+            low[rows].astype(np.int64),
+            high[rows].astype(np.int64),
+            np.ascontiguousarray(start[rows]),
+            windows.weights,
+            rows,
+        )
+
     def fits(p: int) -> FloatArray:
         """Return the log likelihoods of all precisions for one pair."""
-        pair = pairs[p]
-        columns = [pair.first, pair.second]
-        low, high, start = (part[: len(few)][:, columns] for part in (windows.low, windows.high, windows.start))
-        usable = ((high < NO_UPPER_BOUND) & (high.astype(np.int64) - low < MOST_STATES)).all(axis=1)
-        rows = np.flatnonzero(usable)
+        pair, given = pairs[p], usable(p)
         return np.asarray(
             _fit_of_precisions(
-                low[rows].astype(np.int64),
-                high[rows].astype(np.int64),
-                np.ascontiguousarray(start[rows]),
-                windows.weights,
-                exposures[rows, pair.total],
+                *given[:4],
+                exposures[given[4], pair.total],
                 np.ascontiguousarray(mixtures.rates[0, pair.total]),
                 np.ascontiguousarray(mixtures.weights[0, pair.total]),
                 float(mixtures.clump[pair.total]),
-                shares[rows, p],
+                shares[given[4], p],
                 PRECISIONS,
             )
+        )
+
+    def apart(p: int) -> float:
+        """Return the log likelihood of what was published of two parts if each had a mixture of its own."""
+        return sum(
+            float(
+                _fit_alone(
+                    *usable(p)[:4],
+                    k,
+                    exposures[:, column][usable(p)[4]],
+                    np.ascontiguousarray(mixtures.rates[0, column]),
+                    np.ascontiguousarray(mixtures.weights[0, column]),
+                    float(mixtures.clump[column]),
+                )
+            )
+            for k, column in enumerate(pairs[p][1:])
         )
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         logs = np.stack(list(pool.map(fits, range(len(pairs)))))
     found.precision[:] = _pooled(logs)
-    return found
+    chosen = [p < len(hierarchy.split) or logs[p].max() > apart(p) for p in range(len(pairs))]
+    return SexSplits(*(getattr(found, one.name)[chosen] for one in fields(found)))
 
 
 def _pooled(logs: FloatArray) -> FloatArray:
@@ -191,6 +215,35 @@ def _fit_of_precisions(
                     chance += seen * second[j] * shown * total[i + j] / part[i + j]
             scale = log_g(low[a, 0], one) + log_g(low[a, 1], two) - log_g(least, precisions[k])
             found[k] += math.log(max(chance, 1e-300)) + scale
+    return found
+
+
+@kernel
+def _fit_alone(
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    start: NDArray[np.int64],
+    window: FloatArray,
+    k: int,
+    exposure: FloatArray,
+    rates: FloatArray,
+    weights: FloatArray,
+    clump: float,
+) -> float:
+    """Return the log likelihood of what was published of one part (column k of `low`), if its mixture is its own."""
+    found = 0.0
+    part, own = np.empty(MOST_STATES), np.empty(MOST_STATES)
+    flat = weights.sum() == 0.0
+    for a in range(len(low)):
+        number = high[a, k] - low[a, k] + 1
+        if flat:
+            own[:] = 1.0
+        else:
+            add_mixture(low[a, k], number, exposure[a], rates, weights, clump, part, own)
+        chance = 0.0
+        for i in range(number):
+            chance += own[i] * (window[start[a, k] + i] if start[a, k] >= 0 else 1.0)
+        found += math.log(max(chance, 1e-300))
     return found
 
 
