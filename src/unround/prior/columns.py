@@ -40,7 +40,7 @@ BIN = 0.05
 """Areas whose exposures differ by less than this share are fitted as one."""
 
 MOST_ROWS = 800
-"""Different published counts and exposures of a column; from there on, fewer areas are used."""
+"""Different published counts and exposures of a column, for any kind of exposure; from there on, fewer areas are used."""
 
 FEWER_AREAS = 1500
 """So many."""
@@ -90,6 +90,18 @@ class Mixtures:
             )
             found[:, c] = e + self.more[variant, c]
         return found
+
+
+class _Column(NamedTuple):
+    """A column to fit, what its `exposure` needs besides, and to how many areas of the sample it is fitted.
+
+    These are the same areas for whatever is tried, so that log likelihoods can be compared.
+    """
+
+    place: int
+    share: float
+    usual: float
+    areas: int
 
 
 class _Observed:
@@ -181,65 +193,72 @@ class ColumnFitter:
         top, parent = (np.array(one, dtype=np.int64) for one in (self.hierarchy.top, self.hierarchy.parent))
         return Mixtures(kind, top, parent, share, usual, clump, more, rates, weights, alone)
 
-    def _fit_column(self, column: int, share: float, usual: float, *, leaf: bool) -> _ColumnFit | None:
+    def _fit_column(self, place: int, share: float, usual: float, *, leaf: bool) -> _ColumnFit | None:
         """Return the variants of one column, which only leaves need; None: flat."""
-        published = self.counts[:, column]
-        bounded = self.windows.high[:, column] < NO_UPPER_BOUND
+        published = self.counts[:, place]
+        bounded = self.windows.high[:, place] < NO_UPPER_BOUND
         if not bounded.any() or published[bounded].min() >= LARGE:
             return None
-        alone = self._try(column, NONE, 0.0, 0.0, share, usual, STEPS)
+        column = _Column(place, share, usual, len(self.counts))
+        kinds = self._kinds(place) if leaf else (NONE,)
+        if any(self._observed(column, kind).times.size > MOST_ROWS for kind in kinds) and bounded[:FEWER_AREAS].any():
+            column = column._replace(areas=FEWER_AREAS)
+        alone = self._try(column, NONE)
         if not leaf:
             return _ColumnFit((alone,) * len(VARIANTS), alone)
-        best = self._best(column, share, usual, alone)
+        best = self._best(column, alone)
         likely, zero = best.observed.likely(best.rates, best.clump)
         tilted = replace(best, weights=least_zeros(likely, zero, best.observed.times, best.weights, COST))
-        return _ColumnFit((best, tilted, self._looser(column, share, usual, best)), alone)
+        return _ColumnFit((best, tilted, self._looser(column, best)), alone)
 
-    def _best(self, column: int, share: float, usual: float, alone: _Fit) -> _Fit:
+    def _kinds(self, place: int) -> tuple[int, ...]:
+        """Return the kinds of exposure that a column can have: without a total above, none."""
+        if self.hierarchy.top[place] == place:
+            return (NONE,)
+        further = self.hierarchy.parent[place] != self.hierarchy.top[place]
+        return tuple(kind for kind in KINDS if kind != CORRECTED or further)
+
+    def _best(self, column: _Column, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
-        kinds = []
-        if self.hierarchy.top[column] != column:
-            further = self.hierarchy.parent[column] != self.hierarchy.top[column]
-            kinds = [kind for kind in KINDS if kind != NONE and (kind != CORRECTED or further)]
-        best = max(
-            (self._try(column, kind, 0.0, 0.0, share, usual, STEPS) for kind in kinds), key=_likelihood, default=alone
-        )
-        best = max(best, alone, key=_likelihood)
+        kinds = (kind for kind in self._kinds(column.place) if kind != NONE)
+        best = max((*(self._try(column, kind) for kind in kinds), alone), key=_likelihood)
         for clump in CLUMPS[1:]:
-            other = self._try(column, best.kind, clump, 0.0, share, usual, STEPS)
+            other = self._try(column, best.kind, clump)
             if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):
                 best = other
             elif clump == CLUMPS[1]:
                 break
         return best
 
-    def _looser(self, column: int, share: float, usual: float, best: _Fit) -> _Fit:
+    def _looser(self, column: _Column, best: _Fit) -> _Fit:
         """Return the mixture that depends least on the size of areas, of those that fit about as well as the best."""
         if best.kind == NONE:
             return best
-        median = float(np.median(self._exposure(column, best.kind, share, usual)))
+        median = float(np.median(self._exposure(column, best.kind)))
         loosest, low, high = best, 0, len(LOOSER)
         while low < high:  # the more is added, the worse the fit
             middle = (low + high) // 2
-            other = self._try(column, best.kind, best.clump, LOOSER[middle] * median, share, usual, STEPS)
+            other = self._try(column, best.kind, best.clump, LOOSER[middle] * median)
             if other.log_likelihood >= best.log_likelihood - COST:
                 loosest, low = other, middle + 1
             else:
                 high = middle
         return loosest
 
-    def _try(self, column: int, kind: int, clump: float, more: float, share: float, usual: float, steps: int) -> _Fit:
-        exposures = self._exposure(column, kind, share, usual) + more
-        observed = _Observed(self.windows, column, self.counts, exposures)
-        if observed.times.size > MOST_ROWS:
-            observed = _Observed(self.windows, column, self.counts[:FEWER_AREAS], exposures[:FEWER_AREAS])
+    def _try(self, column: _Column, kind: int, clump: float = 0.0, more: float = 0.0) -> _Fit:
+        observed = self._observed(column, kind, more)
         rates = rates_for(observed.exposure, observed.published)
         likely, _ = observed.likely(rates, clump)
-        weights, log_likelihood = fit_weights(likely, observed.times, steps)
+        weights, log_likelihood = fit_weights(likely, observed.times, STEPS)
         return _Fit(kind, clump, more, rates, weights, log_likelihood, observed)
 
-    def _exposure(self, column: int, kind: int, share: float, usual: float) -> FloatArray:
-        return exposure(self.counts, kind, self.hierarchy.top[column], self.hierarchy.parent[column], share, usual)
+    def _observed(self, column: _Column, kind: int, more: float = 0.0) -> _Observed:
+        exposures = self._exposure(column, kind) + more
+        return _Observed(self.windows, column.place, self.counts[: column.areas], exposures)
+
+    def _exposure(self, column: _Column, kind: int) -> FloatArray:
+        place, counts = column.place, self.counts[: column.areas]
+        return exposure(counts, kind, self.hierarchy.top[place], self.hierarchy.parent[place], column.share, column.usual)
 
 
 def _likelihood(fit: _Fit) -> float:
