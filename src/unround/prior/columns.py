@@ -92,18 +92,6 @@ class Mixtures:
         return found
 
 
-class _Column(NamedTuple):
-    """A column to fit, what its `exposure` needs besides, and to how many areas of the sample it is fitted.
-
-    These are the same areas for whatever is tried, so that log likelihoods can be compared.
-    """
-
-    place: int
-    share: float
-    usual: float
-    areas: int
-
-
 class _Observed:
     """What was published in one column, areas with the same count and nearly the same exposure as one row."""
 
@@ -199,17 +187,17 @@ class ColumnFitter:
         bounded = self.windows.high[:, place] < NO_UPPER_BOUND
         if not bounded.any() or published[bounded].min() >= LARGE:
             return None
-        column = _Column(place, share, usual, len(self.counts))
         kinds = self._kinds(place) if leaf else (NONE,)
-        if any(self._observed(column, kind).times.size > MOST_ROWS for kind in kinds) and bounded[:FEWER_AREAS].any():
-            column = column._replace(areas=FEWER_AREAS)
-        alone = self._try(column, NONE)
+        column = _Column(self, place, share, usual, len(self.counts))
+        if any(column.observed(kind).times.size > MOST_ROWS for kind in kinds) and bounded[:FEWER_AREAS].any():
+            column = _Column(self, place, share, usual, FEWER_AREAS)
+        alone = column.fit(NONE)
         if not leaf:
             return _ColumnFit((alone,) * len(VARIANTS), alone)
-        best = self._best(column, alone)
+        best = column.best([*(column.fit(kind) for kind in kinds if kind != NONE), alone])
         likely, zero = best.observed.likely(best.rates, best.clump)
         tilted = replace(best, weights=least_zeros(likely, zero, best.observed.times, best.weights, COST))
-        return _ColumnFit((best, tilted, self._looser(column, best)), alone)
+        return _ColumnFit((best, tilted, column.looser(best)), alone)
 
     def _kinds(self, place: int) -> tuple[int, ...]:
         """Return the kinds of exposure that a column can have: without a total above, none."""
@@ -218,48 +206,69 @@ class ColumnFitter:
         further = self.hierarchy.parent[place] != self.hierarchy.top[place]
         return tuple(kind for kind in KINDS if kind != CORRECTED or further)
 
-    def _best(self, column: _Column, alone: _Fit) -> _Fit:
-        """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
-        kinds = (kind for kind in self._kinds(column.place) if kind != NONE)
-        best = max((*(self._try(column, kind) for kind in kinds), alone), key=_likelihood)
+
+class _Column:
+    """One column, fitted in several ways: to the same areas each time, so that log likelihoods can be compared.
+
+    Parameters
+    ----------
+    fitter : ColumnFitter
+        The sample.
+    place : int
+        Which column.
+    share, usual : float
+        What its `exposure` needs besides.
+    areas : int
+        How many areas of the sample to use.
+    """
+
+    def __init__(self, fitter: ColumnFitter, place: int, share: float, usual: float, areas: int) -> None:
+        self.place, self.windows, self.counts = place, fitter.windows, fitter.counts[:areas]
+        self._above = fitter.hierarchy.top[place], fitter.hierarchy.parent[place], share, usual
+        self._observed: dict[int, _Observed] = {}
+
+    def exposure(self, kind: int) -> FloatArray:
+        """Return the exposures of all areas."""
+        return exposure(self.counts, kind, *self._above)
+
+    def observed(self, kind: int) -> _Observed:
+        """Return what was published beside exposures of this kind."""
+        if kind not in self._observed:
+            self._observed[kind] = _Observed(self.windows, self.place, self.counts, self.exposure(kind))
+        return self._observed[kind]
+
+    def fit(self, kind: int, clump: float = 0.0, more: float = 0.0) -> _Fit:
+        """Fit a mixture; `more` is added to the exposures."""
+        observed = self.observed(kind)
+        if more > 0:
+            observed = _Observed(self.windows, self.place, self.counts, self.exposure(kind) + more)
+        rates = rates_for(observed.exposure, observed.published)
+        likely, _ = observed.likely(rates, clump)
+        weights, log_likelihood = fit_weights(likely, observed.times, STEPS)
+        return _Fit(kind, clump, more, rates, weights, log_likelihood, observed)
+
+    def best(self, fits: Sequence[_Fit]) -> _Fit:
+        """Choose among fits with different exposures, then how much people clump, if the published counts ask for it."""
+        best = max(fits, key=lambda one: one.log_likelihood)
         for clump in CLUMPS[1:]:
-            other = self._try(column, best.kind, clump)
+            other = self.fit(best.kind, clump)
             if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):
                 best = other
             elif clump == CLUMPS[1]:
                 break
         return best
 
-    def _looser(self, column: _Column, best: _Fit) -> _Fit:
+    def looser(self, best: _Fit) -> _Fit:
         """Return the mixture that depends least on the size of areas, of those that fit about as well as the best."""
         if best.kind == NONE:
             return best
-        median = float(np.median(self._exposure(column, best.kind)))
+        median = float(np.median(self.exposure(best.kind)))
         loosest, low, high = best, 0, len(LOOSER)
         while low < high:  # the more is added, the worse the fit
             middle = (low + high) // 2
-            other = self._try(column, best.kind, best.clump, LOOSER[middle] * median)
+            other = self.fit(best.kind, best.clump, LOOSER[middle] * median)
             if other.log_likelihood >= best.log_likelihood - COST:
                 loosest, low = other, middle + 1
             else:
                 high = middle
         return loosest
-
-    def _try(self, column: _Column, kind: int, clump: float = 0.0, more: float = 0.0) -> _Fit:
-        observed = self._observed(column, kind, more)
-        rates = rates_for(observed.exposure, observed.published)
-        likely, _ = observed.likely(rates, clump)
-        weights, log_likelihood = fit_weights(likely, observed.times, STEPS)
-        return _Fit(kind, clump, more, rates, weights, log_likelihood, observed)
-
-    def _observed(self, column: _Column, kind: int, more: float = 0.0) -> _Observed:
-        exposures = self._exposure(column, kind) + more
-        return _Observed(self.windows, column.place, self.counts[: column.areas], exposures)
-
-    def _exposure(self, column: _Column, kind: int) -> FloatArray:
-        place, counts = column.place, self.counts[: column.areas]
-        return exposure(counts, kind, self.hierarchy.top[place], self.hierarchy.parent[place], column.share, column.usual)
-
-
-def _likelihood(fit: _Fit) -> float:
-    return fit.log_likelihood

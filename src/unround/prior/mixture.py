@@ -73,7 +73,10 @@ def component(first: int, number: int, mean: float, clump: float, coefficient: f
         shape = 1.0 / (1.0 / SHAPE + clump / mean)
         coefficient = log_coefficient(first, shape)
     ratio = mean / (shape + mean)
-    chance = math.exp(coefficient - shape * math.log1p(mean / shape) - first * math.log1p(shape / mean))
+    log = coefficient - shape * math.log1p(mean / shape)
+    if first > 0:
+        log -= first * math.log1p(shape / mean)
+    chance = math.exp(log)
     for i in range(number):
         out[i] = chance
         chance *= (first + i + shape) / (first + i + 1.0) * ratio

@@ -101,10 +101,24 @@ def _fill(
 ) -> None:
     """Fill in the weights of a range of areas."""
     part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
+    last = np.full(low.shape[1], -1)  # for every column the area that was filled in last
     for a in range(begin, end):
         for c in range(low.shape[1]):
             n, at, first = number[a, c], start[a, c], int(low[a, c])
             if n == 0:
+                continue
+            before = last[c]
+            last[c] = a
+            if (
+                before >= 0
+                and number[before, c] == n
+                and low[before, c] == first
+                and exposures[before, c] == exposures[a, c]
+                and precision[a, c] == 0.0
+                and precision[before, c] == 0.0
+            ):
+                for i in range(n):
+                    out[at + i] = out[start[before, c] + i]
                 continue
             own[:n] = 1.0
             if power[c] != 0 and rates[c, 1] > 0.0:
