@@ -15,7 +15,7 @@ from unround.batch import buffers, posterior
 from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Posterior, PriorTable, Tight, Windows
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Posterior, PriorWeights, Tight, Windows
 from unround.batch.windows import windows_of
 from unround.equations import parse
 from unround.infer import infer
@@ -41,17 +41,16 @@ def block(systems: list[System]) -> Block:
     return layout, windows, tighten(layout, windows)
 
 
-def table(system: System, prior: Prior) -> PriorTable:
-    """Write a prior as a table: of cells that have none, one weight holds on for ever."""
+def weights_of(system: System, prior: Prior, tight: Tight) -> PriorWeights:
+    """Write a prior as weights of the possible counts, the same in all areas; cells that have none are flat."""
     weights: list[float] = []
-    offset, size = [], []
-    for cell in system.cells:
-        own = prior.get(cell.name)
-        values = [1.0] if own is None else [own.get(x, 0.0) for x in range(max(own) + 2)]
-        offset.append(len(weights))
-        size.append(len(values))
-        weights += values
-    return PriorTable(np.array(offset, dtype=np.int64), np.array(size, dtype=np.int64), np.array(weights))
+    start = np.full(tight.low.shape, -1, dtype=np.int64)
+    for a, c in np.ndindex(tight.low.shape):
+        own = prior.get(system.cells[c].name)
+        if own is not None:
+            start[a, c] = len(weights)
+            weights += [own.get(x, 0.0) for x in range(tight.low[a, c], tight.high[a, c] + 1)]
+    return PriorWeights(tight.low, start, np.array(weights))
 
 
 def summary(marginal: Marginal) -> tuple[int, float, float, float]:
@@ -74,7 +73,7 @@ def certify(systems: list[System], prior: Prior | None = None, engine: str = "tr
     """Check every number against the engine for single systems."""
     layout, windows, tight = block(systems)
     assert not layout.unused
-    found = posteriors(layout, windows, tight, None if prior is None else table(systems[0], prior))
+    found = posteriors(layout, windows, tight, None if prior is None else weights_of(systems[0], prior, tight))
     for a, system in enumerate(systems):
         expected = infer(system, engine=engine, prior=prior, top=0)
         assert found.possible[a] == expected.feasible
@@ -259,15 +258,55 @@ def test_a_link_with_a_cell_of_too_many_values_is_cut() -> None:
         agrees(found, 0, c, marginal)
 
 
-def test_a_cell_by_itself_keeps_its_prior_and_its_flat_end() -> None:
-    layout, windows, tight = block([parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c")])
-    shape = {x: 1.0 + (x == 7) for x in range(40)}
-    weights = np.array([*shape.values(), 0.5])
-    prior = PriorTable(np.array([0, 1, 0, 0]), np.array([1, 41, 1, 1]), np.concatenate([[1.0], weights]))
-    found = posteriors(layout, windows, tight, prior)
+def test_a_cell_by_itself_keeps_its_prior() -> None:
+    """Also where it has more possible counts than messages can carry."""
+    system = parse("t: 2000!; a: ?; b: ?; c: 10; t = a + b + c")
+    layout, windows, tight = block([system])
     values = np.arange(tight.low[0, 1], tight.high[0, 1] + 1)
-    chances = weights[np.minimum(values, 40)]
+    assert values.size > buffers.MOST_VALUES
+    chances = np.where(values < 40, 1.0 + (values == 7), 0.5)
+    prior = {"a": dict(zip(values.tolist(), chances.tolist(), strict=True))}
+    found = posteriors(layout, windows, tight, weights_of(system, prior, tight))
     agrees(found, 0, 1, (int(values[0]), chances / chances.sum()))
+
+
+def test_every_area_has_a_prior_of_its_own_and_a_cell_can_be_left_flat() -> None:
+    systems = [parse(f"t: {t} = a: {a} + b: 5") for t, a in ((15, 10), (10, 10), (15, 5))]
+    layout, windows, tight = block(systems)
+    rng = np.random.default_rng(2)
+    width = (tight.high - tight.low + 1).astype(np.int64)
+    start = np.cumsum(width).reshape(width.shape) - width
+    weights = PriorWeights(tight.low, start, rng.random(int(width.sum())))
+
+    def prior(area: int, cells: list[int]) -> Prior:
+        return {
+            systems[0].cells[c].name: {
+                int(tight.low[area, c]) + i: float(weights.weights[start[area, c] + i]) for i in range(width[area, c])
+            }
+            for c in cells
+        }
+
+    def check(found: Posterior, a: int, area: int, cells: list[int]) -> None:
+        expected = infer(systems[area], engine="brute", prior=prior(area, cells), top=0).answer
+        assert expected is not None
+        assert expected.marginals is not None
+        for c, marginal in enumerate(expected.marginals):
+            agrees(found, a, c, marginal)
+
+    found = posteriors(layout, windows, tight, weights)
+    for a in range(3):
+        check(found, a, a, [0, 1, 2])
+    order = np.array([2, 0])
+    swapped = [getattr(windows, name)[order] for name in ("low", "high", "start")]
+    cut = Tight(*(getattr(tight, name)[order] for name in Tight.__slots__))
+    found = posteriors(layout, Windows(*swapped, windows.weights, windows.certain), cut, weights.rows(order))
+    for a, area in enumerate(order.tolist()):
+        check(found, a, area, [0, 1, 2])
+    flat = weights.without(np.array([1]), np.array([True, False, False]))
+    found = posteriors(layout, windows, tight, flat)
+    for a in range(3):
+        check(found, a, a, [1, 2] if a == 1 else [0, 1, 2])
+    assert (weights.start >= 0).all()  # what is left out is left out of a copy
 
 
 def test_of_a_pair_with_too_many_states_the_total_takes_part() -> None:

@@ -17,7 +17,7 @@ from unround.audits.sharing_fit import fit
 from unround.batch.evidence import Drawn
 from unround.batch.posterior import posteriors, pulls
 from unround.batch.tighten import tighten
-from unround.batch.types import PriorTable
+from unround.batch.types import PriorWeights
 from unround.batch.windows import windows_of
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
@@ -133,7 +133,8 @@ def test_posteriors_agree_with_the_enumeration_of_all_worlds_and_random_numbers(
     counts = SharedDraws((0.3, 0.1, 0.3)).publish(mechanism, true.reshape(len(true), -1, 3), rng).reshape(true.shape)
     counts = counts.astype(np.int32)
     weights = rng.integers(1, 5, (len(model.columns), 60)).astype(np.float64)
-    prior = PriorTable(np.arange(len(model.columns)) * 60, np.full(len(model.columns), 60), weights.ravel())
+    start = np.broadcast_to(np.arange(len(model.columns)) * 60, counts.shape)
+    prior = PriorWeights(np.zeros_like(counts), start, weights.ravel())
     windows, misfits = windows_of(counts, model.mechanisms)
     assert not misfits.any()
     tight = tighten(pair.compiled, windows)

@@ -188,7 +188,7 @@ class Auditor:
         if rows.size:
             windows = rows_of(here.assumed.windows, rows)
             tight = tighten(model.no_sums, windows)
-            weights = self.prior.weights_alone(tight.low, tight.high)
+            weights = self.prior.weights_alone(tight.low, tight.high, likely[rows])
             values = np.maximum(claims.values[rows], 0)
             asked = posteriors(model.no_sums, windows, tight, weights, value=values, wanted=likely[rows]).asked
             assert asked is not None  # they were asked for

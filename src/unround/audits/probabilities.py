@@ -123,13 +123,14 @@ class Weighing(NamedTuple):
             counts=self.counts[rows], bounds=bounds, reach=tight_of(self.reach, rows), active=self.active[rows], drawn=drawn
         )
 
-    def weights(self, variant: str) -> PriorWeights | None:
-        """Return the weights of one prior of the set."""
-        return self.prior.weights(self.counts, self.reach.low, self.reach.high, variant)
+    def weights(self, variant: str, wanted: BoolArray | None = None) -> PriorWeights | None:
+        """Return the weights of one prior of the set: of the wanted cells, and of all that they are connected with."""
+        needed = None if wanted is None else _connected(self.model, wanted)
+        return self.prior.weights(self.counts, self.reach.low, self.reach.high, variant, needed)
 
     def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
         """Return what is likely under one prior of the set, every area on its own."""
-        given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant), self.active
+        given = self.model.compiled, self.bounds.windows, self.reach, self.weights(variant, wanted), self.active
         return posteriors(*given, value, self.drawn, wanted)
 
     def distributions(self, variant: str) -> dict[int, Distribution]:
@@ -280,6 +281,15 @@ def _averaged(
         scaled = chances * ((1 - new) / rest if rest > 0 else 0.0)
         scaled[at] = new
         found[cell] = low, scaled
+    return found
+
+
+def _connected(model: Model, wanted: BoolArray) -> BoolArray:
+    """Mark the cells that sums connect with a wanted one of their area."""
+    order = np.argsort(model.piece, kind="stable")
+    _, starts, which = np.unique(model.piece[order], return_index=True, return_inverse=True)
+    found = np.empty_like(wanted)
+    found[:, order] = np.logical_or.reduceat(wanted[:, order], starts, axis=1)[:, which]
     return found
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from unround.batch.types import CompiledSums, Ints, PriorWeights
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
+from unround.mechanisms.base import BoolArray
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
 from unround.prior.hierarchy import Hierarchy
 from unround.prior.sample import AreaSample
@@ -109,7 +110,9 @@ class Prior:
         )
         return replace(self, fitted=fitted)
 
-    def weights(self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> PriorWeights | None:
+    def weights(
+        self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0], wanted: BoolArray | None = None
+    ) -> PriorWeights | None:
         """Return how likely the possible counts of some areas are, to be used with all sums; None if all are equally.
 
         Parameters
@@ -120,6 +123,8 @@ class Prior:
             The bounds to keep to.
         variant : str
             Which of the set.
+        wanted : array, optional
+            The cells whose weights are needed, with all that they are connected with; all, unless given.
         """
         if self.fitted is None or variant == "flat":
             return None
@@ -137,9 +142,10 @@ class Prior:
             slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
         exposures = mixtures.exposures(counts, v)
         law = mixtures.rates[v], mixtures.weights[v], mixtures.clump
-        return area_weights(_plain(low), _plain(high), exposures, *law, self.fitted.power, precision, divides, slope)
+        given = self.fitted.power, precision, divides, slope, wanted
+        return area_weights(_plain(low), _plain(high), exposures, *law, *given)
 
-    def weights_alone(self, low: Ints, high: Ints) -> PriorWeights | None:
+    def weights_alone(self, low: Ints, high: Ints, wanted: BoolArray | None = None) -> PriorWeights | None:
         """Return the same for counts of which nothing is known but what was published of each."""
         if self.fitted is None:
             return None
@@ -147,7 +153,7 @@ class Prior:
         nothing, columns = np.zeros(low.shape), low.shape[1]
         own, never = np.ones(columns, dtype=np.int64), np.zeros(columns, dtype=np.bool_)
         law = rates, weights, np.zeros(columns)
-        return area_weights(_plain(low), _plain(high), np.ones(low.shape), *law, own, nothing, never, nothing)
+        return area_weights(_plain(low), _plain(high), np.ones(low.shape), *law, own, nothing, never, nothing, wanted)
 
     def save(self, path: Path) -> None:
         """Write it to a file, for `load`."""

@@ -2,12 +2,14 @@
 
 A total follows from its parts, so that a weight of its own would count the same people twice. Two cases need care. Where a
 total has several partitions (by age, and by marital status), each of them says by itself how large the total is: all but one
-of these statements are divided out. And where two cells show the same count, only one of them carries its weight.
+of these statements are divided out. The same goes for men or women who are divided further without the other sex: how their
+total splits has said already how many they are. And where two cells show the same count, only one of them carries its weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,7 +51,8 @@ class Hierarchy:
     halves : tuple of Pair
         Totals of two leaves, and nothing else: they may split as pairs do, if that explains the published counts better.
     repeated : dict
-        For columns that head several partitions, how many more than one: so often their own distribution is divided out.
+        For columns of which several partitions or splits say how large they are, how many more than one: so often their own
+        distribution is divided out.
     parent, top : tuple of int
         For every column the total directly above it, and the one at the top; the column itself where there is none.
     """
@@ -67,57 +70,74 @@ class Hierarchy:
     @classmethod
     def of(cls, compiled: CompiledSums) -> Hierarchy:
         """Read the sums that carry probabilities; those that would close a loop do not."""
-        sums, pairs, crossed = _read(compiled)
-        same = _same_counts(compiled.columns, sums)
-        partitions = [one for one in sums if len(one.parts) > 1]
-        heads: dict[int, int] = {}
-        for one in partitions:
-            heads[same[one.total]] = heads.get(same[one.total], 0) + 1
-        sexes = {column for pair in pairs for column in (pair.first, pair.second)}
-        pair_of = {pair.total: pair for pair in pairs}
-        repeated: dict[int, int] = {}
-        for column, number in heads.items():
-            if number > 1:
-                # Where the partitions run through both sexes, it is men and women that are counted several times.
-                pair = pair_of.get(column)
-                where = (pair.first, pair.second) if pair is not None and crossed[column] else (column,)
-                repeated |= dict.fromkeys(where, number - 1)
+        plan = compiled.plan
+        pairs = [Pair(*node.cells) for node in plan.nodes if node.is_pair and not node.copy]
+        sums: list[Split] = []
+        crossed: list[tuple[Pair, Split]] = []
+        equal: list[tuple[int, int]] = []
+        for link, equations in zip(plan.links, compiled.links_of, strict=True):
+            total, parts = compiled.equations[equations[0]]
+            if link.is_pair:
+                nodes = [plan.nodes[plan.home[cell][0]].cells for cell in (total, *parts)]
+                total, *rest = (cells[TOTAL] for cells in nodes)
+                parts = tuple(rest)
+                crossed.append((Pair(*nodes[0]), Split(total, parts)))
+                if len(parts) == 1:
+                    equal += zip(*nodes, strict=True)
+            elif len(parts) == 1:
+                equal.append((total, parts[0]))
+            sums.append(Split(total, parts))
+        same = _same_counts(compiled.columns, equal)
+        by_sex = {_kind(pair, same): pair for pair in reversed(pairs)}
+        sums_by_sex = Counter(_kind(pair, same) for pair, one in crossed if len(one.parts) > 1)
+        said = _said(sums, [one for _, one in crossed], by_sex, sums_by_sex, same)
         parent, top = _above(compiled.columns, sums, pairs, same)
-        leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in heads and c not in sexes)
+        leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in said)
         return cls(
             compiled.columns,
             tuple(sums),
             tuple(pairs),
             leaves,
-            tuple(pair for pair in pairs if not crossed[pair.total]),
+            tuple(pair for pair in pairs if by_sex[_kind(pair, same)] == pair and _kind(pair, same) not in sums_by_sex),
             tuple(
                 Pair(one.total, *one.parts)
-                for one in partitions
-                if len(one.parts) == 2 and heads[same[one.total]] == 1 and set(one.parts) <= set(leaves)
+                for one in sums
+                if len(one.parts) == 2 and said[same[one.total]] == 1 and set(one.parts) <= set(leaves)
             ),
-            repeated,
+            {column: number - 1 for column, number in sorted(said.items()) if number > 1},
             parent,
             top,
         )
 
 
-def _read(compiled: CompiledSums) -> tuple[list[Split], list[Pair], dict[int, int]]:
-    """Return the sums, the pairs, and for the total of each pair how many sums of pairs it heads."""
-    plan = compiled.plan
-    pairs = [Pair(*node.cells) for node in plan.nodes if node.is_pair and not node.copy]
-    crossed = {pair.total: 0 for pair in pairs}
-    sums = []
-    for link, equations in zip(plan.links, compiled.links_of, strict=True):
-        total, parts = compiled.equations[equations[0]]
-        if link.is_pair:
-            total, *rest = (plan.nodes[plan.home[cell][0]].cells[TOTAL] for cell in (total, *parts))
-            parts = tuple(rest)
-            crossed[total] += 1
-        sums.append(Split(total, parts))
-    return sums, pairs, crossed
+def _kind(pair: Pair, same: Sequence[int]) -> Pair:
+    """Return the first of the pairs that show the same counts."""
+    return Pair(*(same[column] for column in pair))
 
 
-def _same_counts(columns: int, sums: Sequence[Split]) -> list[int]:
+def _said(
+    sums: Sequence[Split],
+    crossed: Sequence[Split],
+    by_sex: Iterable[Pair],
+    sums_by_sex: Counter[Pair],
+    same: Sequence[int],
+) -> Counter[int]:
+    """Return how many partitions and splits say how large a count is; leaves, of which none does, are left out.
+
+    Of men and of women, every sum of pairs does; without one, how their total splits. All sums of pairs together are one
+    statement about their total.
+    """
+    said = Counter(same[one.total] for one in sums if len(one.parts) > 1)
+    said -= Counter(same[one.total] for one in crossed if len(one.parts) > 1)
+    for pair in by_sex:
+        if sums_by_sex[pair]:
+            said[pair.total] += 1
+        for column in (pair.first, pair.second):
+            said[column] += max(sums_by_sex[pair], 1)
+    return said
+
+
+def _same_counts(columns: int, equal: Iterable[tuple[int, int]]) -> list[int]:
     """Return, for every column, the first of the columns that show the same count: sums of one part say so."""
     first = list(range(columns))
 
@@ -126,10 +146,9 @@ def _same_counts(columns: int, sums: Sequence[Split]) -> list[int]:
             column = first[column]
         return column
 
-    for one in sums:
-        if len(one.parts) == 1:
-            low, high = sorted((find(one.total), find(one.parts[0])))
-            first[high] = low
+    for one, other in equal:
+        low, high = sorted((find(one), find(other)))
+        first[high] = low
     return [find(column) for column in range(columns)]
 
 
@@ -142,10 +161,10 @@ def _above(
         if len(one.parts) > 1:
             for part in one.parts:
                 up.setdefault(same[part], same[one.total])
-    goes_with = {column: pair.total for pair in pairs for column in (pair.first, pair.second)}
+    goes_with = {same[column]: same[pair.total] for pair in pairs for column in (pair.first, pair.second)}
     parents, tops = [], []
     for column in range(columns):
-        place = same[goes_with.get(column, column)]
+        place = goes_with.get(same[column], same[column])
         parents.append(up.get(place, place))
         seen = {place}
         while place in up and up[place] not in seen:  # through exact counts sums may form a circle, which has no top

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import inner, kernel
+from unround.batch.jit import adding, inner, kernel
 from unround.mechanisms.base import FloatArray, IntArray
 
 SHAPE = 25.0
@@ -35,6 +35,12 @@ MOST_RATES = 64
 NEGLIGIBLE = 1e-9
 """Components with less weight are skipped."""
 
+LITTLE = 1e-4
+"""Of log likelihood: EM stops when a step gains less."""
+
+LEAST = 1e-300
+"""Added to probabilities, so that what no rate leads to does not break the fit."""
+
 
 def rates_for(exposure: FloatArray, published: IntArray) -> FloatArray:
     """Return the rates of a mixture for published counts of areas with these exposures."""
@@ -45,21 +51,32 @@ def rates_for(exposure: FloatArray, published: IntArray) -> FloatArray:
 
 
 @inner
-def component(first: int, number: int, mean: float, clump: float, out: FloatArray) -> None:
-    """Put the probabilities of the counts from `first` on into `out`: a negative binomial with this mean."""
+def log_coefficient(first: int, shape: float) -> float:
+    """Return log Γ(first + shape) / (Γ(shape) first!)."""
+    if first == 0:
+        return 0.0
+    return math.lgamma(first + shape) - math.lgamma(shape) - math.lgamma(first + 1.0)
+
+
+@inner
+def component(first: int, number: int, mean: float, clump: float, coefficient: float, out: FloatArray) -> None:
+    """Put the probabilities of the counts from `first` on into `out`: a negative binomial with this mean.
+
+    `coefficient` is `log_coefficient(first, SHAPE)`, which all components without clumps have in common.
+    """
     if mean <= 0.0:
         for i in range(number):
             out[i] = 1.0 if first + i == 0 else 0.0
         return
-    shape = 1.0 / (1.0 / SHAPE + clump / mean)
+    shape = SHAPE
+    if clump > 0.0:
+        shape = 1.0 / (1.0 / SHAPE + clump / mean)
+        coefficient = log_coefficient(first, shape)
     ratio = mean / (shape + mean)
-    chance = math.exp(
-        math.lgamma(first + shape)
-        - math.lgamma(shape)
-        - math.lgamma(first + 1.0)
-        - shape * math.log1p(mean / shape)
-        + first * math.log(ratio)
-    )
+    log = coefficient - shape * math.log1p(mean / shape)
+    if first > 0:
+        log -= first * math.log1p(shape / mean)
+    chance = math.exp(log)
     for i in range(number):
         out[i] = chance
         chance *= (first + i + shape) / (first + i + 1.0) * ratio
@@ -77,11 +94,12 @@ def add_mixture(
     out: FloatArray,
 ) -> None:
     """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space of the same size."""
+    coefficient = log_coefficient(first, SHAPE)
     for i in range(number):
         out[i] = 0.0
     for k in range(len(rates)):
         if weights[k] > NEGLIGIBLE:
-            component(first, number, exposure * rates[k], clump, part)
+            component(first, number, exposure * rates[k], clump, coefficient, part)
             for i in range(number):
                 out[i] += weights[k] * part[i]
 
@@ -107,8 +125,9 @@ def likelihoods(
         most = max(most, number[p])
     chances = np.empty(most)
     for p in range(len(low)):
+        coefficient = log_coefficient(low[p], SHAPE)
         for k in range(len(rates)):
-            component(low[p], number[p], exposure[p] * rates[k], clump, chances)
+            component(low[p], number[p], exposure[p] * rates[k], clump, coefficient, chances)
             total = 0.0
             for i in range(number[p]):
                 total += chances[i] * (window[start[p] + i] if start[p] >= 0 else 1.0)
@@ -118,25 +137,42 @@ def likelihoods(
     return found, zero
 
 
+@adding
+def _product(one: FloatArray, other: FloatArray) -> float:
+    """Return the sum of the products of two rows."""
+    total = 0.0
+    for k in range(len(one)):
+        total += one[k] * other[k]
+    return total
+
+
+@inner
+def _add(row: FloatArray, times: float, out: FloatArray) -> None:
+    """Add a multiple of a row to `out`."""
+    for k in range(len(row)):
+        out[k] += times * row[k]
+
+
 @kernel
 def expectation_maximisation(likely: FloatArray, times: FloatArray, weights: FloatArray, steps: int) -> float:
-    """Improve the weights in place; return the log likelihood. `times` is how often each row was observed."""
+    """Improve the weights in place; return the log likelihood. `times` is how often each row was observed.
+
+    The log likelihood never falls. Stops early where a step gains next to nothing.
+    """
     rows, rates = likely.shape
-    total, found = times.sum(), 0.0
+    total, found = times.sum(), -math.inf
     gain = np.empty(rates)
     for step in range(steps + 1):
         gain[:] = 0.0
-        found = 0.0
+        before, found = found, 0.0
         for p in range(rows):
-            expected = 1e-300
-            for k in range(rates):
-                expected += weights[k] * likely[p, k]
+            expected = _product(weights, likely[p]) + LEAST
             found += times[p] * math.log(expected)
-            for k in range(rates):
-                gain[k] += times[p] / expected * likely[p, k]
-        if step < steps:
-            for k in range(rates):
-                weights[k] *= gain[k] / total
+            _add(likely[p], times[p] / expected, gain)
+        if step == steps or found - before < LITTLE:
+            break
+        for k in range(rates):
+            weights[k] *= gain[k] / total
     return found
 
 
@@ -152,14 +188,12 @@ def _fewer_zeros(
         gain[:] = 0.0
         found = 0.0
         for p in range(rows):
-            expected, none = 1e-300, 0.0
-            for k in range(rates):
-                expected += weights[k] * likely[p, k]
-                none += weights[k] * zero[p, k]
+            expected = _product(weights, likely[p]) + LEAST
             found += times[p] * math.log(expected)
-            share = none / expected
-            for k in range(rates):
-                gain[k] += times[p] / expected * (likely[p, k] - force * (zero[p, k] - share * likely[p, k]))
+            share = _product(weights, zero[p]) / expected
+            _add(likely[p], times[p] / expected * (1.0 + force * share), gain)
+            if share > 0.0:
+                _add(zero[p], -times[p] / expected * force, gain)
         if step < steps:
             norm = 0.0
             for k in range(rates):

@@ -18,6 +18,11 @@ class AreaSample:
         How many columns there are.
     most : int
         Areas to keep.
+
+    Attributes
+    ----------
+    seen : int
+        How many areas with any count there were to choose from.
     """
 
     def __init__(self, columns: int, most: int) -> None:
@@ -34,9 +39,9 @@ class AreaSample:
 
     def add(self, counts: Counts) -> None:
         """Take in a block of areas; those without any count are left out."""
-        self.seen += len(counts)
         keys = self._own_keys(counts)
         chosen = present(counts).any(axis=1)
+        self.seen += int(np.count_nonzero(chosen))
         if self._keys.size == self.most:
             chosen &= keys <= self._keys[-1]
         keys = np.concatenate([self._keys, keys[chosen]])

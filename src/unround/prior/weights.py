@@ -31,6 +31,7 @@ def area_weights(
     precision: FloatArray,
     divides: BoolArray,
     slope: FloatArray,
+    wanted: BoolArray | None = None,
 ) -> PriorWeights:
     """Return the weights of all possible counts of some areas.
 
@@ -52,10 +53,14 @@ def area_weights(
     slope : array
         Areas × columns: what is taken off log g for every person. The same for a total as for its men and women, it
         cancels; it keeps each of the three weights of moderate size.
+    wanted : array, optional
+        Areas × columns: the cells whose weights are needed; the others are left flat.
     """
     areas = len(low)
     number = high.astype(np.int64) - low + 1
     weighty = (power != 0) | (precision > 0)
+    if wanted is not None:
+        weighty &= wanted
     number[(number > MOST_VALUES) | (number < 2) | ~weighty] = 0
     start = np.cumsum(number).reshape(number.shape) - number
     out = np.empty(int(number.sum()))
@@ -101,10 +106,24 @@ def _fill(
 ) -> None:
     """Fill in the weights of a range of areas."""
     part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
+    last = np.full(low.shape[1], -1)  # for every column the area that was filled in last
     for a in range(begin, end):
         for c in range(low.shape[1]):
             n, at, first = number[a, c], start[a, c], int(low[a, c])
             if n == 0:
+                continue
+            before = last[c]
+            last[c] = a
+            if (
+                before >= 0
+                and number[before, c] == n
+                and low[before, c] == first
+                and exposures[before, c] == exposures[a, c]
+                and precision[a, c] == 0.0
+                and precision[before, c] == 0.0
+            ):
+                for i in range(n):
+                    out[at + i] = out[start[before, c] + i]
                 continue
             own[:n] = 1.0
             if power[c] != 0 and weights[c].sum() > 0.0:
