@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, documented_bounds, link_bounds
 from unround.audits.certificates import certify
 from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, decide, known_alone
-from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction, rows_of
+from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction
 from unround.audits.dependence import Dependence
 from unround.audits.inferred import Conclusion, InferredBlock
 from unround.audits.model import Model
@@ -24,7 +24,7 @@ from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Ints, Tight
 from unround.batch.windows import WindowTable
-from unround.mechanisms.base import BoolArray, FloatArray
+from unround.mechanisms.base import BoolArray
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
 
@@ -128,16 +128,18 @@ class Auditor:
             found += clashes
             if self.sharing is not None and certain:
                 reach = assumed.tight  # the engine for linked areas knows nothing of shared random numbers: bounds alone
-        possible = _Possible(counts, active, documented, assumed, reach, _clashing(counts.shape, found), linked)
+        clashing, no_news = _clashing(counts.shape, found), _no_news(self.model, counts, active, documented)
+        possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked)
         # 4. What is likely.
-        probabilities = self._weigh(possible, self.drawn(counts), keep)
+        given = Weighing(self.model, self.prior, counts, assumed, reach, active, self.drawn(counts), {})
+        probabilities = self._weigh(given, possible, keep)
         found += _unresolved(probabilities)
         # 5. What can be claimed.
         claims = self._claim(possible, probabilities, self.drawn(counts))
         # 6. What could be claimed if no random numbers were shared.
         independent = None
         if self._both_ways:
-            weighed = self._weigh(possible, None)
+            weighed = self._weigh(given._replace(drawn=None), possible)
             independent = Conclusion(weighed, self._claim(possible, weighed, None))
         return InferredBlock(
             counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked, independent
@@ -151,12 +153,12 @@ class Auditor:
         """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
         return None if self.sharing is None else Drawn(self.sharing, counts)
 
-    def _weigh(self, here: _Possible, drawn: Drawn | None, keep: int | None = None) -> BlockProbabilities:
+    def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely; areas are linked unless random numbers are shared."""
         nested = here.nested if self.sharing is None else None
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
-        given = Weighing(self.model, self.prior, here.counts, here.assumed, here.reach, here.active, drawn)
-        return weigh(given, self.options.threshold, nested, inexact=inexact, keep=keep)
+        nothing = here.clashing | here.no_news
+        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, keep=keep)
 
     def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
         """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""
@@ -167,33 +169,18 @@ class Auditor:
             probabilities.posterior,
             probabilities.lowest,
             threshold,
-            nothing=here.clashing | _no_news(self.model, here),
+            nothing=here.clashing | here.no_news,
             nothing_likely=probabilities.cut_off,
         )
-        alone = self._alone(here, claims)
-        dropped = known_alone(claims, probabilities.posterior.probability, alone, threshold)
-        likely = claims.of_kind(ClaimKind.LIKELY) & ~dropped
+        likely, alone = claims.of_kind(ClaimKind.LIKELY), probabilities.alone
+        dropped = likely & known_alone(probabilities.posterior.probability, alone, threshold)
+        likely &= ~dropped
         depth = self._depths(here, claims, likely, probabilities.need_family(threshold), drawn)
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 depth[bounds.linked.moved & claims.of_kind(kind)] = FAMILY_NEEDED
         claims = claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
         return claims.holding_back(claims.of_kind(ClaimKind.LIKELY) & self._withheld)
-
-    def _alone(self, here: _Possible, claims: BlockClaims) -> FloatArray:
-        """Return how likely each claimed count is by its published value alone; NaN where nothing is likely."""
-        model, likely = self.model, claims.of_kind(ClaimKind.LIKELY)
-        found = np.full(likely.shape, np.nan)
-        rows = np.flatnonzero(likely.any(axis=1))
-        if rows.size:
-            windows = rows_of(here.assumed.windows, rows)
-            tight = tighten(model.no_sums, windows)
-            weights = self.prior.weights_alone(tight.low, tight.high, likely[rows])
-            values = np.maximum(claims.values[rows], 0)
-            asked = posteriors(model.no_sums, windows, tight, weights, value=values, wanted=likely[rows]).asked
-            assert asked is not None  # they were asked for
-            found[rows] = np.where(likely[rows], asked, np.nan)
-        return found
 
     def _depths(
         self, here: _Possible, claims: BlockClaims, likely: BoolArray, by_family: BoolArray, drawn: Drawn | None
@@ -231,6 +218,7 @@ class _Possible(NamedTuple):
     assumed: BlockBounds
     reach: Tight
     clashing: BoolArray
+    no_news: BoolArray
     nested: NestedAreas | None
 
 
@@ -249,14 +237,14 @@ def _unresolved(probabilities: BlockProbabilities) -> list[Contradiction]:
     return [Contradiction(area, UNRESOLVED, (), (), text) for area in areas]
 
 
-def _no_news(model: Model, here: _Possible) -> BoolArray:
+def _no_news(model: Model, counts: Counts, active: Active, documented: BlockBounds) -> BoolArray:
     """Mark the cells whose count the release shows elsewhere, or that are 0 because all around them is."""
-    marked = np.zeros(here.counts.shape, dtype=np.bool_)
+    marked = np.zeros(counts.shape, dtype=np.bool_)
     for cell, (twin, e) in model.exact_twin.items():
-        marked[:, cell] |= here.active[:, e] & (here.counts[:, twin] > ABSENT)  # shown exactly, under another name
+        marked[:, cell] |= active[:, e] & (counts[:, twin] > ABSENT)  # shown exactly, under another name
     for cell, (_, e) in model.repeated.items():
-        marked[:, cell] |= here.active[:, e]  # the same count is claimed where it is shown first
-    return marked | ~_inhabited(model, np.maximum(here.counts, here.documented.tight.low))
+        marked[:, cell] |= active[:, e]  # the same count is claimed where it is shown first
+    return marked | ~_inhabited(model, np.maximum(counts, documented.tight.low))
 
 
 def _inhabited(model: Model, counts: Ints) -> BoolArray:

@@ -148,10 +148,9 @@ class BlockClaims:
         return replace(self, kinds=kinds, depth=depth, without_sums=dropped, alone=alone)
 
 
-def known_alone(claims: BlockClaims, probability: FloatArray, alone: FloatArray, threshold: float) -> BoolArray:
-    """Return which likely counts are likely by their published value alone, so that sums and other counts add little."""
-    likely = claims.of_kind(ClaimKind.LIKELY)
-    return np.asarray(likely & (alone >= threshold) & (due_to_sums(probability, alone) < LEAST_SHARE))
+def known_alone(probability: FloatArray, alone: FloatArray, threshold: float) -> BoolArray:
+    """Return which counts are likely by their published value alone, so that sums and other counts add little."""
+    return np.asarray((alone >= threshold) & (due_to_sums(probability, alone) < LEAST_SHARE))
 
 
 def due_to_sums(probability: FloatArray, alone: FloatArray) -> FloatArray:

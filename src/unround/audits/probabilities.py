@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds
+from unround.audits.claims import known_alone
 from unround.audits.contradictions import Active, rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.batch.evidence import Drawn
 from unround.batch.posterior import marginals, posteriors
+from unround.batch.tighten import tighten
 from unround.batch.types import Distributions, Ints, Posterior, PriorWeights, Tight
 from unround.linked.engine import Linked, link
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -48,6 +50,8 @@ class BlockProbabilities:
         from the threshold, which were weighed under the best prior alone. The greatest is the highest found, and no bound.
     own_lowest : array
         The least probability if nothing were known of the other areas of a family.
+    alone : array
+        The probability from what was published of the count alone; NaN for counts far from the threshold.
     cut_off : array
         The cells that are cut off from a sum they belong to, and were judged without sums: none is claimed to be likely.
     too_noisy : array
@@ -63,6 +67,7 @@ class BlockProbabilities:
     lowest: FloatArray
     highest: FloatArray
     own_lowest: FloatArray
+    alone: FloatArray
     cut_off: BoolArray
     too_noisy: BoolArray
     linked: Linked | None
@@ -71,7 +76,7 @@ class BlockProbabilities:
     def __post_init__(self) -> None:
         for name in ("mode", "probability", "mean", "deviation", "possible"):
             getattr(self.posterior, name).setflags(write=False)
-        for array in (self.lowest, self.highest, self.own_lowest):
+        for array in (self.lowest, self.highest, self.own_lowest, self.alone):
             array.setflags(write=False)
 
     @property
@@ -105,6 +110,8 @@ class Weighing(NamedTuple):
         Which sums hold in which area.
     drawn : Drawn or None
         How random numbers are shared.
+    worked_out : dict, optional
+        Weights that were worked out before, by prior, and are kept for the next time.
     """
 
     model: Model
@@ -114,19 +121,24 @@ class Weighing(NamedTuple):
     reach: Tight
     active: Active
     drawn: Drawn | None = None
+    worked_out: dict[str, PriorWeights | None] | None = None
 
     def of(self, rows: NDArray[np.int64]) -> Weighing:
         """Return the same for some areas, each on its own."""
         bounds = replace(self.bounds, windows=rows_of(self.bounds.windows, rows), linked=None)
         drawn = None if self.drawn is None else self.drawn._replace(published=self.drawn.published[rows])
-        return self._replace(
-            counts=self.counts[rows], bounds=bounds, reach=tight_of(self.reach, rows), active=self.active[rows], drawn=drawn
-        )
+        some = self.counts[rows], bounds, tight_of(self.reach, rows), self.active[rows], drawn
+        return Weighing(self.model, self.prior, *some)
 
     def weights(self, variant: str, wanted: BoolArray | None = None) -> PriorWeights | None:
         """Return the weights of one prior of the set: of the wanted cells, and of all that they are connected with."""
-        needed = None if wanted is None else _connected(self.model, wanted)
-        return self.prior.weights(self.counts, self.reach.low, self.reach.high, variant, needed)
+        given = self.counts, self.reach.low, self.reach.high, variant
+        if wanted is not None:
+            return self.prior.weights(*given, _connected(self.model, wanted))
+        kept = {} if self.worked_out is None else self.worked_out
+        if variant not in kept:
+            kept[variant] = self.prior.weights(*given)
+        return kept[variant]
 
     def posterior(self, variant: str, value: Ints | None = None, wanted: BoolArray | None = None) -> Posterior:
         """Return what is likely under one prior of the set, every area on its own."""
@@ -144,6 +156,7 @@ def weigh(
     threshold: float,
     nested: NestedAreas | None = None,
     *,
+    nothing: BoolArray | None = None,
     inexact: BoolArray | None = None,
     keep: int | None = None,
 ) -> BlockProbabilities:
@@ -157,6 +170,8 @@ def weigh(
         The probability that makes a count likely: counts near it are weighed under every prior of the set.
     nested : NestedAreas, optional
         The areas to be linked.
+    nothing : array, optional
+        Where nothing will be claimed, so that no other prior is needed.
     inexact : array, optional
         Areas in which counts that are taken as exact elsewhere were adjusted: their cells are judged without sums.
     keep : int, optional
@@ -180,7 +195,11 @@ def weigh(
         posterior, kept = linked.posterior, linked.kept
     elif keep is not None:
         kept = here.of(np.array([keep])).distributions(best)
-    each = _under_each(here, posterior, own, threshold, linked is not None)
+    near = np.asarray((posterior.probability >= NEAR * threshold) & (posterior.probability < 1))
+    if nothing is not None:
+        near &= ~nothing
+    alone = _probability_alone(here, posterior, near)
+    each = _under_each(here, posterior, own, near, alone, threshold, linked is not None)
     stated = replace(posterior, probability=each.mean)
     if keep is not None and others:
         kept = _averaged(here.of(np.array([keep])), kept, posterior, stated, each, keep, linked is not None)
@@ -193,12 +212,12 @@ def weigh(
         stated = _without_sums(here, cut_off, stated)
         if keep is not None and cut_off[keep].any():
             one = here.of(np.array([keep]))
-            alone = marginals(here.model.no_sums, one.bounds.windows, one.reach, _alone(one))[1]
+            single = marginals(here.model.no_sums, one.bounds.windows, one.reach, _alone(one))[1]
             kept = {cell: found for cell, found in kept.items() if not cut_off[keep, cell]}
-            kept |= {cell: found for cell, found in _kept(alone).items() if cut_off[keep, cell]}
+            kept |= {cell: found for cell, found in _kept(single).items() if cut_off[keep, cell]}
     bounds_used = here.reach if linked is None else linked.tight
     return BlockProbabilities(
-        bounds_used, stated, each.lowest, each.highest, each.own_lowest, cut_off, too_noisy, linked, kept
+        bounds_used, stated, each.lowest, each.highest, each.own_lowest, alone, cut_off, too_noisy, linked, kept
     )
 
 
@@ -211,37 +230,64 @@ class _Each(NamedTuple):
     own_lowest: FloatArray
 
 
-def _under_each(here: Weighing, posterior: Posterior, own: Posterior, threshold: float, linked: bool) -> _Each:
-    """Weigh counts near the threshold under every prior of the set.
+def _under_each(
+    here: Weighing,
+    posterior: Posterior,
+    own: Posterior,
+    near: BoolArray,
+    by_itself: FloatArray,
+    threshold: float,
+    linked: bool,
+) -> _Each:
+    """Weigh counts near the threshold under one prior of the set after the other, as long as they may be claimed.
 
-    Of linked areas only the best prior's probabilities are worked out together; those of another prior are taken to differ
-    from them, in log odds, by as much as they do in the area on its own.
+    Counts that are known without sums need not be. Of linked areas only the best prior's probabilities are worked out
+    together; those of another prior are taken to differ from them, in log odds, by as much as they do in the area alone.
     """
     best, *others = here.prior.variants
     probability, mode = posterior.probability, posterior.mode
-    near = np.asarray(probability >= NEAR * threshold)
     if not others:
         return _Each(probability.copy(), probability.copy(), probability.copy(), own.probability.copy())
-    lowest, mean, highest = np.full(mode.shape, np.nan), probability.copy(), np.full(mode.shape, np.nan)
-    own_lowest = np.full(mode.shape, np.nan)
+    known_anyway = (probability >= threshold) & known_alone(probability, by_itself, threshold)
+    known_anyway |= np.asarray(probability >= 1)  # whatever the prior
+    near = near & ~known_anyway
+    lowest = np.where(near | known_anyway, probability, np.nan)
+    highest, total, times = lowest.copy(), probability.copy(), np.ones(mode.shape, dtype=np.int64)
+    own_best = _asked(here, best, mode, near) if linked else probability
+    own_lowest = np.where(near | known_anyway, own_best, np.nan)
+    wanted = near
+    for variant in others:
+        rows = np.flatnonzero(wanted.any(axis=1))
+        if not rows.size:
+            break
+        which = wanted[rows]
+        on_its_own = _asked(here.of(rows), variant, mode[rows], which)
+        found = _shifted(probability[rows], own_best[rows], on_its_own) if linked else on_its_own
+        for into, join, values in (
+            (lowest, np.minimum, found),
+            (highest, np.maximum, found),
+            (own_lowest, np.minimum, on_its_own),
+            (total, np.add, found),
+            (times, np.add, 1),
+        ):
+            into[rows] = np.where(which, join(into[rows], values), into[rows])
+        wanted = near & (lowest >= threshold)
+    return _Each(lowest, total / times, highest, own_lowest)
+
+
+def _probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> FloatArray:
+    """Return how likely the likeliest counts are by what was published of each alone; NaN where that is not asked for."""
+    found = np.full(near.shape, np.nan)
     rows = np.flatnonzero(near.any(axis=1))
     if rows.size:
-        some, wanted, value = here.of(rows), near[rows], mode[rows]
-        known = probability[rows]
-        alone = _asked(some, best, value, wanted) if linked else known
-        found, own_found = [known], [alone]
-        for variant in others:
-            here_alone = _asked(some, variant, value, wanted)
-            own_found.append(here_alone)
-            found.append(_shifted(known, alone, here_alone) if linked else here_alone)
-        for into, values in (
-            (lowest, np.minimum.reduce(found)),
-            (mean, np.mean(found, axis=0)),
-            (highest, np.maximum.reduce(found)),
-            (own_lowest, np.minimum.reduce(own_found)),
-        ):
-            into[rows] = np.where(wanted, values, into[rows])
-    return _Each(lowest, mean, highest, own_lowest)
+        windows, wanted = rows_of(here.bounds.windows, rows), near[rows]
+        tight = tighten(here.model.no_sums, windows)
+        weights = here.prior.weights_alone(tight.low, tight.high, wanted)
+        value = np.maximum(posterior.mode[rows], 0)
+        asked = posteriors(here.model.no_sums, windows, tight, weights, value=value, wanted=wanted).asked
+        assert asked is not None  # they were asked for
+        found[rows] = np.where(wanted, asked, np.nan)
+    return found
 
 
 def _asked(here: Weighing, variant: str, value: Ints, wanted: BoolArray) -> FloatArray:
@@ -272,10 +318,10 @@ def _averaged(
     for cell, (low, chances) in kept.items():
         if np.isnan(each.lowest[row, cell]):
             continue
+        # Beyond the likeliest count, the others keep their proportions in the average of all priors (in a family: in the
+        # best one), so that the probability is the one that is stated: it may have been averaged over fewer priors.
         if not linked:
-            found[cell] = low, np.mean([chances, *(one[cell][1] for one in several)], axis=0)
-            continue
-        # In a family the other priors are known for the likeliest count alone: the rest keeps its proportions.
+            chances = np.mean([chances, *(one[cell][1] for one in several)], axis=0)
         at, new = int(posterior.mode[row, cell]) - low, float(stated.probability[row, cell])
         rest = 1 - chances[at]
         scaled = chances * ((1 - new) / rest if rest > 0 else 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds
-from unround.audits.claims import BlockClaims, decide, known_alone
+from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.options import THRESHOLD
@@ -106,7 +106,7 @@ class Attacker:
         given = np.broadcast_to(model.exact, counts.shape)
         bounds = BlockBounds(windows, np.zeros(counts.shape, dtype=np.int32), given, documented)
         claims = decide(bounds, bounds, posterior, lowest, self.threshold)
-        dropped = known_alone(claims, posterior.probability, alone, self.threshold)
+        dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(posterior.probability, alone, self.threshold)
         return AttackResult(claims.dropping(dropped, claims.depth, alone), posterior, posterior.asked, true_alone)
 
     def _under_each(self, counts: Counts, windows: Windows, documented: Tight, true: Counts) -> tuple[Posterior, FloatArray]:

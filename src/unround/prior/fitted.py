@@ -142,8 +142,8 @@ class Prior:
             slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
         exposures = mixtures.exposures(counts, v)
         law = mixtures.rates[v], mixtures.weights[v], mixtures.clump
-        given = self.fitted.power, precision, divides, slope, wanted
-        return area_weights(_plain(low), _plain(high), exposures, *law, *given)
+        power = self.fitted.power
+        return area_weights(_plain(low), _plain(high), exposures, *law, power, precision, divides, slope, wanted)
 
     def weights_alone(self, low: Ints, high: Ints, wanted: BoolArray | None = None) -> PriorWeights | None:
         """Return the same for counts of which nothing is known but what was published of each."""

@@ -32,7 +32,7 @@ LOWEST = 0.3
 MOST_RATES = 64
 """Rates of a mixture; the steps become larger where these would not reach."""
 
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-7
 """Components with less weight are skipped."""
 
 LITTLE = 1e-4
