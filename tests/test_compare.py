@@ -335,8 +335,9 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert page.count("<svg") == 4  # risk, what sums add, and two of distances
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
-    assert "currentColor" in page
-    assert "prefers-color-scheme: dark" in page
+    assert ".chart text {" in page
+    assert "fill: var(--ink)" in page
+    assert "prefers-color-scheme:dark" in page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.html", "compare.json"]
     again = run("compare", "--areas", "80", "--seeds", "2", "--mechanisms", f"{ROUNDED},{NOISY},clamped", "--json")
     assert json.loads(again.out) == kept
