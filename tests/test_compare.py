@@ -365,7 +365,7 @@ def test_the_command_with_changes(run: Run) -> None:
         (("--exact", "population"), "--exact is for your own counts: use it together with --truth."),
         (
             ("--truth", "nowhere.csv", "--areas", "3"),
-            "--areas and --rows are for simulated counts: leave them out",
+            "--areas and --rows are for simulated counts: leave them out if you give --truth.",
         ),
         (("--truth", "nowhere.csv"), "nowhere.csv"),
         (("-o", __file__), "is a file"),

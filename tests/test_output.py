@@ -216,7 +216,8 @@ def held(tmp_path: Path) -> Iterator[OutputFolder]:
 
 
 def test_two_runs_into_one_folder_do_not_mix(held: OutputFolder) -> None:
-    with pytest.raises(InputError, match=r"another `unround try` is writing to .*out: wait until it has finished, or"):
+    busy = r"another `unround try` is writing to .*out: wait until it has finished, or choose"
+    with pytest.raises(InputError, match=busy):
         write(held.path, "new")
     assert (held.work / LOCK).exists()
     assert held.done.is_dir()

@@ -561,7 +561,7 @@ def protect(
     Parameters
     ----------
     table, **reading
-        The true counts, as for `read`.
+        The true counts, as for `read`; a frame's own `mechanism` or `exact` can only be in its `description`.
     out : path
         The folder. Files appear in it when all are complete, and replace those of an older protected table.
     mechanism : str
