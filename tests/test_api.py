@@ -118,6 +118,16 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
     assert compound.wrong == 0
 
 
+def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
+    truth = wide().with_columns(all=pl.col("men") + pl.col("women"))
+    about = {"area": "town", "sums": {"all": ["men", "women"]}}
+    for name, keys in {"keys": about, "description": {"description": {**about, "mechanism": "exact"}}}.items():
+        made = unround.protect(truth, tmp_path / name, "rounding:3", seed=1, **keys)
+        assert (made.areas, made.columns, made.sums, made.declared) == (40, 3, 1, "rounding:3")
+    one, other = (pl.read_parquet(tmp_path / name / "release.parquet") for name in ("keys", "description"))
+    assert one.equals(other)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -150,11 +160,12 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
         (lambda: unround.simulate("x", areas=0.5), "areas must be a whole number, not 0.5"),
         (lambda: unround.protect(SURVEY, "x"), "missing a required argument: 'mechanism'"),
         (lambda: unround.protect(SURVEY, "x", "rounding:5", exact="population"), "exact must be a list of strings"),
+        (lambda: unround.protect(wide(), "x", "rounding:5", **KEYS), "description={'mechanism': …}"),
         (lambda: unround.compare(mechanisms=["exact"], what_if=["all"]), "mechanisms and what_if exclude each other"),
         (lambda: unround.compare(mechanisms=["rounding:5", "rounding:5"], areas=50), "rounding:5 more than once"),
-        (lambda: unround.compare(exact=["population"]), "use it together with truth"),
+        (lambda: unround.compare(exact=["population"]), "exact is for your own counts: use it together with truth."),
         (lambda: unround.calibrate(release=SURVEY), "release and truth go together"),
-        (lambda: unround.paper(areas=5), "use them with --simulate (simulate=True)"),
+        (lambda: unround.paper(areas=5), "areas, seed and rows are for a simulated census: use them with simulate."),
         (lambda: unround.diff("nowhere"), "missing a required argument: 'after'"),
     ],
 )
@@ -168,7 +179,7 @@ def test_wrong_arguments_are_input_errors(
     assert list(tmp_path.iterdir()) == []
 
 
-SHOWING = {"json", "plot", "write", "everything", "browser", "get"}
+SHOWING = {"json", "plot", "write", "everything", "browser", "get", "list_worlds"}
 """Options about what a command shows or writes beside its result."""
 SPELT = {"output": "out", "files": "table", "changes": "what_if"}
 READING = {"file_format", "description", "areas"}

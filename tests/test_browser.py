@@ -102,8 +102,8 @@ def claim(folder: Path, kind: str = "likely") -> dict[str, str]:
 def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Path) -> None:
     one = claim(census_audit)
     page.goto(census)
-    expect(page.get_by_role("heading", level=1)).to_have_text("What this release gives away")
-    box = page.get_by_role("combobox", name="Search an area")
+    expect(page.get_by_role("heading", level=1)).to_have_text("What this release reveals")
+    box = page.get_by_role("combobox", name="Search for an area")
     box.press_sequentially(one["region"][-6:], delay=20)
     option = page.get_by_role("option").first
     expect(option).to_be_visible()
@@ -116,14 +116,14 @@ def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Pat
     page.wait_for_url(f"**{cell_address(one['region'], one['characteristic_id'] + '/men')}")
     expect(page.get_by_role("img", name="histogram of the possible true counts")).to_be_visible()
     expect(page.locator("rect.bar").first).to_be_visible()
-    expect(page.get_by_role("heading", name=f"How sure {one['value']} becomes")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"How probable {one['value']} becomes")).to_be_visible()
     page.get_by_text("The same as a table").click()
     expect(page.locator("details.same table")).to_be_visible()
     page.go_back()
     page.wait_for_url(f"**{area_address(one['region'])}")
     page.go_forward()
     page.reload()
-    expect(page.get_by_role("heading", name="The sums it takes part in")).to_be_visible()
+    expect(page.get_by_role("heading", name="Totals that include this count")).to_be_visible()
     page.locator("details.sum tbody a").first.click()
     expect(page.get_by_role("heading", name="How likely each count is")).to_be_visible()
 
@@ -151,12 +151,12 @@ def test_everything_is_there_without_script(browser: Browser, census: str) -> No
     context = browser.new_context(java_script_enabled=False)
     tab = context.new_page()
     tab.goto(census)
-    tab.get_by_role("searchbox", name="Search an area").fill("10010001")
+    tab.get_by_role("searchbox", name="Search for an area").fill("10010001")
     tab.get_by_role("button", name="Search").click()
     tab.get_by_role("link", name="10010001").first.click()
     expect(tab.locator("tr", has_text="20 to 24 years")).to_be_visible()
     tab.goto(f"{census}/try")
-    tab.get_by_label("Sums, one a line").fill("48! = 20 + 20 + 20")
+    tab.get_by_label("Sums, one per line").fill("48! = 20 + 20 + 20")
     tab.get_by_role("button", name="Solve").click()
     expect(tab.get_by_text("This is the only solution.")).to_be_visible()
     context.close()
@@ -169,8 +169,8 @@ def test_findings_are_filtered_paged_and_exported(page: Page, census: str, censu
     page.get_by_role("link", name="Next →").click()
     expect(page.get_by_text(f"51–{min(100, found.height)} of {found.height:,}")).to_be_visible()
     page.get_by_label("likely").check()
-    page.get_by_label("At least").fill("80")
-    page.get_by_label("True count").select_option("0")
+    page.get_by_label("Probability at least").fill("80")
+    page.get_by_label("Inferred count").select_option("0")
     page.get_by_role("button", name="Filter").click()
     expected = found.filter((pl.col("kind") == "likely") & (pl.col("probability") >= 0.8) & (pl.col("value") == 0))
     assert expected.height > 0
@@ -191,12 +191,12 @@ def test_findings_are_filtered_paged_and_exported(page: Page, census: str, censu
 
 def test_a_typed_system_redraws(page: Page, hostile: str) -> None:
     page.goto(f"{hostile}/try")
-    field = page.get_by_label("Sums, one a line")
+    field = page.get_by_label("Sums, one per line")
     field.press_sequentially("48! = 20 + 20 + 20", delay=10)
     expect(page.get_by_text("This is the only solution.")).to_be_visible()
     expect(page.locator("#answer svg.histogram")).to_have_count(3)
     field.fill("87! = men: 35 + women: 45")
-    expect(page.get_by_text("2 solutions fit.")).to_be_visible()
+    expect(page.get_by_text("2 solutions.")).to_be_visible()
     page.wait_for_url("**/try?system=87*")
     field.fill("87! = ")
     expect(page.locator("#answer .warning")).to_contain_text("line 1")
@@ -207,7 +207,7 @@ def test_a_typed_system_redraws(page: Page, hostile: str) -> None:
     page.reload()
     expect(field).to_have_value("60! = 20 + 20")
     page.get_by_role("link", name="Base 3").click()
-    expect(page.get_by_label("Counts were published with")).to_have_value("rounding:3")
+    expect(page.get_by_label("How counts were published")).to_have_value("rounding:3")
 
 
 def test_hostile_names_are_only_text(page: Page, hostile: str) -> None:

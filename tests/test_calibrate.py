@@ -251,11 +251,11 @@ def test_the_worlds_are_listed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--release", "a.csv"), "go together"),
-        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out with"),
-        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "leave them out with"),
+        (("--release", "a.csv"), "--release and --truth go together"),
+        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out if you give --release."),
+        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "leave them out if you give --release."),
         (("--world", "atlantis"), "there is no world 'atlantis'"),
-        (("--world", "couples", "--world", "couples"), "more than once"),
+        (("--world", "couples", "--world", "couples"), "--world names couples more than once"),
         (("--world", "couples", "--rows", "short"), "go with the world census"),
         (("--seed", "-1"), "from 0"),
         (("--mechanism", "roundin:5", "--areas", "60"), "Did you mean rounding"),

@@ -332,11 +332,12 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     for one in kept["mechanisms"]:
         assert {*keys, "truth_probability", "small_disclosed", "epsilon"} <= set(one)
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4  # risk, what sums add, and two of distances
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
-    assert "currentColor" in page
-    assert "prefers-color-scheme: dark" in page
+    assert ".chart text {" in page
+    assert "fill: var(--ink)" in page
+    assert "prefers-color-scheme:dark" in page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.html", "compare.json"]
     again = run("compare", "--areas", "80", "--seeds", "2", "--mechanisms", f"{ROUNDED},{NOISY},clamped", "--json")
     assert json.loads(again.out) == kept
@@ -352,17 +353,20 @@ def test_the_command_with_changes(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--mechanisms", ROUNDED, "--what-if", "all"), "give one of them"),
+        (("--mechanisms", ROUNDED, "--what-if", "all"), "--mechanisms and --what-if exclude each other: give one of them."),
         (("--mechanisms", ","), "--mechanisms is empty"),
-        (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "more than once"),
+        (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "--mechanisms names rounding:5 more than once"),
         (("--mechanisms", "roundin:5"), "Did you mean rounding"),
         (("--what-if", "less"), "there is no change 'less'"),
         (("--seeds", "0"), "seeds must be 1 or more, not 0"),
         (("--threshold", "0"), "the threshold"),
         (("--seed", "-1"), "whole number of 0 or more"),
         (("--rows", "some"), "no rows called"),
-        (("--exact", "population"), "together with truth (--truth)"),
-        (("--truth", "nowhere.csv", "--areas", "3"), "leave them out"),
+        (("--exact", "population"), "--exact is for your own counts: use it together with --truth."),
+        (
+            ("--truth", "nowhere.csv", "--areas", "3"),
+            "--areas and --rows are for simulated counts: leave them out if you give --truth.",
+        ),
         (("--truth", "nowhere.csv"), "nowhere.csv"),
         (("-o", __file__), "is a file"),
     ],

@@ -413,7 +413,7 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
         ('[[match]]\nfile = "b.csv"\n', "a match needs columns"),
         ('[[match]]\ncolumns = { "a" = "b" }\n', "file is needed here"),
         ('[[match]]\nfile = "b.csv"\ncolumns = ["a"]\n', "columns must be a table such as"),
-        ('[[match]]\nfile = "b.csv"\ncolums = { "a" = "b" }\n', "'colums' means nothing in"),
+        ('[[match]]\nfile = "b.csv"\ncolums = { "a" = "b" }\n', "'colums' has no meaning in [[match]]"),
         ("match = 3\n", "match must be a list of tables"),
     ],
 )

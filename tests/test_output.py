@@ -204,7 +204,7 @@ def test_work_is_not_kept_without_key_or_checkpoint_or_after_a_fault(
 
 @pytest.mark.parametrize(("key", "kept"), [("question", True), ("", False)])
 def test_a_full_disk_is_said_and_work_is_called_kept_only_where_it_is(tmp_path: Path, key: str, kept: bool) -> None:
-    with pytest.raises(Stopped, match=r"`unround try` into .*out cannot go on: No space left") as stopped:
+    with pytest.raises(Stopped, match=r"`unround try` cannot continue writing to .*out: No space left") as stopped:
         _leave(tmp_path / "out", OSError(28, "No space left on device"), key)
     assert (KEPT in str(stopped.value)) == kept == (tmp_path / "out").exists()
 
@@ -216,7 +216,8 @@ def held(tmp_path: Path) -> Iterator[OutputFolder]:
 
 
 def test_two_runs_into_one_folder_do_not_mix(held: OutputFolder) -> None:
-    with pytest.raises(InputError, match=r"another `unround try` is writing into .*out: wait for it, or choose"):
+    busy = r"another `unround try` is writing to .*out: wait until it has finished, or choose"
+    with pytest.raises(InputError, match=busy):
         write(held.path, "new")
     assert (held.work / LOCK).exists()
     assert held.done.is_dir()
@@ -224,5 +225,5 @@ def test_two_runs_into_one_folder_do_not_mix(held: OutputFolder) -> None:
 
 def test_a_file_is_not_taken_for_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(InputError, match=r"cannot write into .*file: it is a file, not a folder. Choose another folder"):
+    with pytest.raises(InputError, match=r"cannot write to .*file: it is a file, not a folder. Choose another folder"):
         write(tmp_path / "file", "new")

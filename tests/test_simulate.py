@@ -524,7 +524,7 @@ def test_the_same_layout_is_replaced_as_a_whole(tmp_path, layout):
 @pytest.mark.parametrize("name", [DATA, "release.toml", "truth.parquet", "SIMULATED.txt"])
 def test_a_file_that_is_not_known_to_be_simulated_is_never_replaced(tmp_path, name):
     (tmp_path / name).write_text("a real census, perhaps")
-    with pytest.raises(InputError, match=rf"already holds {name}, and no SIMULATED.txt written by unround says"):
+    with pytest.raises(InputError, match=rf"already contains {name}, but no SIMULATED.txt written by `unround simulate`"):
         sim.simulate(tmp_path, 3, 1)
     assert contents(tmp_path) == {name: b"a real census, perhaps"}
 

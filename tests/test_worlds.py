@@ -267,8 +267,8 @@ def test_a_written_world_says_that_it_is_invented(run: Run, tmp_path: Path) -> N
         (("--world", "atlantis"), "there is no world 'atlantis'"),
         (("--world", "couples", "--rows", "short"), "are for the census"),
         (("--world", "couples", "--format", "statcan"), "are for the census"),
-        (("--mechanism", "rounding:3"), "goes with a world"),
-        (("--rounded-total",), "goes with a world"),
+        (("--mechanism", "rounding:3"), "--mechanism and --rounded-total go with --world"),
+        (("--rounded-total",), "--mechanism and --rounded-total go with --world"),
     ],
 )
 def test_rejections(run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

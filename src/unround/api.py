@@ -37,7 +37,7 @@ from unround.arguments import (
     refuse_file,
     write_result,
 )
-from unround.errors import InputError
+from unround.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -105,7 +105,7 @@ def solve(
     from unround.system import System
 
     if base is not None and mechanism is not None:
-        raise InputError("base and mechanism exclude each other: give one of them.")
+        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
     if not isinstance(system, System):
         if not isinstance(system, str | os.PathLike):
             raise InputError(f"unround.solve takes a System, equations or a file of them, not {type(system).__name__}.")
@@ -520,14 +520,15 @@ def simulate(
         from unround.simulation.worlds.write import simulate_world
 
         if file_format not in (None, "tidy") or rows is not None or zipped or levels or apart or repeat != 1 or dependence:
-            raise InputError(
-                "layouts, rows, levels, repeats and shared random numbers are for the census: not with a world."
+            raise ArgumentError(
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat} and {dependence} are for the census: leave "
+                "them out if you give {world}."
             )
         return simulate_world(
             Path(out), world_named(world), areas, seed, mechanism or "rounding:5", rounded_total=rounded_total
         )
     if mechanism is not None or rounded_total:
-        raise InputError("the census is published as Canada's is: a mechanism or a rounded total goes with a world.")
+        raise ArgumentError("the census is published as Canada's is: {mechanism} and {rounded_total} go with {world}.")
     return write_census(
         Path(out),
         areas,
@@ -563,7 +564,7 @@ def protect(
     Parameters
     ----------
     table, **reading
-        The true counts, as for `read`.
+        The true counts, as for `read`; a frame's own `mechanism` or `exact` can only be in its `description`.
     out : path
         The folder. Files appear in it when all are complete, and replace those of an older protected table.
     mechanism : str
@@ -632,7 +633,7 @@ def compare(
     from unround.comparison import what_if as changed
 
     if mechanisms is not None and what_if is not None:
-        raise InputError("mechanisms and what_if exclude each other: give one of them.")
+        raise ArgumentError("{mechanisms} and {what_if} exclude each other: give one of them.")
     refuse_file(out)
     material = material_of(truth, exact, areas, rows, seed)
     if what_if is None:
@@ -690,11 +691,11 @@ def calibrate(
     from unround.comparison.worlds import Calibrations, calibrate_worlds
 
     if (release is None) != (truth is None):
-        raise InputError("release and truth go together: the published table, and its true counts.")
+        raise ArgumentError("{release} and {truth} go together: the published table, and its true counts.")
     if release is not None and (areas, rows, mechanism, worlds, rounded_total) != (None, None, None, None, False):
-        raise InputError(
-            "worlds, areas, rows, mechanism and rounded totals are for simulated counts: leave them out if you "
-            "give a release."
+        raise ArgumentError(
+            "{worlds}, {areas}, {rows}, {mechanism} and {rounded_total} are for simulated counts: leave them out if you "
+            "give {release}."
         )
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
@@ -756,7 +757,7 @@ def paper(
 
     if not simulate:
         if (areas, seed, rows) != (None, None, None):
-            raise InputError("areas, seed and rows are for a simulated census: use them with --simulate (simulate=True).")
+            raise ArgumentError("{areas}, {seed} and {rows} are for a simulated census: use them with {simulate}.")
         return claims()
     compound = Compound()
     number = 61_029 if areas is None else areas

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from unround.errors import InputError
+from unround.errors import ArgumentError, InputError
 
 if TYPE_CHECKING:
     from unround.audits import AuditFolder
@@ -48,6 +48,12 @@ def public(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Res
             given = signature.bind(*arguments, **keywords)
         except TypeError as problem:
             known = ", ".join(one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD)
+            twice = next((one for one in keywords if str(problem) == f"multiple values for argument {one!r}"), None)
+            if twice and "reading" in signature.parameters:
+                raise InputError(
+                    f"{name}: {twice} is given twice. To say it about the table that is read, put it into the "
+                    f"description: description={{{twice!r}: …}}."
+                ) from None
             raise InputError(f"{name}: {problem}. Its arguments are {known}.") from None
         for argument, value in given.arguments.items():
             annotation = str(signature.parameters[argument].annotation)
@@ -148,7 +154,7 @@ def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
         raise InputError(f"{argument} must be a list of strings, not {given!r}.")
     if twice := sorted({name for name in given if list(given).count(name) > 1}):
-        raise InputError(f"{argument} names {', '.join(twice)} more than once.")
+        raise ArgumentError(f"{{{argument}}} names {', '.join(twice)} more than once.")
     return tuple(given)
 
 
@@ -166,10 +172,10 @@ def material_of(
 
     if truth is not None:
         if (areas, rows) != (None, None):
-            raise InputError("areas and rows are for simulated counts: leave them out if you give a truth.")
+            raise ArgumentError("{areas} and {rows} are for simulated counts: leave them out if you give {truth}.")
         return from_release(open_table(truth), None if exact is None else names_of(exact, "exact"))
     if exact is not None:
-        raise InputError("exact is for your own counts: use it together with truth (--truth).")
+        raise ArgumentError("{exact} is for your own counts: use it together with {truth}.")
     if seed < 0:
         raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
     return simulated(2000 if areas is None else areas, seed, rows or "age")

@@ -6,6 +6,9 @@ fit what was published. `InternalError` is a fault in unround itself.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 WIDEST = 200
 """Characters of a line that are shown with an error."""
 
@@ -70,6 +73,27 @@ class InputError(UnroundError):
         # Tabs stay tabs in the caret's line, so that the two lines keep their alignment.
         lead = "".join("\t" if c == "\t" else " " for c in shown[: column - 1]).ljust(column - 1)
         return f"{head}\n    {shown}\n    {lead}^"
+
+
+class ArgumentError(InputError):
+    """Arguments that do not go together; in `message`, their names are in braces, so that others can be shown instead.
+
+    Examples
+    --------
+    >>> problem = ArgumentError("{release} and {rounded_total} exclude each other.")
+    >>> print(problem)
+    release and rounded_total exclude each other.
+    >>> print(problem.renamed(lambda name: "--" + name.replace("_", "-")))
+    --release and --rounded-total exclude each other.
+    """
+
+    def __init__(self, message: str) -> None:
+        self._template = message
+        super().__init__(self.renamed(str))
+
+    def renamed(self, shown: Callable[[str], str]) -> str:
+        """Return the message with every argument as `shown` names it."""
+        return re.sub(r"\{(\w+)\}", lambda name: shown(name[1]), self._template)
 
 
 class Infeasible(UnroundError):  # noqa: N818 - it reads as a verdict on the data, not as an error of the program

@@ -11,11 +11,12 @@ from typing import Annotated
 import typer
 
 from unround._version import __version__
+from unround.cli.common import option
 from unround.cli.finished_audit import diff, explain, report, serve
 from unround.cli.one_system import expect, solve
 from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
 from unround.cli.whole_release import audit, check, inspect
-from unround.errors import InternalError, UnroundError
+from unround.errors import ArgumentError, InternalError, UnroundError
 
 app = typer.Typer(
     name="unround",
@@ -92,6 +93,8 @@ def run() -> None:
             f"internal error: {problem}\nThis is a fault in unround. Please report it with the input that caused it.",
             3,
         )
+    except ArgumentError as problem:
+        _fail(f"error: {problem.renamed(option)}", 2)
     except UnroundError as problem:
         _fail(f"error: {problem}", 2)
     except OSError as problem:

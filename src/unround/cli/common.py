@@ -59,6 +59,20 @@ Everything = Annotated[bool, typer.Option("--all", help="List everything, not on
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, in full precision.")]
 
 
+_SPELT = {
+    "out": "-o",
+    "file_format": "--format",
+    "description": "--describe",
+    "zipped": "--zip",
+    "worlds": "--world",
+}
+
+
+def option(argument: str) -> str:
+    """Return an argument of a public function as it is typed on the command line."""
+    return _SPELT.get(argument, f"--{argument.replace('_', '-')}")
+
+
 def typed() -> str:
     """Return the command as it was typed."""
     return shlex.join(["unround", *sys.argv[1:]])

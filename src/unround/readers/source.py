@@ -132,7 +132,9 @@ class Source:
                 and "__MACOSX" not in member.filename
             ]
             if not tables:
-                inside = _listed([member.filename for member in files]) or "nothing"
+                if not files:
+                    raise InputError(f"{self.path} is an empty zip file: there is no table (.csv or .tab) in it.")
+                inside = _listed([member.filename for member in files])
                 raise InputError(f"{self.path} contains {inside} but no table (.csv or .tab); download the CSV version.")
             if len(tables) > MOST_PARTS:
                 raise InputError(f"{self.path} holds {len(tables):,} tables; unzip it and give the one you mean.")
