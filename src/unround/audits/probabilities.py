@@ -134,7 +134,7 @@ class Weighing(NamedTuple):
         """Return the weights of one prior of the set: of the wanted cells, and of all that they are connected with."""
         given = self.counts, self.reach.low, self.reach.high, variant
         if wanted is not None:
-            return self.prior.weights(*given, _connected(self.model, wanted))
+            return self.prior.weights(*given, connected(self.model, wanted))
         kept = {} if self.worked_out is None else self.worked_out
         if variant not in kept:
             kept[variant] = self.prior.weights(*given)
@@ -157,6 +157,7 @@ def weigh(
     nested: NestedAreas | None = None,
     *,
     nothing: BoolArray | None = None,
+    beside: BlockProbabilities | None = None,
     inexact: BoolArray | None = None,
     keep: int | None = None,
 ) -> BlockProbabilities:
@@ -172,6 +173,8 @@ def weigh(
         The areas to be linked.
     nothing : array, optional
         Where nothing will be claimed, so that no other prior is needed.
+    beside : BlockProbabilities, optional
+        The same under another assumption: how much the priors of the set differ is taken from there.
     inexact : array, optional
         Areas in which counts that are taken as exact elsewhere were adjusted: their cells are judged without sums.
     keep : int, optional
@@ -199,7 +202,11 @@ def weigh(
     if nothing is not None:
         near &= ~nothing
     alone = _probability_alone(here, posterior, near)
-    each = _under_each(here, posterior, own, near, alone, threshold, linked is not None)
+    each = (
+        _under_each(here, posterior, own, near, alone, threshold, linked is not None)
+        if beside is None
+        else _as_beside(posterior, near, beside)
+    )
     stated = replace(posterior, probability=each.mean)
     if keep is not None and others:
         kept = _averaged(here.of(np.array([keep])), kept, posterior, stated, each, keep, linked is not None)
@@ -275,6 +282,17 @@ def _under_each(
     return _Each(lowest, total / times, highest, own_lowest)
 
 
+def _as_beside(posterior: Posterior, near: BoolArray, beside: BlockProbabilities) -> _Each:
+    """Let the priors differ, in log odds, as they do elsewhere; not at all where that is not known."""
+    probability, mean = posterior.probability, beside.posterior.probability
+    known = near & ~np.isnan(beside.lowest) & (posterior.mode == beside.posterior.mode)
+    lowest, highest = (
+        np.where(known, _shifted(probability, mean, one), np.where(near, probability, np.nan))
+        for one in (beside.lowest, beside.highest)
+    )
+    return _Each(np.where(probability >= 1, 1.0, lowest), probability.copy(), highest, lowest.copy())
+
+
 def _probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> FloatArray:
     """Return how likely the likeliest counts are by what was published of each alone; NaN where that is not asked for."""
     found = np.full(near.shape, np.nan)
@@ -330,7 +348,7 @@ def _averaged(
     return found
 
 
-def _connected(model: Model, wanted: BoolArray) -> BoolArray:
+def connected(model: Model, wanted: BoolArray) -> BoolArray:
     """Mark the cells that sums connect with a wanted one of their area."""
     order = np.argsort(model.piece, kind="stable")
     _, starts, which = np.unique(model.piece[order], return_index=True, return_inverse=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import applicable_sums
 from unround.audits.model import Model
+from unround.audits.probabilities import connected
 from unround.batch.posterior import marginals
 from unround.batch.tighten import tighten
 from unround.batch.types import Distributions
@@ -230,7 +231,7 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     wanted[at, cells] = True
     found = []
     for name in names:
-        weights = prior.weights(hidden, tight.low, tight.high, name)
+        weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
         found.append(marginals(model.compiled, windows, tight, weights, active, wanted=wanted)[1])
     predictions = []
     for i in np.flatnonzero(tight.feasible).tolist():

@@ -36,7 +36,7 @@ LOOSER = (0.05, 0.1, 0.2, 0.35, 0.5)
 STEPS = 120
 """Of EM."""
 
-BIN = 0.05
+BIN = 0.1
 """Areas whose exposures differ by less than this share are fitted as one."""
 
 MOST_ROWS = 800
