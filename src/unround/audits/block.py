@@ -159,7 +159,7 @@ class Auditor:
             probabilities.posterior,
             probabilities.lowest,
             threshold,
-            nothing=here.clashing | _no_news(self.model, here),
+            nothing=here.clashing | no_news(self.model, here),
             nothing_likely=probabilities.cut_off,
         )
         alone = self._alone(here, claims)
@@ -240,7 +240,7 @@ def _unresolved(probabilities: BlockProbabilities) -> list[Contradiction]:
     return [Contradiction(area, UNRESOLVED, (), (), text) for area in areas]
 
 
-def _no_news(model: Model, here: _Possible) -> BoolArray:
+def no_news(model: Model, here: _Possible | InferredBlock) -> BoolArray:
     """Mark the cells whose count the release shows elsewhere, or that are 0 because all around them is."""
     marked = np.zeros(here.counts.shape, dtype=np.bool_)
     for cell, (twin, e) in model.exact_twin.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,12 @@ class Explanation(Finding):
         What other files show of the same count.
     same_as : str or None
         The key of the column that shows the same count first, where this one shows it again: claims are made there.
+    priors : tuple of str
+        The set of priors that probabilities were worked out under.
+    threshold : float
+        The probability that all of them must give to a count for it to be called likely.
+    withheld : str or None
+        Why likely claims about the table are withheld, where the prior failed its check there.
     distribution : tuple
         The possible counts and how likely each is; empty where that is not known.
     sums : tuple of SumShown
@@ -88,6 +94,9 @@ class Explanation(Finding):
     mechanism: str
     again: tuple[int, ...]
     same_as: str | None
+    priors: tuple[str, ...]
+    threshold: float
+    withheld: str | None
     distribution: tuple[tuple[int, float], ...]
     sums: tuple[SumShown, ...]
     growth: tuple[float | None, ...]
@@ -116,7 +125,13 @@ class Explanation(Finding):
             "high": self.high,
             "kind": self.kind,
             "value": self.value,
+            "probability_low": self.probability_low,
             "probability": self.probability,
+            "probability_high": self.probability_high,
+            "priors": list(self.priors),
+            "threshold": self.threshold,
+            "withheld": self.withheld,
+            "due_to_sums": self.due_to_sums,
             "mean": self.mean,
             "distribution": [list(pair) for pair in self.distribution],
             "depth": self.depth,
@@ -237,6 +252,9 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
             if first == cell and inferred.active[0, e] and counts[c] > ABSENT
         ),
         same_as=_same_as(model, inferred, cell),
+        priors=folder.prior.variants,
+        threshold=folder.summary["threshold"],
+        withheld=_withheld(folder.summary, column.block),
         distribution=area.distribution(cell),
         sums=tuple(_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]),
         growth=_growth(area.by_itself, cell, claimed) if uncertain and claimed is not None else (),
@@ -254,6 +272,12 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
         contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
         assumptions=tuple(_assumptions(area, cell, found.kind, others)),
     )
+
+
+def _withheld(summary: Mapping[str, Any], table: str) -> str | None:
+    """Return why likely claims about a table are withheld; None where they are not."""
+    checked = summary.get("selfcheck") or {"tables": ()}
+    return next((one["why"] for one in checked["tables"] if one["table"] == table and one["verdict"] == "failed"), None)
 
 
 def _same_as(model: Model, inferred: InferredBlock, cell: int) -> str | None:
