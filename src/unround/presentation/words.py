@@ -356,7 +356,8 @@ def conclusion(cell: Explanation) -> str:
             if cell.same_as
             else f"It is {cell.low:,} by its published value alone; no sum is needed."
         )
-    return f"It is {where}, most likely {cell.value:,} ({probabilities(cell, len(cell.priors))}).{claim}"
+    sure = probabilities(cell, len(cell.priors))
+    return f"It is {where}, most likely {cell.value:,}{f': {sure}' if by_several(cell) else f' ({sure})'}.{claim}"
 
 
 def _why_open(cell: Explanation) -> str:
