@@ -174,7 +174,7 @@ def test_hierarchies_a_hundred_thousand_deep(tmp_path: Path) -> None:
         assert len(read_hierarchy(put(tmp_path / "h.hrc", indented), codes)) == 2_000
     with pytest.raises(InputError, match="but nothing above it is at depth"):
         read_hierarchy(put(tmp_path / "h.hrc", "a\n" + "@" * (1 << 20) + "b"), codes)
-    with pytest.raises(InputError, match="does not close"):
+    with pytest.raises(InputError, match="not closed"):
         read_hierarchy(put(tmp_path / "h.csv", 'a,"' + "x" * 200_000), codes)
 
 

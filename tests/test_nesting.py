@@ -202,9 +202,9 @@ def test_files_of_areas(tmp_path: Path) -> None:
     pairs.write_text("child,parent\n1,2\n2,2\n", encoding="utf-8")
     assert AreasFile.open(pairs).find("1", "") == {"parent": "2"}, "the largest area may name itself"
     for text, words in (
-        ("child,parent\n1,2\n1,3\n", "says that 1 lies in 2 and in 3"),
-        ("child,parent\n", "no pairs of child and parent; add a line"),
-        ("child,parent\n1,2\n2,3\n4,2\n3,2\n", "goes round in a circle: 2 lies in 3 lies in 2\\. Delete"),
+        ("child,parent\n1,2\n1,3\n", "says that 1 lies within 2 and within 3"),
+        ("child,parent\n", "no pairs of child and parent; add one line"),
+        ("child,parent\n1,2\n2,3\n4,2\n3,2\n", "contains a circle: 2 lies within 3 lies within 2\\. Delete"),
         ("a,b\n1,2\n", "needs columns child and parent"),
     ):
         pairs.write_text(text, encoding="utf-8")
@@ -239,7 +239,7 @@ def test_a_file_a_level_and_together_again(tmp_path: Path, layout: str) -> None:
     apart = simulate(tmp_path / "four", 200, 2, format=layout, levels="province,cd,csd,da", apart=True, repeat=2)
     tables = [path for path in apart.files if path.suffix != ".toml"]
     assert len(tables) == 8
-    assert apart.within is not None
+    assert apart.nesting is not None
     assert pl.read_parquet(apart.truth).equals(pl.read_parquet(together.truth))
     one, four = read(together.files[0]), join([read(path) for path in tables[:4]])
     keys = [column.key for column in one.columns]
@@ -274,7 +274,7 @@ def test_what_simulate_cannot_write(tmp_path: Path, given: dict[str, object], wo
 
 def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> None:
     made = simulate(tmp_path, 300, 6, levels="da,csd,cd,province")
-    told = json.loads(run("inspect", str(made.files[0]), "--areas", str(made.within), "--json").out)
+    told = json.loads(run("inspect", str(made.files[0]), "--areas", str(made.nesting), "--json").out)
     assert [(level["child"], level["parent"]) for level in told["nesting"]["levels"]] == [
         ("Dissemination area", "Census subdivision"),
         ("Census subdivision", "Census division"),
@@ -282,7 +282,7 @@ def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> No
     ]
     assert told["nesting"]["linked"] == 299
     assert all(level["rejected"] == {} for level in told["nesting"]["levels"])
-    shown = " ".join(run("inspect", str(made.files[0]), "--areas", str(made.within)).out.split())
+    shown = " ".join(run("inspect", str(made.files[0]), "--areas", str(made.nesting)).out.split())
     assert "299 areas are parts of others" in shown
     assert "rounded anew" in shown
     # Without the file, codes tell in which division a dissemination area lies, but its subdivision is not known.

@@ -199,7 +199,7 @@ def test_censusmapper_survives_a_header_longer_than_the_head_of_a_file(tmp_path:
         (["GeoUID,v_CA21_1: A", "7,5", "8,5", "7,10"], "the area 7 more than once"),
         (
             ["GeoUID,v_CA21_1: A,v_CA21_2: B", "7,5,5", "8,5"],
-            r"line 3: 2 fields where the header has 3.*missing or surplus comma",
+            r"line 3: 2 fields where the header has 3.*missing or extra comma",
         ),
         (["GeoUID,v_CA21_1: A,v_CA21_2: B", "7,5,5", '"8\n9",5,5', "8,5,5,5"], "line 5: 4 fields where the header has 3"),
         (["GeoUID,v_CA21_1: A,v_CA21_1: A", "7,5,5"], "more than one column called 'v_CA21_1: A'"),

@@ -177,7 +177,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         zipped(tmp_path / "a.xlsx", **{"[Content_Types]__xml": "<x/>", "sheet__xml": "<x/>"})
     )
     assert "contains notes.md but no table (.csv or .tab)" in refused(zipped(tmp_path / "b.zip", notes__md="hello"))
-    assert "but nothing" in refused(zipped(tmp_path / "c.zip"))
+    assert "no table (.csv or .tab)" in refused(zipped(tmp_path / "c.zip"))
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.99])

@@ -181,7 +181,7 @@ def test_what_is_no_count_is_left_out_and_said(tmp_path: Path) -> None:
     assert set(counts(release)[:, release.index[":".join(FERRY)]]) == {SUPPRESSED}
     large = load(tmp_path, text(tuple(map(str, range(10))), times=100))
     assert large.left_out["nothing published for any area"] == (":".join(FERRY),)
-    assert any("taken for not asked" in note for note in large.notes)
+    assert any("taken as not asked" in note for note in large.notes)
     assert not any("ferry" in total for total in sums(large)["names"])
     # What is not understood is a column of its own, and told.
     assert "strange:something_else" in release.index

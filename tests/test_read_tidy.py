@@ -93,10 +93,10 @@ def test_a_table_and_its_toml(tmp_path: Path) -> None:
     assert keys(release) == ["all", "young", "old"]
     assert sums(release) == {"all=young+old"}
     assert areas(release).rows() == [
-        ("Aa", "both", "", None, False),
-        ("Aa", "f", "", None, False),
-        ("Bo", "both", "", None, False),
-        ("Bo", "f", "", None, False),
+        ("Aa", "both", "", None, None),
+        ("Aa", "f", "", None, None),
+        ("Bo", "both", "", None, None),
+        ("Bo", "f", "", None, None),
     ]
     assert counts(release).tolist() == [[30, 15, 20], [15, 5, 10], [45, 25, 20], [20, 15, NOT_AVAILABLE]]
     assert {column.mechanism for column in release.columns} == {Rounding(5)}
@@ -266,9 +266,9 @@ def test_a_total_that_is_not_named_is_pointed_at(tmp_path: Path) -> None:
         ("h.hrc", "T\n@yuong\n@old\n", "do not occur in the data: 'yuong'. Did you mean 'young'?"),
         ("h.hrc", "\n", "holds no codes"),
         ("h.csv", "T,young\nT\n", "line 2, column 1: a line needs a parent and a child"),
-        ("h.csv", "T,young\nold,young\n", "'young' stands under both 'T' and 'old'"),
-        ("h.csv", "T,young\nT,young\n", "line 2: 'young' stands under 'T' twice"),
-        ("h.csv", "young,old\nold,young\n", "stands above itself"),
+        ("h.csv", "T,young\nold,young\n", "'young' is listed under both 'T' and 'old'"),
+        ("h.csv", "T,young\nT,young\n", "line 2: 'young' is listed under 'T' twice"),
+        ("h.csv", "young,old\nold,young\n", "is above itself"),
     ],
 )
 def test_files_that_are_no_hierarchies(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -281,7 +281,7 @@ def test_areas_within_areas(tmp_path: Path) -> None:
     toml = 'value = "n"\n[axes.region]\nname = "where"\nlevel = "kind"\nparent = "in"\n[axes.age]\n'
     frame = areas(load(tmp_path, toml, data))
     assert frame.columns == ["region", "region_name", "level", "parent", "adjustable"]
-    assert frame.rows()[1:] == [("a", "Aa", "small", "c", False), ("b", "Bo", "small", "c", False)]
+    assert frame.rows()[1:] == [("a", "Aa", "small", "c", None), ("b", "Bo", "small", "c", None)]
     (tmp_path / "h.hrc").write_text("c\n@a\n@b\n", encoding="utf-8")
     release = load(tmp_path, 'value = "n"\n[axes.region]\nhierarchy = "h.hrc"\n[axes.age]\n', data)
     assert (release.areas, release.axes) == (("region",), ("age",))
@@ -327,7 +327,7 @@ def test_names_that_change_are_told(tmp_path: Path) -> None:
         ("[axes.group]", '[axes.group]\nhierarchy = "gone.hrc"', "gone.hrc; check its name"),
         ("[axes.group]", "[axes.group]\n[[exact]]\n", "[[exact]] needs codes"),
         ("[axes.group]", '[axes.group]\n[[exact]]\nages = "all"', "names 'ages', which is not an axis. Did you mean 'age'?"),
-        ("[axes.group]", '[axes.group]\n[[exact]]\nage = "al"', "never occur in the data: 'al'"),
+        ("[axes.group]", '[axes.group]\n[[exact]]\nage = "al"', "do not occur in the data: 'al'"),
         ("[axes.group]", "[axes.group]\n[[mechanisms]]\nwhere = { age = 'all' }", "[[mechanisms]] needs a mechanism"),
         ("[axes.group]", '[axes.group]\n[[mechanisms]]\nmechanism = "exact"\nage = "all"', "no key 'age' in [[mechanisms]]"),
         ("[axes.group]", '[axes.group]\n[[mechanisms]]\nmechanism = "exact"\ncharacteristics = [1]', "no axis called char"),
@@ -335,10 +335,10 @@ def test_names_that_change_are_told(tmp_path: Path) -> None:
         ("[axes.group]", '[axes.group]\n[[sums]]\naxis = "aeg"\ntotal = "a"\nparts = ["b"]', "over 'aeg', which is not "
             "an axis"),
         ("[axes.group]", "[axes.group]\n[sums]\ntotal = 1", "write [[sums]]"),
-        ("[axes.town]", "[axes.columns]", "no axis can be called 'columns'"),
+        ("[axes.town]", "[axes.columns]", "an axis cannot be called 'columns'"),
         ("value =", 'missing = "hidden"\nvalue =', "missing = 'hidden' has no meaning here. Use one of 'suppressed'"),
         ("value =", 'symbols = "x"\nvalue =', "symbols must be a table"),
-        ("value =", 'symbols = { x = "gone" }\nvalue =', "x = 'gone' means nothing here"),
+        ("value =", 'symbols = { x = "gone" }\nvalue =', "x = 'gone' has no meaning"),
         ("value =", 'format = "statcan"\nvalue =', "only \"tidy\" tables are"),
         ("value =", 'areas = ["twon"]\nvalue =', "areas names 'twon', which is not an axis. Did you mean 'town'?"),
         ("value =", 'areas = ["town", "age", "group"]\nvalue =', "all axes are areas"),
@@ -454,7 +454,7 @@ def test_other_tables_are_told_what_to_write(tmp_path: Path) -> None:
     said = str(caught.value)
     assert "columns (town, age, group, n) are not recognised" in said
     # The advice is good: with codes in place of its dots it can be read.
-    advice = said.partition("such as\n")[2].replace('total = "…", parts = ["…", "…"]', 'total = "both", parts = ["f"]')
+    advice = said.partition("for example\n")[2].replace('total = "…", parts = ["…", "…"]', 'total = "both", parts = ["f"]')
     assert sums(load(tmp_path, advice)) == {"both=f"}
 
 

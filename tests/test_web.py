@@ -512,9 +512,9 @@ def test_histograms_are_drawn_to_scale_and_told_in_words() -> None:
     drawn = str(histogram([(11, 0.25), (12, 0.75)], name="<a>", kind="likely", published=15))
     heights = {float(tall) for tall in re.findall(r'<rect class="bar[^>]*height="([\d.]+)"', drawn)}
     assert max(heights) / min(heights) == pytest.approx(3, rel=0.01)
-    assert drawn.count('class="bar best"') == 1
-    assert "12 with 75.0 %" in drawn
-    assert "published was 15" in drawn
+    assert drawn.count('class="bar likely best"') == 1
+    assert "12 with 75.0%" in drawn
+    assert "15 was published" in drawn
     assert "<a>" not in drawn
     wide = str(histogram([(k, 1 / 500) for k in range(500)], name="a", kind="open", published=None))
     assert wide.count("<rect") == 250  # two counts share a bar

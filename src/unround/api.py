@@ -239,6 +239,7 @@ def audit(
     rounding: str = "auto",
     link: bool = True,
     estimates: bool = False,
+    doubtful: bool = False,
     truth: Table | None = None,
     plan: PlanFile | AnyPath | None = None,
     cluster: str | None = None,
@@ -267,6 +268,8 @@ def audit(
         Whether areas within areas are inferred together.
     estimates : bool
         Whether to write an estimate of every count, too.
+    doubtful : bool
+        Whether to list conditional claims even if the check finds that the data contradict the mechanism.
     truth : table, optional
         The unrounded table, if you have it: scores every claim.
     cluster : str, optional
@@ -281,7 +284,7 @@ def audit(
     from unround.join import with_truth
     from unround.presentation.report import write_pages
 
-    options = AuditOptions(threshold, prior, population, estimates, rounding, link, block)
+    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block)
     plan_file, true_counts = plan_file_of(plan), None if truth is None else read(truth)
     release = read(table, plan=plan_file, progress=progress, **reading)
     if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):

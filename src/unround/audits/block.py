@@ -45,6 +45,8 @@ class Auditor:
         need not.
     both_ways : bool
         Whether to work out as well what would follow if no random numbers were shared, where some are.
+    hold_conditional : bool
+        Whether to hold conditional claims back: where the data contradict the mechanism, too many of them are wrong.
     """
 
     def __init__(
@@ -55,13 +57,16 @@ class Auditor:
         dependence: Dependence | None = None,
         *,
         both_ways: bool = False,
+        hold_conditional: bool = False,
     ) -> None:
         self.model = model = dependence.paired(model) if dependence is not None else model
         self.sharing = dependence.sharing(model) if dependence is not None else None
         self.prior = prior
         self.options = options or AuditOptions()
         self._both_ways = both_ways and self.sharing is not None
+        self._hold_conditional = hold_conditional
         self._windows = WindowTable(model.mechanisms)
+        self._withheld = np.isin(np.arange(len(model.columns)), self.prior.withheld)
 
     def audit(
         self,
@@ -84,7 +89,10 @@ class Auditor:
             The one area that is wanted, with its whole distributions; the others are there because it is linked with them.
         """
         inferred = self.infer(counts, adjustable, nested, keep=only)
-        return replace(inferred, claims=certify(self.model, inferred, names, only))
+        claims = certify(self.model, inferred, names, only)
+        if self._hold_conditional:
+            claims = claims.holding_back(claims.of_kind(ClaimKind.CONDITIONAL))
+        return replace(inferred, claims=claims)
 
     def infer(
         self, counts: Counts, adjustable: NDArray[np.bool_], nested: NestedAreas | None = None, keep: int | None = None
@@ -169,7 +177,8 @@ class Auditor:
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 depth[bounds.linked.moved & claims.of_kind(kind)] = FAMILY_NEEDED
-        return claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
+        claims = claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
+        return claims.holding_back(claims.of_kind(ClaimKind.LIKELY) & self._withheld)
 
     def _alone(self, here: _Possible, claims: BlockClaims) -> FloatArray:
         """Return how likely each claimed count is by its published value alone; NaN where nothing is likely."""

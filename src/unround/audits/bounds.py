@@ -68,7 +68,7 @@ def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustab
     """
     slack = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
     windows, misfit = table.of(counts, slack)
-    tight, active, clashes = settle(model, counts, windows, slack, _applicable(model, counts))
+    tight, active, clashes = settle(model, counts, windows, slack, applicable_sums(model, counts))
     bounds = BlockBounds(windows, slack, _given(model, counts, slack), tight)
     return Documented(bounds, active, (*_misfits(model, counts, misfit), *clashes))
 
@@ -77,7 +77,7 @@ def _given(model: Model, counts: Counts, slack: Ints) -> BoolArray:
     return np.asarray(model.exact[None, :] & (counts > ABSENT) & (slack == 0))
 
 
-def _applicable(model: Model, counts: Counts) -> Active:
+def applicable_sums(model: Model, counts: Counts) -> Active:
     """Switch off the sums of counts that do not exist in an area."""
     active = np.ones((len(counts), len(model.equations)), dtype=bool)
     missing = counts == NOT_APPLICABLE

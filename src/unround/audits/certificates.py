@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,7 +104,7 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     for certificate in written:
         kinds[certificate.area, certificate.cell] = certificate.kind
     written.sort(key=lambda certificate: (certificate.area, certificate.cell))  # however many areas are in the block
-    return BlockClaims(kinds, claims.values, depth, claims.without_sums, claims.alone, tuple(written))
+    return replace(claims, kinds=kinds, depth=depth, certificates=tuple(written))
 
 
 def _uncertified(inferred: InferredBlock) -> np.ndarray[Any, np.dtype[np.int8]]:

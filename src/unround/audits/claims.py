@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ PRIOR_NEEDED = -1
 """The depth of a likely claim that sums alone, under a flat prior, do not explain."""
 
 LEAST_SHARE = 0.25
-"""A count that is likely from its published value alone is claimed only if the area's other counts remove so much of the doubt."""
+"""A count that is likely from its published value alone is claimed only if other counts remove so much of the doubt."""
 
 FAMILY_NEEDED = -2
 """The depth of a claim that needs other areas of the family."""
@@ -92,6 +92,9 @@ class BlockClaims:
     alone : array
         Of likely claims, the probability from the published value alone, without anything else that is known of the area;
         NaN elsewhere.
+    held_back : array
+        The `ClaimKind` of claims that could be made but are held back: likely ones in tables whose self-check failed,
+        conditional ones where the data contradict the mechanism.
     certificates : tuple of Certificate, optional
         One for every proved and conditional claim, by area and cell; None until `certify` has written them.
     """
@@ -101,10 +104,11 @@ class BlockClaims:
     depth: Ints
     without_sums: BoolArray
     alone: FloatArray
+    held_back: NDArray[np.int8]
     certificates: tuple[Certificate, ...] | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.kinds, self.values, self.depth, self.without_sums, self.alone):
+        for array in (self.kinds, self.values, self.depth, self.without_sums, self.alone, self.held_back):
             array.setflags(write=False)
 
     def of_kind(self, kind: ClaimKind) -> BoolArray:
@@ -129,11 +133,19 @@ class BlockClaims:
             raise InternalError("claims were about to be written down before they were certified")
         return self.certificates
 
+    def holding_back(self, which: BoolArray) -> BlockClaims:
+        """Return the claims without some, which are kept as held back."""
+        kinds = np.where(which, np.int8(ClaimKind.OPEN), self.kinds)
+        kept = self.certificates
+        if kept is not None:
+            kept = tuple(one for one in kept if not which[one.area, one.cell])
+        return replace(self, kinds=kinds, held_back=np.where(which, self.kinds, self.held_back), certificates=kept)
+
     def dropping(self, without_sums: BoolArray, depth: Ints, alone: FloatArray) -> BlockClaims:
         """Return the claims that remain when those that need no sum are dropped."""
         dropped = np.asarray(without_sums & (self.kinds != ClaimKind.OPEN))
         kinds = np.where(dropped, np.int8(ClaimKind.OPEN), self.kinds)
-        return BlockClaims(kinds, self.values, depth, dropped, alone)
+        return replace(self, kinds=kinds, depth=depth, without_sums=dropped, alone=alone)
 
 
 def known_alone(claims: BlockClaims, probability: FloatArray, alone: FloatArray, threshold: float) -> BoolArray:
@@ -196,4 +208,5 @@ def decide(
     if nothing is not None:
         kinds[nothing] = ClaimKind.OPEN
     nowhere, unknown = np.zeros(kinds.shape, dtype=np.bool_), np.full(kinds.shape, np.nan)
-    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), nowhere, unknown)
+    held_back = np.full(kinds.shape, ClaimKind.OPEN, dtype=np.int8)
+    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), nowhere, unknown, held_back)

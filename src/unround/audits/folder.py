@@ -237,8 +237,10 @@ class AuditFolder:
         from unround.audits.block import Auditor
         from unround.audits.options import AuditOptions
 
-        options = AuditOptions(threshold=self.summary["threshold"], population=self.summary["population"])
-        return Auditor(self.model, self.prior, options, self.dependence)
+        summary = self.summary
+        options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
+        hold = options.holds_conditional(summary["check"]["verdict"])
+        return Auditor(self.model, self.prior, options, self.dependence, hold_conditional=hold)
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

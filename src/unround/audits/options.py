@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unround.checks.families import CONTRADICTS
 from unround.errors import InputError
 
 THRESHOLD = 0.66
@@ -27,7 +28,7 @@ class AuditOptions:
     Parameters
     ----------
     threshold : float
-        Minimum probability to report a count as likely.
+        Minimum probability to report a count as likely: every prior that fits about as well must give it as much.
     prior : str
         "fitted" to the release, or "flat", which is the paper's.
     population : str
@@ -40,6 +41,8 @@ class AuditOptions:
         theirs, table by table; "auto" does so where the check finds a departure, and uses what is not due to chance.
     link : bool
         Whether nested areas are inferred together.
+    doubtful : bool
+        Whether to list conditional claims even if the check finds that the data contradict the mechanism.
     block : int, optional
         How many areas to process at a time: the unit that is written whole or not at all, and that workers are given.
         By default as many as fit comfortably into memory.
@@ -51,6 +54,7 @@ class AuditOptions:
     estimates: bool = False
     rounding: str = "auto"
     link: bool = True
+    doubtful: bool = False
     block: int | None = None
 
     def __post_init__(self) -> None:
@@ -63,6 +67,10 @@ class AuditOptions:
             raise InputError(f"rounding must be one of {', '.join(ROUNDINGS)}, not {self.rounding!r}.")
         if self.block is not None and self.block < 1:
             raise InputError(f"a block must have at least one area, not {self.block}.")
+
+    def holds_conditional(self, verdict: str) -> bool:
+        """Whether conditional claims are held back, after this verdict of the check on the mechanism."""
+        return verdict == CONTRADICTS and not self.doubtful
 
     @property
     def exact_population(self) -> bool:

@@ -18,13 +18,13 @@ from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
-from unround.audits.dependence import Dependence
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
 from unround.audits.options import AuditOptions as AuditOptions
 from unround.audits.options import block_size
 from unround.audits.probabilities import NEAR
+from unround.audits.selfcheck import SelfCheck, choose_and_check
 from unround.audits.sharing_fit import doubts_left, find_dependence
 from unround.audits.summary import Tally
 from unround.audits.truth import Score, Truth
@@ -123,11 +123,13 @@ def _prepare(
     model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
-    prior = _prior(options, spool, model, progress)
+    prior, predicted = _prior(options, spool, model, progress)
     dependence = find_dependence(options.rounding, model, prior, spool, checked, plan_file, progress)
     nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
     nested = NestedAreas.of(nesting, model)
     told = _static_summary(release, structure, model, prior, options, checked)
+    if predicted is not None:
+        told["selfcheck"] = predicted.to_json()
     told["nesting"] = nesting_levels(nesting)
     block = options.block or block_size(len(model.columns))
     prepare(
@@ -155,16 +157,20 @@ def _published_everywhere(spool: Spool) -> NDArray[np.bool_]:
     return everywhere
 
 
-def _prior(options: AuditOptions, spool: Spool, model: Model, progress: Stage) -> Prior:
-    """Fit the prior that the options ask for."""
+def _prior(options: AuditOptions, spool: Spool, model: Model, progress: Stage) -> tuple[Prior, SelfCheck | None]:
+    """Fit the prior that the options ask for, and see how well it predicts what was published."""
     from unround.prior import Prior, PriorFit
 
     if options.prior == "flat":
-        return Prior.flat()
+        return Prior.flat(), None
     fit = PriorFit(len(model.columns))
     for block in spool.blocks(4096):
         fit.add(model.counts_of(block.counts))
-    return fit.finish(model.compiled, model.mechanisms, lambda done, columns: progress("Fitting the prior", done, columns))
+    prior = fit.finish(model.compiled, model.mechanisms, lambda done, columns: progress("Fitting the prior", done, columns))
+    progress("Predicting what was published", 0, 1)
+    checked = choose_and_check(model, prior, fit.sample.counts)
+    progress("Predicting what was published", 1, 1)
+    return checked
 
 
 class _Clock:
@@ -223,6 +229,7 @@ def _static_summary(
         "prior_in_words": prior.sentence,
         "priors": {"variants": list(prior.variants), "near": NEAR},
         "population": options.population,
+        "doubtful": options.doubtful,
         "mechanisms": {how.name: how.sentence for how in dict.fromkeys(model.mechanisms)},
         "left_out": {why: len(labels) for why, labels in release.left_out.items()},
         "notes": [*release.notes, *structure.notes],
@@ -237,6 +244,8 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     told |= {name: job.static[name] for name in first} | Tally.of(counted["tally"]).to_json()
     told |= {"chance": chance.to_json(counted["chance"]), "chance_by_block": chance.by_block(counted["chance"])}
     told |= {name: value for name, value in job.static.items() if name not in (*first, "nesting")}
+    if "selfcheck" in told:
+        told["selfcheck"]["withheld"] = told["held_back"]["likely"]
     told["linked"] |= {
         "levels": job.static["nesting"],
         "methods": [asdict(method) for method in METHODS],

@@ -62,6 +62,8 @@ class Tally:
     """Counts, besides those listed, that are likely on average over the set of priors, but not under all of them."""
     at_highest: int = 0
     """The same under the prior that finds them likeliest."""
+    held_back: Counter[str] = field(default_factory=Counter)
+    """Claims that are held back: likely ones where the self-check failed, conditional ones where the check did."""
     zeros_proved: int = 0
     whole_totals: int = 0
     cut: int = 0
@@ -89,6 +91,8 @@ class Tally:
         self.published += int(there.sum())
         self.sums += int(inferred.active.sum())
         self.alone += int(claims.without_sums.sum())
+        for kind in (CONDITIONAL, LIKELY):
+            self.held_back[kind.label] += int((claims.held_back == kind).sum())
         self.cut += int(weighed.posterior.cut.sum())
         self.unweighed += int(weighed.too_noisy.sum())
         self.singly += int(weighed.cut_off.sum())
@@ -189,6 +193,7 @@ class Tally:
             "likely_without_sums": self.alone,
             "more_likely_on_average": self.on_average,
             "more_likely_at_highest_found": self.at_highest,
+            "held_back": {kind.label: self.held_back[kind.label] for kind in (CONDITIONAL, LIKELY)},
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(sorted(self.contradictions.items())),
             "by_block": _most_first(self.by_block),

@@ -250,7 +250,10 @@ class Job:
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
             fitted = self.fitted
-            auditor = Auditor(self.model, fitted.prior, self.options, fitted.dependence, both_ways=True)
+            hold = self.options.holds_conditional(self.static["check"]["verdict"])
+            auditor = Auditor(
+                self.model, fitted.prior, self.options, fitted.dependence, both_ways=True, hold_conditional=hold
+            )
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both

@@ -133,14 +133,16 @@ def marginals(
     prior: PriorWeights | None = None,
     active: NDArray[np.bool_] | None = None,
     drawn: Drawn | None = None,
+    wanted: NDArray[np.bool_] | None = None,
 ) -> tuple[Posterior, Distributions]:
-    """Return the same as `posteriors`, and the distribution of every cell with at most `buffers.MOST_VALUES` values.
+    """Return the same as `posteriors`, and the distribution of every wanted cell with at most `buffers.MOST_VALUES` values.
 
     Areas without a solution (see `Posterior.possible`) have probabilities of zero.
     """
     result = empty_posterior(*tight.low.shape)
-    found = empty_distributions(tight.low, tight.high)
-    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, found=found, drawn=drawn)
+    found = empty_distributions(tight.low, tight.high if wanted is None else np.where(wanted, tight.high, tight.low - 1))
+    given = compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result
+    _run(*given, found=found, drawn=drawn, wanted=wanted)
     return result, found
 
 

@@ -132,6 +132,10 @@ def audit(
         bool, typer.Option("--link/--no-link", help="Infer areas within areas together, or each area alone.")
     ] = True,
     estimates: Annotated[bool, typer.Option("--estimates", help="Also write an estimate of every count.")] = False,
+    doubtful: Annotated[
+        bool,
+        typer.Option("--doubtful", help="List conditional claims even if the data contradict the mechanism."),
+    ] = False,
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
     ] = None,
@@ -186,6 +190,7 @@ def audit(
                 rounding=rounding,
                 link=link,
                 estimates=estimates,
+                doubtful=doubtful,
                 truth=truth,
                 plan=plan,
                 cluster=cluster,

@@ -16,6 +16,7 @@ from unround.audits.claims import ClaimKind, decide
 from unround.audits.model import Model
 from unround.audits.options import block_size
 from unround.audits.scoring import ClaimScore
+from unround.audits.selfcheck import choose_and_check
 from unround.audits.truth import LARGE, Truth, sparse_totals
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -225,7 +226,8 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     model = material.model(chosen.assumed)
     fit = PriorFit(len(model.columns))
     fit.add(counts)
-    priors = {"flat": Prior.flat(), "fitted": fit.finish(model.compiled, model.mechanisms)}
+    fitted, _ = choose_and_check(model, fit.finish(model.compiled, model.mechanisms), fit.sample.counts)
+    priors = {"flat": Prior.flat(), "fitted": fitted}
     found = Calibration(material.source, mechanism=chosen.name, fitted=priors["fitted"].sentence, notes=[*material.notes])
     auditor = Auditor(model, priors["fitted"])
     step = block_size(len(model.columns))
@@ -252,7 +254,8 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
         fit = PriorFit(len(model.columns))
         for block in spool.blocks(4096):
             fit.add(model.counts_of(block.counts))
-        priors = {"flat": Prior.flat(), "fitted": fit.finish(model.compiled, model.mechanisms)}
+        fitted, _ = choose_and_check(model, fit.finish(model.compiled, model.mechanisms), fit.sample.counts)
+        priors = {"flat": Prior.flat(), "fitted": fitted}
         named = ", ".join(dict.fromkeys(how.name for how in model.mechanisms))
         found = Calibration(release.source, mechanism=named, fitted=priors["fitted"].sentence)
         auditor = Auditor(model, priors["fitted"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +75,15 @@ class Prior:
         What was fitted; None if the prior is flat.
     variants : tuple of str
         The names of the set; probabilities are worked out under each.
+    withheld : tuple of int
+        The columns in which nothing is called likely, because predictions of what was published there failed.
     """
 
     name: str
     sentence: str
     fitted: FittedPrior | None = None
     variants: tuple[str, ...] = ("flat",)
+    withheld: tuple[int, ...] = ()
 
     @classmethod
     def flat(cls, why: str = "all true counts that add up are taken to be equally likely") -> Prior:
@@ -91,6 +94,20 @@ class Prior:
     def is_flat(self) -> bool:
         """Whether it prefers nothing."""
         return self.fitted is None
+
+    def flat_in(self, columns: Sequence[int]) -> Prior:
+        """Return the prior with some columns flat: all columns of a table, as they belong together."""
+        if self.fitted is None or not columns:
+            return self
+        chosen = np.array(columns, dtype=np.int64)
+        mixtures, splits = self.fitted.mixtures, self.fitted.splits
+        weights = mixtures.weights.copy()
+        weights[:, chosen] = 0.0
+        precision = np.where(np.isin(splits.cells[:, 0], chosen), 0.0, splits.precision)
+        fitted = replace(
+            self.fitted, mixtures=replace(mixtures, weights=weights), splits=replace(splits, precision=precision)
+        )
+        return replace(self, fitted=fitted)
 
     def weights(self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0]) -> PriorWeights | None:
         """Return how likely the possible counts of some areas are, to be used with all sums; None if all are equally.
@@ -112,6 +129,8 @@ class Prior:
         shares = splits.shares(counts)
         for p, (total, first, second) in enumerate(splits.cells.tolist()):
             a = splits.precision[p]
+            if a == 0:  # flat
+                continue
             about = np.where(counts[:, total] > ABSENT, np.maximum(counts[:, total], 0), 0)
             precision[:, total], divides[total] = a, True
             precision[:, first], precision[:, second] = a * shares[:, p], a * (1 - shares[:, p])
@@ -137,7 +156,8 @@ class Prior:
             for part in (self.fitted.mixtures, self.fitted.splits):
                 arrays |= {f"{type(part).__name__}.{one.name}": getattr(part, one.name) for one in fields(part)}
         with path.open("wb") as file:
-            np.savez_compressed(file, name=self.name, sentence=self.sentence, variants=np.array(self.variants), **arrays)
+            told: dict[str, Any] = {"name": self.name, "sentence": self.sentence, "variants": np.array(self.variants)}
+            np.savez_compressed(file, **told, withheld=np.array(self.withheld, dtype=np.int64), **arrays)
 
     @classmethod
     def load(cls, path: Path) -> Prior:
@@ -158,7 +178,8 @@ class Prior:
                     part(**{one.name: found[f"{part.__name__}.{one.name}"] for one in fields(part)})
                     for part in (Mixtures, SexSplits)
                 )
-                return cls(name, sentence, FittedPrior(mixtures, splits, found["power"]), variants)  # type: ignore[arg-type]
+                fitted = FittedPrior(mixtures, splits, found["power"])  # type: ignore[arg-type]
+                return cls(name, sentence, fitted, variants, tuple(found["withheld"].tolist()))
         except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
 

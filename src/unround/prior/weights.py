@@ -107,7 +107,7 @@ def _fill(
             if n == 0:
                 continue
             own[:n] = 1.0
-            if power[c] != 0 and rates[c, 1] > 0.0:
+            if power[c] != 0 and weights[c].sum() > 0.0:
                 add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
                 _level(own, n)
                 for i in range(n):

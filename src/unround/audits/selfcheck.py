@@ -1,0 +1,353 @@
+"""Do probabilities hold on this release? Published counts are hidden, predicted from the rest, and compared.
+
+This needs no truth. It finds a prior that does not suit a table: one that predicts zeros where there are none, or is surer
+than it should be. It cannot see what rounding hides: priors that predict the published counts equally well may still
+differ in how many true counts are 0, which is why claims go by the lowest of several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.bounds import applicable_sums
+from unround.audits.model import Model
+from unround.batch.posterior import marginals
+from unround.batch.tighten import tighten
+from unround.batch.types import Distributions
+from unround.batch.windows import WindowTable
+from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.mechanisms.base import FloatArray
+from unround.prior import Prior
+from unround.release import ABSENT, NOT_AVAILABLE, Counts
+
+PREDICTIONS = 2400
+"""Published counts that are hidden and predicted."""
+
+MOST_ROUNDS = 8
+"""Counts that are hidden in one area, one after the other."""
+
+LARGEST = 1000
+"""Larger counts are not predicted: their windows say nothing about the prior."""
+
+WIDEST = 150
+"""Hidden counts with more possible values are not predicted: sums say too little about them."""
+
+FARTHEST = 64
+"""How far from the true count a published one can be that is predicted."""
+
+FEWEST = 60
+"""Predictions below which a table gets no verdict."""
+
+BINS = 10
+"""Of predicted probability, all of the same width."""
+
+WORST = 5
+"""Columns that are named."""
+
+SURE = 0.6
+"""Predictions from this probability on must not overstate."""
+
+HARMLESS = 0.04
+"""By how much a prediction may be off, on average, whatever the standard error."""
+
+PASSED, FAILED, TOO_FEW = "passed", "failed", "too few"
+
+
+class Prediction(NamedTuple):
+    """One hidden count.
+
+    Parameters
+    ----------
+    column : int
+        Which column it is in.
+    stated, right : float, bool
+        How likely the likeliest published count was, and whether it was the one.
+    zero, was_zero : float, bool
+        How likely a published 0 was, and whether there was one.
+    logs : tuple of float
+        The log probability of what was published, by prior.
+    """
+
+    column: int
+    stated: float
+    right: bool
+    zero: float
+    was_zero: bool
+    logs: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableCheck:
+    """How predictions did in one table.
+
+    Parameters
+    ----------
+    table : str
+        Its name.
+    columns : tuple of int
+        Its columns.
+    cells : int
+        Predictions.
+    rms_z : float or None
+        The root mean square, over columns, of how far published zeros are from predicted ones, in standard errors.
+    verdict, why : str
+        "passed", "failed" or "too few"; and the reason for the second.
+    """
+
+    table: str
+    columns: tuple[int, ...]
+    cells: int
+    rms_z: float | None
+    verdict: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelfCheck:
+    """How well published counts were predicted."""
+
+    predictions: tuple[Prediction, ...]
+    tables: tuple[TableCheck, ...]
+    priors: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+
+    @property
+    def rms_z(self) -> float | None:
+        """The root mean square of z over all columns: near 1 if the prior suits the release."""
+        return _rms([z for _, z in _z_by_column(self.predictions)])
+
+    @property
+    def failed(self) -> tuple[int, ...]:
+        """The columns of tables that failed: nothing is called likely there."""
+        return tuple(sorted(column for one in self.tables if one.verdict == FAILED for column in one.columns))
+
+    def better_flat(self) -> tuple[int, ...]:
+        """Return the columns of tables in which a flat prior predicts better, by more than two standard errors."""
+        found: list[int] = []
+        for one in self.tables:
+            own = [each.logs for each in self.predictions if each.column in one.columns]
+            gain = np.array([logs[self.priors.index("flat")] - logs[0] for logs in own])
+            if len(gain) >= FEWEST and gain.mean() > 2 * gain.std() / math.sqrt(len(gain)):
+                found += one.columns
+        return tuple(found)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        logs = np.array([one.logs for one in self.predictions])
+        return {
+            "cells": len(self.predictions),
+            "rms_z": self.rms_z,
+            "log_score": dict(zip(self.priors, logs.mean(axis=0).tolist(), strict=True)),
+            "calibration": _calibration(self.predictions),
+            "worst_columns": [self._column(column, z) for column, z in _z_by_column(self.predictions)[:WORST]],
+            "tables": [
+                {
+                    "table": one.table,
+                    "columns": len(one.columns),
+                    "cells": one.cells,
+                    "rms_z": one.rms_z,
+                    "verdict": one.verdict,
+                    "why": one.why,
+                }
+                for one in self.tables
+            ],
+        }
+
+    def _column(self, column: int, z: float) -> dict[str, Any]:
+        those = [one for one in self.predictions if one.column == column]
+        key, label = self.names[column]
+        return {
+            "column": key,
+            "label": label,
+            "predictions": len(those),
+            "zeros_predicted": sum(one.zero for one in those),
+            "zeros_published": sum(one.was_zero for one in those),
+            "z": z,
+        }
+
+
+def self_check(model: Model, prior: Prior, counts: Counts) -> SelfCheck | None:
+    """Hide published counts of some areas one at a time, and predict them; None where no prior was fitted.
+
+    Parameters
+    ----------
+    model : Model
+        What all areas share.
+    prior : Prior
+        The set of priors.
+    counts : array
+        Areas × cells: a sample, in an order that does not depend on that of the release.
+    """
+    if prior.is_flat:
+        return None
+    names = (*prior.variants, *(() if "flat" in prior.variants else ("flat",)))
+    rounds = min(max(-(-PREDICTIONS // max(len(counts), 1)), 1), MOST_ROUNDS)
+    choose = np.random.default_rng(20_260_816).random((rounds, *counts[:PREDICTIONS].shape))
+    predictions: list[Prediction] = []
+    for number in range(rounds):
+        predictions += _predict(model, prior, names, counts[:PREDICTIONS], choose[number])
+    if not predictions:
+        return None
+    named = tuple((column.key, column.label) for column in model.columns)
+    return SelfCheck(tuple(predictions), tuple(_tables(model, predictions)), names, named)
+
+
+def choose_and_check(model: Model, prior: Prior, counts: Counts) -> tuple[Prior, SelfCheck | None]:
+    """Return the prior with the better of fitted and flat in every table, and how its predictions do.
+
+    Where they fail all the same, nothing will be called likely.
+    """
+    found = self_check(model, prior, counts)
+    if found is None:
+        return prior, None
+    flat = found.better_flat()
+    if flat:
+        prior = prior.flat_in(flat)
+        found = self_check(model, prior, counts)
+        assert found is not None  # as before
+    return replace(prior, withheld=found.failed), found
+
+
+def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, choose: FloatArray) -> list[Prediction]:
+    """Hide one count of each area, and predict it under every prior."""
+    rows, cells = _chosen(model, counts, choose)
+    hidden = counts[rows]
+    at = np.arange(len(rows))
+    published = hidden[at, cells].copy()
+    hidden[at, cells] = NOT_AVAILABLE
+    windows, misfits = WindowTable(model.mechanisms).of(hidden)
+    active = applicable_sums(model, hidden)
+    tight = tighten(model.compiled, windows, active)
+    width = tight.high[at, cells].astype(np.int64) - tight.low[at, cells]
+    tight.feasible[:] &= (width < WIDEST) & ~misfits.any(axis=1)
+    wanted = np.zeros(hidden.shape, dtype=np.bool_)
+    wanted[at, cells] = True
+    found = []
+    for name in names:
+        weights = prior.weights(hidden, tight.low, tight.high, name)
+        found.append(marginals(model.compiled, windows, tight, weights, active, wanted=wanted)[1])
+    predictions = []
+    for i in np.flatnonzero(tight.feasible).tolist():
+        cell, shown = int(cells[i]), int(published[i])
+        one = _compared(model.mechanisms[cell], [_distribution(each, i, cell) for each in found], shown, len(prior.variants))
+        if one is not None:
+            predictions.append(Prediction(cell, *one))
+    return predictions
+
+
+def _chosen(model: Model, counts: Counts, choose: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Choose a count of each area at random, of those that are rounded, small, and in a sum that carries probabilities."""
+    unused = frozenset(model.compiled.unused)
+    usable = np.array([any(e not in unused for e in sums) for sums in model.touching])
+    usable &= np.array([not isinstance(how, Exact | Unpublished) for how in model.mechanisms])
+    usable[[*model.exact_twin, *model.repeated, *(first for first, _ in model.repeated.values())]] = False
+    possible = usable & (counts > ABSENT) & (counts < LARGEST)
+    rows = np.flatnonzero(possible.any(axis=1))
+    return rows, np.where(possible[rows], choose[rows], -1.0).argmax(axis=1)
+
+
+def _distribution(found: Distributions, row: int, cell: int) -> tuple[int, FloatArray]:
+    low, start = int(found.low[row, cell]), int(found.start[row, cell])
+    return low, found.chances[start : start + int(found.high[row, cell]) - low + 1]
+
+
+def _compared(
+    how: Mechanism, each: Sequence[tuple[int, FloatArray]], published: int, variants: int
+) -> tuple[float, bool, float, bool, tuple[float, ...]] | None:
+    """Compare one published count with what each prior expected; None where nothing was."""
+    low = each[0][0]
+    true = np.arange(low, low + each[0][1].size)
+    shown = np.arange(low - FARTHEST, true[-1] + FARTHEST + 1)
+    likely = how.likelihood(shown[np.newaxis, :], true[:, np.newaxis])
+    expected = np.stack([chances @ likely for _, chances in each])
+    whole = expected.sum(axis=1, keepdims=True)
+    if not (whole > 0).all() or not shown[0] <= published <= shown[-1]:
+        return None
+    expected /= whole
+    stated = expected[:variants].mean(axis=0)
+    zero = float(stated[-shown[0]]) if shown[0] <= 0 else 0.0
+    best = int(stated.argmax())
+    logs = np.log(np.maximum(expected[:, published - shown[0]], 1e-12))
+    return float(stated[best]), int(shown[best]) == published, zero, published == 0, tuple(logs.tolist())
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+def _z_by_column(predictions: Sequence[Prediction]) -> list[tuple[int, float]]:
+    """Return how far published zeros are from predicted ones in every column that tells, in standard errors; worst first."""
+    sums: dict[int, list[float]] = {}
+    for one in predictions:
+        own = sums.setdefault(one.column, [0.0, 0.0])
+        own[0] += one.was_zero - one.zero
+        own[1] += one.zero * (1 - one.zero)
+    found = [(column, off / math.sqrt(variance)) for column, (off, variance) in sums.items() if variance >= 1]
+    return sorted(found, key=lambda one: (-abs(one[1]), one[0]))
+
+
+def _rms(z: Sequence[float]) -> float | None:
+    return math.sqrt(sum(one * one for one in z) / len(z)) if z else None
+
+
+def _calibration(predictions: Sequence[Prediction]) -> list[dict[str, Any]]:
+    stated = np.array([one.stated for one in predictions])
+    right = np.array([one.right for one in predictions])
+    which = np.minimum((stated * BINS).astype(np.int64), BINS - 1)
+    return [
+        {
+            "low": k / BINS,
+            "high": (k + 1) / BINS,
+            "predictions": int((which == k).sum()),
+            "stated": float(stated[which == k].mean()),
+            "observed": float(right[which == k].mean()),
+        }
+        for k in range(BINS)
+        if (which == k).any()
+    ]
+
+
+def _tables(model: Model, predictions: Sequence[Prediction]) -> list[TableCheck]:
+    """Judge the tables one by one: the columns that sums connect."""
+    those: dict[int, list[Prediction]] = {}
+    for one in predictions:
+        those.setdefault(int(model.piece[one.column]), []).append(one)
+    found = []
+    for piece, own in sorted(those.items()):
+        columns = tuple(np.flatnonzero(model.piece == piece).tolist())
+        z = [value for _, value in _z_by_column(own)]
+        verdict, why = _verdict(own, z)
+        found.append(
+            TableCheck(model.columns[piece].block or model.columns[piece].key, columns, len(own), _rms(z), verdict, why)
+        )
+    return found
+
+
+def _verdict(own: Sequence[Prediction], z: Sequence[float]) -> tuple[str, str]:
+    """Say whether predictions hold: a table fails where it is off by more than chance explains, and by enough to matter."""
+    if len(own) < FEWEST:
+        return TOO_FEW, ""
+    rms = _rms(z)
+    zeros = [one for one in own if 0 < one.zero < 1]
+    off = sum(one.was_zero - one.zero for one in zeros) / max(len(zeros), 1)
+    spread = math.sqrt(sum(one.zero * (1 - one.zero) for one in zeros)) / max(len(zeros), 1)
+    if rms is not None and rms > _most(len(z)) and abs(off) > HARMLESS + 2 * spread:
+        more = "less" if off < 0 else "more"
+        return FAILED, f"zeros were published {more} often than predicted, by {100 * abs(off):.0f} points"
+    sure = [one for one in own if one.stated >= SURE]
+    if len(sure) >= FEWEST:
+        over = sum(one.stated - one.right for one in sure) / len(sure)
+        error = math.sqrt(sum(one.stated * (1 - one.stated) for one in sure)) / len(sure)
+        if over > HARMLESS + 2 * error:
+            return FAILED, f"predictions of {100 * SURE:.0f}% or more state {100 * over:.0f} points too much"
+    return PASSED, ""
+
+
+def _most(columns: int) -> float:
+    """Return the root mean square of z beyond which chance is no explanation."""
+    return math.sqrt(1 + 3 * math.sqrt(2 / columns))
