@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unround.presentation import charts
-from unround.presentation.words import block_named, percent, several
+from unround.presentation.words import percent, several
 
 TITLE = "Self-check: published counts predicted from the others"
 
 WHAT_IT_IS = (
-    "In every area some published counts were hidden in turn, predicted from everything else that was published, and "
+    "Published counts were hidden one at a time, predicted from everything else that was published of their area, and "
     "compared with what had been published."
 )
 NO_TRUTH = (
@@ -21,9 +21,6 @@ NO_TRUTH = (
 
 LEAST_STATED = 0.6
 """The sentence speaks of predictions at least so sure: claims are."""
-
-ROUGH, BAD = 1.5, 2.0
-"""Root-mean-square misses, in standard errors, above which predictions are called rough, and bad."""
 
 MOST_TABLES = 20
 MOST_COLUMNS = 8
@@ -45,10 +42,11 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         )
     else:
         said.append("Self-check: no published count could be predicted with much certainty.")
-    said.append(
-        f"Over {several(found['cells'], 'count')}, predictions miss by {found['rms_z']:.1f} standard errors on average; "
-        f"1 would be chance.{_judged(found['rms_z'])}"
-    )
+    if found["rms_z"] is not None:
+        said.append(
+            f"Over {several(found['cells'], 'prediction')}, the zeros published in a column miss the number predicted by "
+            f"{found['rms_z']:.1f} standard errors on average; 1 would be chance."
+        )
     return said
 
 
@@ -58,9 +56,8 @@ def withheld(told: Mapping[str, Any]) -> list[str]:
     if not found:
         return []
     failed = [one for one in found["tables"] if one["verdict"] == "failed"]
-    names = {one["table"]: one for one in found["tables"]}
     said = [
-        f"Likely claims of this table are withheld: {block_named(one['table'], names)}. {_sentence(one['why'])}"
+        f"Likely claims of this table are withheld: {one['table']}. {_sentence(one['why'])}".rstrip()
         for one in failed[:MOST_TABLES]
     ]
     if len(failed) > MOST_TABLES:
@@ -76,7 +73,6 @@ def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
     if not found:
         return None
     bands = [_drawn(band) for band in found["calibration"] if band["predictions"]]
-    names = {one["table"]: one for one in found["tables"]}
     return {
         "title": TITLE,
         "sentences": sentences(told),
@@ -88,8 +84,7 @@ def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
         if bands
         else None,
         "tables": [
-            {**one, "name": block_named(one["table"], names), "rms": _miss(one["rms_z"])}
-            for one in found["tables"][:MOST_TABLES]
+            {**one, "rms": "–" if one["rms_z"] is None else f"{one['rms_z']:.1f}"} for one in _worst(found["tables"])
         ],
         "more_tables": max(0, len(found["tables"]) - MOST_TABLES),
         "columns": found["worst_columns"][:MOST_COLUMNS],
@@ -107,18 +102,13 @@ def _band(band: Mapping[str, Any]) -> str:
     return f"{100 * band['low']:.0f}–{100 * band['high']:.0f}%"
 
 
-def _judged(rms: float) -> str:
-    if rms < ROUGH:
-        return ""
-    return " Probabilities are rough." if rms < BAD else " The prior does not describe this release well."
-
-
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
-def _miss(rms: float | None) -> str:
-    return "–" if rms is None else f"{rms:.1f}"
+def _worst(tables: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the tables to be shown, those that failed first."""
+    return sorted(tables, key=lambda one: one["verdict"] != "failed")[:MOST_TABLES]
 
 
 def _scores(scores: Mapping[str, float]) -> list[tuple[str, str]]:

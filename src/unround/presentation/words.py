@@ -306,7 +306,13 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
     if doubtful:
         found.append(
             f"{several(doubtful, 'more count reaches', 'more counts reach')} {sure} under the least cautious of the "
-            f"{spelled(priors)} priors, but not under all of them; {mean:,} of these on average over the priors."
+            f"{spelled(priors)} priors, but not under all of them; {mean:,} of these reach it on average."
+        )
+    conditional = audit["held_back"]["conditional"]
+    if conditional:
+        found.append(
+            f"{several(conditional, 'conditional claim is', 'conditional claims are')} held back, because the published "
+            "figures contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
         )
     alone = audit["likely_without_sums"]
     if alone:
@@ -350,6 +356,11 @@ def conclusion(cell: Explanation) -> str:
     claim = "" if cell.kind == "likely" else f" This is not a finding: {_why_open(cell)}."
     if cell.same_as is not None:
         claim = f" It is the same count as {cell.same_as}, published again; any finding is listed there."
+    if cell.held_back == "conditional":
+        return (
+            f"It is {cell.value:,} if an assumption holds that the agency does not guarantee; but the published figures "
+            "contradict their mechanism, and such claims are held back."
+        )
     if cell.low == cell.high:
         return (
             f"It is {cell.low:,}.{claim}"
@@ -363,6 +374,8 @@ def conclusion(cell: Explanation) -> str:
 def _why_open(cell: Explanation) -> str:
     """Say why a likeliest count is not claimed."""
     least = cell.probability if cell.probability_low is None else cell.probability_low
+    if cell.held_back == "likely":
+        return f"likely claims of this table are withheld: {cell.withheld or 'the prior failed its self-check'}"
     if cell.without_sums:
         return "a sum that it belongs to could not be used, and it was judged by itself"
     if cell.due_to_sums is not None:
@@ -371,8 +384,6 @@ def _why_open(cell: Explanation) -> str:
         if cell.probability_high is not None and cell.probability_high >= cell.threshold:
             return f"it reaches {share(cell.threshold)} under some priors, but not under all"
         return "it is not likely enough"
-    if cell.withheld is not None:
-        return f"likely claims of this table are withheld: {cell.withheld.rstrip('.')}"
     return "published figures next to it are inconsistent" if cell.contradictions else "it is likely without any sum"
 
 
