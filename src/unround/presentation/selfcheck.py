@@ -36,12 +36,12 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
     best = _fullest(found["calibration"])
     if best is not None:
         said.append(
-            f"Self-check: of {several(best['predictions'], 'published count')} predicted at {_band(best)}, "
+            f"Of {several(best['predictions'], 'published count')} predicted at {_band(best)}, "
             f"{percent(best['observed'])} {'was' if best['predictions'] == 1 else 'were'} as predicted "
             f"(stated: {percent(best['stated'])})."
         )
     else:
-        said.append("Self-check: no published count could be predicted with much certainty.")
+        said.append("No published count could be predicted with much certainty.")
     if found["rms_z"] is not None:
         said.append(
             f"Over {several(found['cells'], 'prediction')}, the zeros published in a column miss the number predicted by "

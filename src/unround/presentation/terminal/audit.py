@@ -72,7 +72,7 @@ def _show_prior(summary: Mapping[str, Any], console: Console) -> None:
         console.print(Text(WHY_SEVERAL), style="dim")
     checked = selfcheck.sentences(summary)
     if checked:
-        console.print(Text(" ".join([*checked, selfcheck.NO_TRUTH])), style="dim")
+        console.print(Text(" ".join(["Self-check:", *checked, selfcheck.NO_TRUTH])), style="dim")
     for sentence in selfcheck.withheld(summary):
         console.print(Text(sentence), style="yellow")
 
