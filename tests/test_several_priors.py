@@ -27,7 +27,16 @@ from unround.presentation import selfcheck
 from unround.presentation.report import page
 from unround.presentation.terminal.audit import show_audit
 from unround.presentation.terminal.explain import show_explanation
-from unround.presentation.words import WHY_SEVERAL, at_least, conclusion, due, not_listed, percent, probabilities
+from unround.presentation.words import (
+    WHY_FLAT_TOO,
+    WHY_SEVERAL,
+    at_least,
+    conclusion,
+    due,
+    not_listed,
+    percent,
+    probabilities,
+)
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
 
@@ -199,6 +208,9 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
     fitted = AuditFolder.open(survey_audit)  # of 40 areas: the flat prior is one of the set
     assert fitted.summary["priors"]["variants"] == ["best", "tilted", "looser", "flat"]
     assert "under all four priors" in page(fitted)
+    assert WHY_FLAT_TOO in page(fitted)
+    assert WHY_FLAT_TOO in " ".join(printed(fitted).split())
+    assert WHY_SEVERAL not in page(fitted)
 
 
 @pytest.mark.parametrize(
@@ -349,6 +361,7 @@ def test_the_self_check_in_sentences() -> None:
     for none in ({}, {"selfcheck": None}):
         assert selfcheck.sentences(none) == selfcheck.withheld(none) == []
         assert selfcheck.section(none) is None
+        assert selfcheck.in_short(none) == ""
 
 
 def test_withheld_claims_say_of_which_table_and_why() -> None:
@@ -367,9 +380,14 @@ def test_the_self_check_is_shown_everywhere(census: AuditFolder, tmp_path: Path)
     folder = told_otherwise(census, tmp_path / "audit", selfcheck=SELFCHECK)
     sentences, withheld = selfcheck.sentences(folder.summary), selfcheck.withheld(folder.summary)
     terminal = printed(folder)
-    assert f"Self-check: {sentences[0]} {sentences[1]} {selfcheck.NO_TRUTH}" in terminal
+    assert f"{selfcheck.in_short(folder.summary)} {selfcheck.NO_TRUTH}" in terminal
+    assert selfcheck.in_short(folder.summary).startswith(
+        "Self-check: of 320 published counts predicted at 80–90%, 85.0% were"
+    )
     client = browser(folder)
     about = client.get("/about")
+    start = Outline(client.get("/").text).text
+    assert all(sentence in start for sentence in (selfcheck.in_short(folder.summary), *withheld))
     for text in (Outline(page(folder)).text, Outline(page(folder, public=True)).text, Outline(about.text).text):
         for sentence in (*sentences, *withheld, selfcheck.WHAT_IT_IS, selfcheck.NO_TRUTH):
             assert sentence in text
@@ -402,7 +420,7 @@ def test_an_audit_prints_its_own_self_check(census: AuditFolder) -> None:
     assert set(written) == set(SELFCHECK)
     for name in ("calibration", "worst_columns", "tables"):
         assert {frozenset(one) for one in written[name]} == {frozenset(SELFCHECK[name][0])}
-    assert selfcheck.sentences(census.summary)[0] in printed(census)
+    assert selfcheck.in_short(census.summary) in printed(census)
 
 
 def test_a_withheld_claim_is_explained(tmp_path: Path, census: AuditFolder) -> None:

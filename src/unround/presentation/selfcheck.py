@@ -50,6 +50,12 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def in_short(told: Mapping[str, Any]) -> str:
+    """Say the same in one paragraph that begins with what it is about."""
+    said = " ".join(sentences(told))
+    return f"Self-check: {said[:1].lower()}{said[1:]}" if said else ""
+
+
 def withheld(told: Mapping[str, Any]) -> list[str]:
     """Say of which tables likely claims are withheld, and why."""
     found = told.get("selfcheck")

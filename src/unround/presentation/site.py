@@ -44,7 +44,7 @@ def environment() -> Environment:
         "stylesheet": lambda: Markup(stylesheet()),
         "strip": charts.strip,
         "percent": words.percent,
-        "WHY_SEVERAL": words.WHY_SEVERAL,
+        "why_several": words.why_several,
         "by_several": words.by_several,
         "likely_means": words.likely_means,
         "version": __version__,

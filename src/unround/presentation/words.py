@@ -160,6 +160,19 @@ WHY_SEVERAL = (
 )
 """What is said where the probabilities under all priors are shown."""
 
+WHY_FLAT_TOO = (
+    "Rounding hides part of the answer: the fitted priors fit the published counts about equally well, and so few areas do "
+    "not rule out the flat one. The highest is the highest found, not an upper bound."
+)
+"""The same for a release of few areas."""
+
+
+def why_several(priors: Sequence[str]) -> str:
+    """Say why there are several priors; nothing where there is one."""
+    if len(priors) < 2:
+        return ""
+    return WHY_FLAT_TOO if "flat" in priors else WHY_SEVERAL
+
 
 def spelled(number: int) -> str:
     """Return a small number as a word.

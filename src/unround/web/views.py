@@ -59,7 +59,7 @@ def start(asked: Asked) -> Page:
         "tables": len(explorer.outline.tables),
         "contradictions": inconsistencies(told) if told["contradictions"] else "",
         "not_listed": not_listed(told),
-        "selfcheck": [*selfcheck.sentences(told), *selfcheck.withheld(told)],
+        "selfcheck": [one for one in (selfcheck.in_short(told), *selfcheck.withheld(told)) if one],
     }
     answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
     return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)

@@ -19,7 +19,6 @@ from unround.presentation.terminal.calibrate import show_claims
 from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import (
     CLAIMS,
-    WHY_SEVERAL,
     inconsistencies,
     not_listed,
     notice,
@@ -28,6 +27,7 @@ from unround.presentation.words import (
     share,
     size_named,
     verdict,
+    why_several,
 )
 
 EXAMPLES = 8
@@ -68,11 +68,12 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
 def _show_prior(summary: Mapping[str, Any], console: Console) -> None:
     """Print what the prior is, and how it did when it was to predict published counts."""
     console.print(Text(f"\nPrior, {summary['prior_in_words']}."), style="dim")
-    if len(summary["priors"]["variants"]) > 1:
-        console.print(Text(WHY_SEVERAL), style="dim")
-    checked = selfcheck.sentences(summary)
+    why = why_several(summary["priors"]["variants"])
+    if why:
+        console.print(Text(why), style="dim")
+    checked = selfcheck.in_short(summary)
     if checked:
-        console.print(Text(" ".join(["Self-check:", *checked, selfcheck.NO_TRUTH])), style="dim")
+        console.print(Text(f"{checked} {selfcheck.NO_TRUTH}"), style="dim")
     for sentence in selfcheck.withheld(summary):
         console.print(Text(sentence), style="yellow")
 

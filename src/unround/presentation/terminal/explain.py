@@ -10,7 +10,6 @@ from unround.explanation.family import FamilyEvidence
 from unround.presentation.terminal.layout import bullets, items, plain_table
 from unround.presentation.words import (
     STYLES,
-    WHY_SEVERAL,
     again,
     arithmetic,
     by_several,
@@ -20,6 +19,7 @@ from unround.presentation.words import (
     number,
     percent,
     span,
+    why_several,
 )
 
 BAR = 40
@@ -47,7 +47,7 @@ def show_explanation(one: Explanation, console: Console) -> None:
     if not one.argument and due(one):
         console.print(Text(f"\n{due(one)}"))
     if not one.argument and by_several(one):
-        console.print(Text(f"\n{WHY_SEVERAL}"), style="dim")
+        console.print(Text(f"\n{why_several(one.priors)}"), style="dim")
     if one.distribution and one.low != one.high:
         console.print("\n[bold]How likely each count is[/]")
         _histogram(one.distribution, console)
