@@ -38,7 +38,10 @@ COLUMNS = [
     "low",
     "high",
     "value",
+    "probability_low",
     "probability",
+    "probability_high",
+    "due_to_sums",
     "kind",
     "route",
     "depth",
@@ -89,7 +92,7 @@ def test_no_proved_or_conditional_claim_is_wrong(audited: AuditFolder, census: P
     assert certain.height > 3
     for row in certain.to_dicts():
         assert truth[row["region"], row["characteristic_id"], row["sex"]] == row["value"] == row["low"] == row["high"]
-        assert row["probability"] == 1
+        assert row["probability_low"] == row["probability"] == row["probability_high"] == row["due_to_sums"] == 1
     assert audited.summary["truth"]["wrong"]["proved"] == audited.summary["truth"]["wrong"]["conditional"] == 0
     assert audited.summary["truth"]["outside_bounds"] == 0
     assert audited.summary["truth"]["assumption_failed"] is None
@@ -109,8 +112,11 @@ def test_likely_means_at_least_the_threshold(audited: AuditFolder) -> None:
     """Every claim is, and every count that is: but for those that are given, certain, or likely without any sum."""
     least = audited.summary["threshold"]
     found = findings(audited).filter(kind="likely")
-    assert least <= found["probability"].min() < least + 0.01
-    assert found["probability"].max() <= 1
+    assert least <= found["probability_low"].min() < least + 0.01
+    assert (found["probability_low"] <= found["probability"]).all()
+    assert (found["probability"] <= found["probability_high"]).all()
+    assert found["probability_high"].max() <= 1
+    assert found["due_to_sums"].is_between(0, 1).all()
 
 
 def one_cell(low: int, high: int, *, given: bool = False) -> BlockBounds:
@@ -424,7 +430,8 @@ def test_explanations_agree_with_the_findings(audited: AuditFolder) -> None:
     for row in sample.to_dicts():
         one = explain(audited, row["region"], row["characteristic_id"], row["sex"])
         assert (one.kind, one.value, one.low, one.high) == (row["kind"], row["value"], row["low"], row["high"])
-        assert one.probability == pytest.approx(row["probability"], abs=1e-9)
+        for name in ("probability_low", "probability", "probability_high", "due_to_sums"):
+            assert getattr(one, name) == pytest.approx(row[name], abs=1e-9)
         assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"], abs=1e-6)
         assert (one.proof is not None) == (row["kind"] != "likely")
 

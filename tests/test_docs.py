@@ -38,6 +38,15 @@ def test_the_readme_shows_real_output() -> None:
     assert "5\n```" in filled("```python\nprint(2 + 3)\n```\n\n```text\nwrong\n```\n")
 
 
+def test_the_limits_state_the_figures_of_the_worst_world() -> None:
+    """The first world that `unround calibrate` prints, in the generated part of docs/compare.md."""
+    measured = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8").partition("worst band")[2].splitlines()[1]
+    world, _, stated, right = measured.split()[:4]
+    limits = " ".join((ROOT / "README.md").read_text(encoding="utf-8").partition("## Limits")[2].split())
+    assert f"worst of them, `{world}`," in limits
+    assert f"claims state {stated} on average and {right} are right" in limits
+
+
 def test_the_generator_runs_nothing_but_unround() -> None:
     with pytest.raises(ValueError, match="not unround"):
         filled("```console\n$ rm -rf /tmp/x\n```\n")

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from unround.prior.shares import MOST_EVEN
+from unround.prior.shares import Sample as SampleOfAreas
+from unround.prior.table import RANGE, Weigher, log_g, structure_of
 
 from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import posteriors
@@ -22,9 +25,6 @@ from unround.prior import Histograms, Prior, PriorFit, fit
 from unround.prior.deconvolve import SIZE
 from unround.prior.fitted import FEWEST_AREAS
 from unround.prior.histograms import BELOW, CAP
-from unround.prior.shares import MOST_EVEN
-from unround.prior.shares import Sample as SampleOfAreas
-from unround.prior.table import RANGE, Weigher, log_g, structure_of
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, published_counts, schema
 from unround.system import Cell, Sum, System

@@ -234,17 +234,18 @@ def test_filters_keep_what_they_say(census: TestClient, census_audit: Path) -> N
         "": found.height,
         "?kind=likely": (found["kind"] == "likely").sum(),
         "?kind=likely&kind=conditional": found["kind"].is_in(["likely", "conditional"]).sum(),
-        "?probability=90": (found["probability"] >= 0.9).sum(),
+        "?probability=90": (found["probability_low"] >= 0.9).sum(),
         "?size=1-2": found["value"].is_between(1, 2).sum(),
         "?size=10%2B": (found["value"] >= 10).sum(),
         "?level=Census+subdivision": (level == "Census subdivision").sum(),
         "?area=1001000": found["region"].str.contains("1001000", literal=True).sum(),
         "?kind=likely&size=0&probability=80": (
-            (found["kind"] == "likely") & (found["value"] == 0) & (found["probability"] >= 0.8)
+            (found["kind"] == "likely") & (found["value"] == 0) & (found["probability_low"] >= 0.8)
         ).sum(),
     }
     for query, number in expected.items():
         assert told(census, f"/findings.json{query}")["total"] == number, query
+    assert 0 < expected["?probability=90"] < (found["probability"] >= 0.9).sum()  # the least counts, not the mean
     assert 0 < expected["?level=Census+subdivision"] < found.height
     tables = told(census, "/structure.json")["tables"]
     assert sum(told(census, f"/findings.json?table={one['at']}")["total"] for one in tables) == found.height

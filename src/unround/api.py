@@ -257,7 +257,7 @@ def audit(
     out : path
         The folder. Files appear in it when all are complete, and replace those of an older audit.
     threshold : float
-        Minimum probability to report a count as likely.
+        Minimum probability to report a count as likely; the lowest of all priors that were tried must reach it.
     prior : str
         "fitted" to this release, or "flat" (the paper's).
     population : str

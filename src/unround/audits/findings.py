@@ -41,7 +41,14 @@ class Finding:
     low, high : int
         The possible range; `high` is None where nothing bounds it.
     value, probability : int, float or None
-        The only possible or likeliest count, and how likely it is; None where nothing says.
+        The only possible or likeliest count, and how likely it is, on average over the set of priors; None where nothing
+        says.
+    probability_low, probability_high : float or None
+        The least and the greatest probability that any prior of the set gives to it. The greatest is no bound: it is the
+        highest found. None for counts that were weighed under the best prior alone.
+    due_to_sums : float or None
+        The share of the doubt, given the published value alone, that everything else known of the area removes; None for
+        counts that are not likely.
     mean : float or None
         The expected count.
     depth : int or None
@@ -54,23 +61,32 @@ class Finding:
     low: int
     high: int | None
     value: int | None
+    probability_low: float | None
     probability: float | None
+    probability_high: float | None
+    due_to_sums: float | None
     mean: float | None
     depth: int | None
 
 
 def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
     """Return what is known of one cell of a block."""
-    at, claims, posterior = (area, cell), inferred.claims, inferred.probabilities.posterior
+    at, claims, weighed = (area, cell), inferred.claims, inferred.probabilities
+    posterior = weighed.posterior
     published, code = int(inferred.counts[at]), ClaimKind(int(claims.kinds[at]))
     given = code == ClaimKind.OPEN and bool(inferred.assumed.given[at])
     certain = given or code in (ClaimKind.PROVED, ClaimKind.CONDITIONAL)
     probability = 1.0 if certain else float(posterior.probability[at])
     value = published if given else int(claims.values[at])
-    low, high = int(inferred.probabilities.reach.low[at]), int(inferred.probabilities.reach.high[at])
+    low, high = int(weighed.reach.low[at]), int(weighed.reach.high[at])
+    least, greatest = float(weighed.lowest[at]), float(weighed.highest[at])
     if certain:
         low = high = value
+        least = greatest = 1.0
+    elif weighed.cut_off[at]:  # judged without sums, under one prior
+        least = greatest = np.nan
     known = probability > 0
+    due = 1.0 if certain else float(due_to_sums(posterior.probability[at], claims.alone[at]))
     return Finding(
         GIVEN if given else code.label,
         published if published > ABSENT else None,
@@ -78,7 +94,10 @@ def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
         low,
         None if high >= NO_UPPER_BOUND else high,
         value if known else None,
+        least if known and not np.isnan(least) else None,
         probability if known else None,
+        greatest if known and not np.isnan(greatest) else None,
+        due if known and not np.isnan(due) else None,
         float(value) if certain else float(posterior.mean[at]) if known else None,
         int(claims.depth[at]) if claims.depth[at] > 0 else None,
     )

@@ -239,7 +239,7 @@ class AuditFolder:
 
         summary = self.summary
         options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
-        hold = options.holds_conditional(summary["check"]["verdict"])
+        hold = options.holds_conditional((summary.get("check") or {"verdict": "untested"})["verdict"])
         return Auditor(self.model, self.prior, options, self.dependence, hold_conditional=hold)
 
     def counts(self, row: int) -> Counts:

@@ -23,6 +23,7 @@ from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
 from unround.audits.options import AuditOptions as AuditOptions
 from unround.audits.options import block_size
+from unround.audits.probabilities import NEAR
 from unround.audits.selfcheck import SelfCheck, choose_and_check
 from unround.audits.sharing_fit import doubts_left, find_dependence
 from unround.audits.summary import Tally
@@ -226,6 +227,7 @@ def _static_summary(
         "threshold": options.threshold,
         "prior": prior.name,
         "prior_in_words": prior.sentence,
+        "priors": {"variants": list(prior.variants), "near": NEAR},
         "population": options.population,
         "doubtful": options.doubtful,
         "mechanisms": {how.name: how.sentence for how in dict.fromkeys(model.mechanisms)},

@@ -57,6 +57,10 @@ class Tally:
     by_value: dict[str, dict[str, int]] = field(default_factory=lambda: {name: _zero() for _, name in SIZES})
     by_area_size: dict[str, dict[str, int]] = field(default_factory=_no_areas)
     alone: int = 0
+    on_average: int = 0
+    """Counts, besides those listed, that are likely on average over the set of priors, but not under all of them."""
+    at_highest: int = 0
+    """The same under the prior that finds them likeliest."""
     held_back: Counter[str] = field(default_factory=Counter)
     """Claims that are held back: likely ones where the self-check failed, conditional ones where the check did."""
     zeros_proved: int = 0
@@ -76,8 +80,8 @@ class Tally:
     both_ways: Counter[str] = field(default_factory=Counter)
     """Likely claims with shared random numbers and without; empty where none are shared."""
 
-    def add(self, model: Model, inferred: InferredBlock) -> None:
-        """Count a block, once its claims are certified."""
+    def add(self, model: Model, inferred: InferredBlock, threshold: float) -> None:
+        """Count a block, once its claims are certified; the threshold is that of likely counts."""
         counts, claims, weighed = inferred.counts, inferred.claims, inferred.probabilities
         self.areas += len(counts)
         there = counts > ABSENT
@@ -111,10 +115,21 @@ class Tally:
         self.whole_totals += _whole_totals(model, inferred)
         self._area_sizes(inferred, there)
         self._methods(inferred)
+        self._doubtful(inferred, threshold)
         if inferred.nested is not None:
             self._families(inferred)
         if inferred.if_independent is not None:
             self._compare(claims, inferred.if_independent.claims)
+
+    def _doubtful(self, inferred: InferredBlock, threshold: float) -> None:
+        """Count what some priors of the set make likely, but not all: nobody should take caution for safety."""
+        weighed = inferred.probabilities
+        # Where nothing would be claimed anyhow, only one prior was run, and there is no highest.
+        some = np.asarray((weighed.highest >= threshold) & ~(weighed.lowest >= threshold))
+        if some.any():
+            some &= inferred.claims.of_kind(ClaimKind.OPEN) & ~inferred.assumed.given & ~inferred.clashing & ~weighed.cut_off
+            self.at_highest += int(some.sum())
+            self.on_average += int((some & (weighed.posterior.probability >= threshold)).sum())
 
     def _methods(self, inferred: InferredBlock) -> None:
         """Count areas, and what is likely in them, by how probabilities were obtained."""
@@ -175,6 +190,8 @@ class Tally:
             "sums": self.sums,
             **{name: self.claims.get(name, 0) for name in CLAIMS},
             "likely_without_sums": self.alone,
+            "more_likely_on_average": self.on_average,
+            "more_likely_at_highest_found": self.at_highest,
             "held_back": {kind.label: self.held_back[kind.label] for kind in (CONDITIONAL, LIKELY)},
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(sorted(self.contradictions.items())),

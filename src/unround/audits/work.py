@@ -226,7 +226,7 @@ class Job:
         inferred = auditor.audit(counts, adjustable(areas), nested, names)
         # 2. Count.
         tally = Tally()
-        tally.add(self.model, inferred)
+        tally.add(self.model, inferred, self.options.threshold)
         counted = {"tally": tally.plain(), "chance": chance.count(counts, inferred.active)}
         if self.truth is not None:
             score = Score()

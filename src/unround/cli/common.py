@@ -48,6 +48,12 @@ Areas = Annotated[
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")]
 Threshold = Annotated[float, typer.Option(help="Minimum probability to report a count as likely.")]
+LowestThreshold = Annotated[
+    float,
+    typer.Option(
+        "--threshold", help="Minimum probability to report a count as likely; the lowest of all priors tried must reach it."
+    ),
+]
 Prior = Annotated[str, typer.Option(help="fitted (to this release) or flat (the paper's).")]
 Population = Annotated[
     str,

@@ -15,11 +15,11 @@ from unround.cli.common import (
     Files,
     Format,
     Json,
+    LowestThreshold,
     Output,
     Plan,
     Population,
     Prior,
-    Threshold,
     console,
     print_json,
     stages,
@@ -121,7 +121,7 @@ def check(
 def audit(
     files: Files,
     output: Output,
-    threshold: Threshold = 0.66,
+    threshold: LowestThreshold = 0.66,
     prior: Prior = "fitted",
     population: Population = "exact",
     rounding: Annotated[

@@ -12,6 +12,7 @@ import numpy as np
 
 from unround.audits import AuditFolder, Finding, InferredBlock, Model
 from unround.audits.certificates import Certificate
+from unround.audits.claims import ClaimKind
 from unround.audits.contradictions import Contradiction, rows_of
 from unround.audits.findings import GIVEN, finding
 from unround.audits.folder import find_area, find_cell
@@ -53,6 +54,15 @@ class Explanation(Finding):
         What other files show of the same count.
     same_as : str or None
         The key of the column that shows the same count first, where this one shows it again: claims are made there.
+    priors : tuple of str
+        The set of priors that probabilities were worked out under.
+    threshold : float
+        The probability that all of them must give to a count for it to be called likely.
+    held_back : str or None
+        The kind of claim that is held back: "likely" where the prior failed its self-check, "conditional" where the data
+        contradict the mechanism.
+    withheld : str or None
+        Why likely claims about the table are withheld, where they are.
     distribution : tuple
         The possible counts and how likely each is; empty where that is not known.
     sums : tuple of SumShown
@@ -88,6 +98,10 @@ class Explanation(Finding):
     mechanism: str
     again: tuple[int, ...]
     same_as: str | None
+    priors: tuple[str, ...]
+    threshold: float
+    held_back: str | None
+    withheld: str | None
     distribution: tuple[tuple[int, float], ...]
     sums: tuple[SumShown, ...]
     growth: tuple[float | None, ...]
@@ -116,7 +130,14 @@ class Explanation(Finding):
             "high": self.high,
             "kind": self.kind,
             "value": self.value,
+            "probability_low": self.probability_low,
             "probability": self.probability,
+            "probability_high": self.probability_high,
+            "priors": list(self.priors),
+            "threshold": self.threshold,
+            "held_back": self.held_back,
+            "withheld": self.withheld,
+            "due_to_sums": self.due_to_sums,
             "mean": self.mean,
             "distribution": [list(pair) for pair in self.distribution],
             "depth": self.depth,
@@ -237,6 +258,10 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
             if first == cell and inferred.active[0, e] and counts[c] > ABSENT
         ),
         same_as=_same_as(model, inferred, cell),
+        priors=folder.prior.variants,
+        threshold=folder.summary["threshold"],
+        held_back=_held_back(inferred, cell),
+        withheld=_withheld(folder, cell),
         distribution=area.distribution(cell),
         sums=tuple(_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]),
         growth=_growth(area.by_itself, cell, claimed) if uncertain and claimed is not None else (),
@@ -254,6 +279,21 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
         contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
         assumptions=tuple(_assumptions(area, cell, found.kind, others)),
     )
+
+
+def _held_back(inferred: InferredBlock, cell: int) -> str | None:
+    """Return the kind of claim that is held back."""
+    kind = ClaimKind(int(inferred.claims.held_back[0, cell]))
+    return None if kind == ClaimKind.OPEN else kind.label
+
+
+def _withheld(folder: AuditFolder, cell: int) -> str | None:
+    """Return why likely claims about the table of a cell are withheld; None where they are not."""
+    if cell not in folder.prior.withheld:
+        return None
+    first = folder.model.columns[folder.model.piece[cell]]  # what the self-check calls the table
+    tables = folder.summary["selfcheck"]["tables"]
+    return next((str(one["why"]) for one in tables if one["table"] == (first.block or first.key)), "")
 
 
 def _same_as(model: Model, inferred: InferredBlock, cell: int) -> str | None:

@@ -378,6 +378,20 @@ def reliability(series: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], a
     return drawn.done()
 
 
+def wilson(share: float, number: int) -> dict[str, float]:
+    """Return the ends of Wilson's 95% interval around a share, as `reliability` takes them.
+
+    Examples
+    --------
+    >>> {name: round(end, 2) for name, end in wilson(0.5, 100).items()}
+    {'low': 0.4, 'high': 0.6}
+    """
+    z = 1.96
+    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
+    half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number)) / (1 + z * z / number)
+    return {"low": max(0.0, middle - half), "high": min(1.0, middle + half)}
+
+
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ summary that could name one is left out as well.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,13 @@ from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
 from unround.errors import InputError
 from unround.expectation import interval, surprise
-from unround.presentation import charts, dependence, nesting
+from unround.presentation import charts, dependence, nesting, selfcheck
 from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
 from unround.presentation.check import fit_in_words
 from unround.presentation.diff import diff_section
 from unround.presentation.site import render
 from unround.presentation.strongest import MOST, Strong, first_contradictions, strongest
-from unround.presentation.words import CLAIMS, INCONSISTENCIES, block_named, notice, several, size_named, verdict
+from unround.presentation.words import CLAIMS, INCONSISTENCIES, block_named, not_listed, notice, several, size_named, verdict
 
 MOST_BLOCKS = 24
 MOST_ROUTES = 14
@@ -106,6 +105,9 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "by_size": _by_size(told),
         "routes": _routes(told),
         "nesting": nesting.section(told),
+        "selfcheck": selfcheck.section(told),
+        "priors": told["priors"]["variants"],
+        "not_listed": not_listed(told),
         "findings": {} if public else {kind: found for kind in CLAIMS if (found := _findings(folder, kind))},
         "clashes": _clashes(folder, public=public),
         "truth": _truth(told, public=public),
@@ -245,7 +247,11 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
     score = told.get("truth")
     if score is None:
         return None
-    bands = [{**band, **_error_bar(band)} for band in score["calibration"].get("findings", []) if band["claims"]]
+    bands = [
+        {**band, **charts.wilson(band["right"], band["claims"])}
+        for band in score["calibration"].get("findings", [])
+        if band["claims"]
+    ]
     return {
         "score": score,
         "claims": claims_table(score.get("claims_by_value", [])),
@@ -254,11 +260,3 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
         "wrong": [] if public else score["proved_wrong"],
         "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,
     }
-
-
-def _error_bar(band: Mapping[str, Any]) -> dict[str, float]:
-    """Return Wilson's 95% interval around the share that was right."""
-    z, n, share = 1.96, band["claims"], band["right"]
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return {"low": max(0.0, middle - half), "high": min(1.0, middle + half)}

@@ -44,6 +44,9 @@ def environment() -> Environment:
         "stylesheet": lambda: Markup(stylesheet()),
         "strip": charts.strip,
         "percent": words.percent,
+        "why_several": words.why_several,
+        "by_several": words.by_several,
+        "likely_means": words.likely_means,
         "version": __version__,
     }
     made.filters |= {
@@ -52,9 +55,14 @@ def environment() -> Environment:
         "rate": words.rate,
         "percent": words.percent,
         "share": words.share,
+        "at_least": words.at_least,
+        "probabilities": words.probabilities,
+        "due": words.due,
+        "spelled": words.spelled,
         "span": words.span_of,
         "size": words.size_named,
         "cut": cut,
+        "signed": lambda value: f"{value:+.1f}".replace("-", "−"),
         "total": lambda numbers: sum(numbers.values()),
     }
     return made

@@ -150,6 +150,81 @@ def block_named(name: str, blocks: Mapping[str, object]) -> str:
 
 UNGROUPED = "ungrouped columns"
 
+# -- probabilities under several priors ---------------------------------------------------------------------------------
+
+NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+
+WHY_SEVERAL = (
+    "Rounding hides part of the answer: these priors fit the published counts about equally well. The highest is the "
+    "highest found, not an upper bound."
+)
+"""What is said where the probabilities under all priors are shown."""
+
+WHY_FLAT_TOO = (
+    "Rounding hides part of the answer: the fitted priors fit the published counts about equally well, and so few areas do "
+    "not rule out the flat one. The highest is the highest found, not an upper bound."
+)
+"""The same for a release of few areas."""
+
+
+def why_several(priors: Sequence[str]) -> str:
+    """Say why there are several priors; nothing where there is one."""
+    if len(priors) < 2:
+        return ""
+    return WHY_FLAT_TOO if "flat" in priors else WHY_SEVERAL
+
+
+def spelled(number: int) -> str:
+    """Return a small number as a word.
+
+    Examples
+    --------
+    >>> spelled(3), spelled(12)
+    ('three', '12')
+    """
+    return NUMBERS.get(number, f"{number:,}")
+
+
+def by_several(cell: Any) -> bool:
+    """Say whether a count was weighed under several priors, whether it is an object or plain data."""
+    low, high = _of(cell, "probability_low"), _of(cell, "probability_high")
+    return low is not None and high is not None and low < high
+
+
+def probabilities(cell: Any, priors: int = 0) -> str:
+    """Return the probability of a likeliest count: where there are several priors the least, the mean and the highest.
+
+    Examples
+    --------
+    >>> one = {"probability_low": 0.714, "probability": 0.778, "probability_high": 0.842}
+    >>> probabilities(one, 3)
+    'at least 71.4% (77.8% on average over three priors; highest found 84.2%)'
+    >>> probabilities(one | {"probability_low": None, "probability_high": None}, 3)
+    '77.8%'
+    """
+    mean = _of(cell, "probability")
+    if mean is None or not by_several(cell):
+        return "–" if mean is None else percent(mean)
+    over = f" over {spelled(priors)} priors" if priors else ""
+    low, high = percent(_of(cell, "probability_low")), percent(_of(cell, "probability_high"))
+    return f"at least {low} ({percent(mean)} on average{over}; highest found {high})"
+
+
+def at_least(cell: Any) -> str:
+    """Return the probability of a likeliest count in short: the least over the priors, where there are several.
+
+    Examples
+    --------
+    >>> at_least({"probability_low": 0.714, "probability": 0.778, "probability_high": 0.842})
+    '≥ 71.4%'
+    """
+    return f"≥ {percent(_of(cell, 'probability_low'))}" if by_several(cell) else probabilities(cell)
+
+
+def _of(cell: Any, name: str) -> Any:
+    return cell[name] if isinstance(cell, Mapping) else getattr(cell, name)
+
+
 # -- kinds ------------------------------------------------------------------------------------------------------------
 
 NOT_GUARANTEED = "given an assumption the agency does not guarantee"
@@ -157,7 +232,8 @@ NOT_GUARANTEED = "given an assumption the agency does not guarantee"
 MEANINGS = {
     "proved": "the only possible value under every dataset consistent with the agency's documentation",
     "conditional": f"proved, {NOT_GUARANTEED}",
-    "likely": "a model estimate: one value is at least as probable as the threshold, given all sums of the area",
+    "likely": "a model estimate: one value is at least as probable as the threshold, given all sums of the area, under "
+    "every prior that was tried",
     "open": "nothing is claimed; that does not make the count safe",
     "given": "published unrounded",
 }
@@ -235,6 +311,38 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
     return f"{where}, {listed(parts)}.", f"{sensitive}, and {zeros}."
 
 
+def not_listed(audit: Mapping[str, Any]) -> list[str]:
+    """Say which counts are not listed although they are likely in another sense: caution is not safety."""
+    found = []
+    sure, priors = share(audit["threshold"]), len(audit["priors"]["variants"])
+    doubtful, mean = audit["more_likely_at_highest_found"], audit["more_likely_on_average"]
+    if doubtful:
+        found.append(
+            f"{several(doubtful, 'more count reaches', 'more counts reach')} {sure} under the least cautious of the "
+            f"{spelled(priors)} priors, but not under all of them; {mean:,} of these reach it on average."
+        )
+    conditional = audit["held_back"]["conditional"]
+    if conditional:
+        found.append(
+            f"{several(conditional, 'conditional claim is', 'conditional claims are')} held back, because the published "
+            "figures contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
+        )
+    alone = audit["likely_without_sums"]
+    if alone:
+        found.append(
+            f"{several(alone, 'count is', 'counts are')} likely from {'its' if alone == 1 else 'their'} published value "
+            f"alone; sums add little. {'It is' if alone == 1 else 'They are'} not listed."
+        )
+    return found
+
+
+def likely_means(audit: Mapping[str, Any]) -> str:
+    """Say in a phrase what a likely count of an audit is."""
+    priors = len(audit["priors"]["variants"])
+    under = f" under all {spelled(priors)} priors" if priors > 1 else ""
+    return f"a model estimate: one value has a probability of {share(audit['threshold'])} or more{under}"
+
+
 def inconsistencies(audit: Mapping[str, Any]) -> str:
     """Say in a sentence how many inconsistencies there are, and of which kinds."""
     kinds = listed([several(many, *INCONSISTENCIES[kind]) for kind, many in audit["contradictions_by_kind"].items()])
@@ -258,16 +366,53 @@ def conclusion(cell: Explanation) -> str:
         return f"It is {cell.value:,}: {cell.kind}{proviso}{deep}."
     if cell.probability is None:
         return f"It is {where}; how likely each count is cannot be said."
-    claim = "" if cell.kind == "likely" else " This is not a finding: it is not likely enough, or is likely without any sum."
+    claim = "" if cell.kind == "likely" else f" This is not a finding: {_why_open(cell)}."
     if cell.same_as is not None:
         claim = f" It is the same count as {cell.same_as}, published again; any finding is listed there."
+    if cell.held_back == "conditional":
+        return (
+            f"It is {cell.value:,} if an assumption holds that the agency does not guarantee; but the published figures "
+            "contradict their mechanism, and such claims are held back."
+        )
     if cell.low == cell.high:
         return (
             f"It is {cell.low:,}.{claim}"
             if cell.same_as
             else f"It is {cell.low:,} by its published value alone; no sum is needed."
         )
-    return f"It is {where}, most likely {cell.value:,} ({percent(cell.probability)}).{claim}"
+    sure = probabilities(cell, len(cell.priors))
+    return f"It is {where}, most likely {cell.value:,}{f': {sure}' if by_several(cell) else f' ({sure})'}.{claim}"
+
+
+def _why_open(cell: Explanation) -> str:
+    """Say why a likeliest count is not claimed."""
+    least = cell.probability if cell.probability_low is None else cell.probability_low
+    if cell.held_back == "likely":
+        return f"likely claims of this table are withheld: {cell.withheld or 'the prior failed its self-check'}"
+    if cell.without_sums:
+        return "a sum that it belongs to could not be used, and it was judged by itself"
+    if cell.due_to_sums is not None:
+        return "it is likely from its published value alone, and sums add little"
+    if least is not None and least < cell.threshold:
+        if cell.probability_high is not None and cell.probability_high >= cell.threshold:
+            return f"it reaches {share(cell.threshold)} under some priors, but not under all"
+        return "it is not likely enough"
+    return "published figures next to it are inconsistent" if cell.contradictions else "it is likely without any sum"
+
+
+def due(cell: Any) -> str:
+    """Say how much the area's other counts contribute to a likely count; nothing of others.
+
+    Examples
+    --------
+    >>> due({"kind": "likely", "due_to_sums": 0.834})
+    "The area's other counts remove 83% of the doubt that its published value alone leaves."
+    """
+    due_to_sums = _of(cell, "due_to_sums")
+    if due_to_sums is None or _of(cell, "kind") not in ("likely", "open"):
+        return ""
+    removed = "none" if due_to_sums < 0.005 else f"{100 * min(due_to_sums, 0.99):.0f}%"
+    return f"The area's other counts remove {removed} of the doubt that its published value alone leaves."
 
 
 def argument(depth: int) -> str:
@@ -295,11 +440,15 @@ def growth(cell: Explanation) -> Iterator[tuple[str, float]]:
         own = cell.probability if cell.others is None else cell.own
         if own is not None:
             yield (
-                "within its possible range, with that prior" if cell.without_sums else "with all sums and the fitted prior",
+                "within its possible range, with that prior" if cell.without_sums else f"with all sums and {_fitted(cell)}",
                 own,
             )
     if cell.growth and cell.others is not None and cell.probability is not None:
         yield "with the evidence from other areas", cell.probability
+
+
+def _fitted(cell: Explanation) -> str:
+    return "the fitted priors, on average" if by_several(cell) else "the fitted prior"
 
 
 def again(cell: Explanation) -> str:

@@ -98,6 +98,8 @@ SIZES = {"0": (0, 0), "1-2": (1, 2), "3-9": (3, 9), "10+": (10, None)}
 """Bands of the claimed count, as in summary.json."""
 AREA_SIZES = {"0-99": (0, 99), "100-499": (100, 499), "500-1999": (500, 1999), "2000+": (2000, None)}
 """Bands of an area's largest published count, which for most releases is its population."""
+PROBABILITIES = ("probability_low", "probability", "probability_high")
+"""Under the most cautious prior, on average over all of them, and the highest found; a filter goes by the first."""
 SORTS = ("strongest", "area")
 
 
@@ -189,7 +191,7 @@ class Claims:
         )
         areas = folder.areas.lazy().select(places).with_row_index("row")
         kind = pl.col("kind").replace_strict({name: i for i, name in enumerate(KINDS)}, return_dtype=pl.Int8)
-        numbers = ["published", "low", "high", "value", "probability"]
+        numbers = ["published", "low", "high", "value", *PROBABILITIES, "due_to_sums"]
         found = (
             pl.scan_parquet(folder.path / FINDINGS)
             .join(areas, on=places, how="left", maintain_order="left")
@@ -225,7 +227,7 @@ class Claims:
         if wanted.kinds:
             keep.append(pl.col("kind").is_in([KINDS.index(name) for name in wanted.kinds]))
         if wanted.probability:
-            keep.append(pl.col("probability") >= wanted.probability)
+            keep.append(pl.col("probability_low") >= wanted.probability)
         if wanted.table is not None:
             keep.append(pl.col("table") == wanted.table)
         if wanted.size:

@@ -10,6 +10,7 @@ from unround.audits.summary import CLAIMS
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
+from unround.presentation import selfcheck
 from unround.presentation.charts import histogram, shown_part
 from unround.presentation.words import (
     INCONSISTENCIES,
@@ -18,10 +19,11 @@ from unround.presentation.words import (
     conclusion,
     growth,
     inconsistencies,
+    not_listed,
     notice,
     verdict,
 )
-from unround.web.claims import AREA_SIZES, KINDS, SIZES, SORTS, Filter
+from unround.web.claims import AREA_SIZES, KINDS, PROBABILITIES, SIZES, SORTS, Filter
 from unround.web.explorer import Explorer
 from unround.web.outline import UNNAMED, OutlineTable
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
@@ -56,6 +58,8 @@ def start(asked: Asked) -> Page:
         "largest": max((sum(one["claims"].values()) for one in blocks), default=1),
         "tables": len(explorer.outline.tables),
         "contradictions": inconsistencies(told) if told["contradictions"] else "",
+        "not_listed": not_listed(told),
+        "selfcheck": [one for one in (selfcheck.in_short(told), *selfcheck.withheld(told)) if one],
     }
     answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
     return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
@@ -257,9 +261,11 @@ def contradictions(asked: Asked) -> Page:
 def about(asked: Asked) -> Page:
     """Say what the values are, what they are not, and how they may be used."""
     told = asked.explorer.summary
-    kept = {name: told[name] for name in ("unround", "command", "source", "product", "threshold", "prior_in_words")}
+    names = ("unround", "command", "source", "product", "threshold", "prior_in_words", "priors")
+    kept = {name: told[name] for name in names} | {"selfcheck": told.get("selfcheck")}
     answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
-    return Page("explorer/about.html", "About these values", answer, {"folder": str(asked.explorer.folder.path)})
+    more = {"folder": str(asked.explorer.folder.path), "checked": selfcheck.section(told)}
+    return Page("explorer/about.html", "About these values", answer, more)
 
 
 # -- try it -----------------------------------------------------------------------------------------------------------
@@ -340,7 +346,7 @@ def finding_told(explorer: Explorer, one: dict[str, Any]) -> dict[str, Any]:
         "key": column.key,
         "label": column.label,
         "table": explorer.outline.tables[one["table"]].name,
-        **{name: one[name] for name in ("published", "low", "high", "value", "probability")},
+        **{name: one[name] for name in ("published", "low", "high", "value", *PROBABILITIES, "due_to_sums")},
         "kind": CLAIMS[one["kind"]],
         "address": cell_address(explorer.codes[row], column.key),
     }
@@ -417,7 +423,7 @@ def cell_told(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> di
         "low": found.low,
         "high": found.high,
         "value": found.value,
-        "probability": found.probability,
+        **{name: getattr(found, name) for name in (*PROBABILITIES, "due_to_sums")},
         "kind": found.kind,
         "address": cell_address(explorer.codes[row], column.key),
     }

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unround.audits import AuditFolder
+from unround.presentation import selfcheck
 from unround.presentation.check import fit_in_words
 from unround.presentation.dependence import by_part, rows, sentences
 from unround.presentation.nesting import TITLE, section
@@ -19,12 +20,14 @@ from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import (
     CLAIMS,
     inconsistencies,
+    not_listed,
     notice,
     percent,
     several,
     share,
     size_named,
     verdict,
+    why_several,
 )
 
 EXAMPLES = 8
@@ -35,17 +38,15 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     """Print the verdict on a release, and where to look next."""
     summary = folder.summary
     console.print(Text(" ".join(verdict(summary)), style="bold"))
-    console.print()
     if any(summary[name] for name in CLAIMS):
+        console.print()
         table = plain_table("inferred count", *CLAIMS)
         for size, numbers in summary["sensitive_claims"]["by_value"].items():
             table.add_row(size_named(size), *(f"{numbers[name]:,}" for name in CLAIMS))
         table.add_row("all", *(f"{summary[name]:,}" for name in CLAIMS), style="bold")
         console.print(table)
-        console.print()
-    if summary["likely_without_sums"]:
-        more = several(summary["likely_without_sums"], "more count is", "more counts are")
-        console.print(f"{more} likely from the published value alone, without any sum: not listed.\n")
+    for sentence in not_listed(summary):
+        console.print(Text(f"\n{sentence}"))
     _show_chance(summary, console)
     if "check" in summary:  # audits of earlier versions have none
         console.print(Text(f"\n{fit_in_words(summary['check'])}"))
@@ -57,11 +58,24 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
         console.print(Text(f"\n{sentence}"), style="yellow")
     if "truth" in summary:
         _show_truth(summary["truth"], console)
-    console.print(Text(f"\nPrior, {summary['prior_in_words']}."), style="dim")
+    _show_prior(summary, console)
     for note in summary["notes"]:
         console.print(Text(f"Note: {note}"), style="dim")
     console.print(Text(f"\n{notice(summary['product'])}"), style="dim")
     _show_files(folder, console)
+
+
+def _show_prior(summary: Mapping[str, Any], console: Console) -> None:
+    """Print what the prior is, and how it did when it was to predict published counts."""
+    console.print(Text(f"\nPrior, {summary['prior_in_words']}."), style="dim")
+    why = why_several(summary["priors"]["variants"])
+    if why:
+        console.print(Text(why), style="dim")
+    checked = selfcheck.in_short(summary)
+    if checked:
+        console.print(Text(f"{checked} {selfcheck.NO_TRUTH}"), style="dim")
+    for sentence in selfcheck.withheld(summary):
+        console.print(Text(sentence), style="yellow")
 
 
 def _not_used(summary: Mapping[str, Any]) -> list[str]:
@@ -93,7 +107,7 @@ def _show_chance(summary: Mapping[str, Any], console: Console) -> None:
     families += [one for one in summary["chance"] if one not in families and one["strong_expected"] >= 0.05]
     if not families:
         return
-    console.print("[bold]What single sums reveal, compared with chance[/]")
+    console.print("\n[bold]What single sums reveal, compared with chance[/]")
     table = plain_table("kind of sum", "sums", "proved", "by chance", "likely", "by chance")
     for one in sorted(families, key=lambda one: -one["groups"])[:EXAMPLES]:
         numbers = (one["proved"], one["proved_expected"], one["strong"], one["strong_expected"])

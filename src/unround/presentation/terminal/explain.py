@@ -8,7 +8,19 @@ from rich.text import Text
 from unround.explanation.cell import Explanation
 from unround.explanation.family import FamilyEvidence
 from unround.presentation.terminal.layout import bullets, items, plain_table
-from unround.presentation.words import STYLES, again, arithmetic, conclusion, growth, number, percent, span
+from unround.presentation.words import (
+    STYLES,
+    again,
+    arithmetic,
+    by_several,
+    conclusion,
+    due,
+    growth,
+    number,
+    percent,
+    span,
+    why_several,
+)
 
 BAR = 40
 """Characters in the longest bar of a histogram."""
@@ -32,6 +44,10 @@ def show_explanation(one: Explanation, console: Console) -> None:
         bullets([one.argument], console)
     elif one.growth and one.value is not None and one.probability is not None:
         _growth(one, console)
+    if not one.argument and due(one):
+        console.print(Text(f"\n{due(one)}"))
+    if not one.argument and by_several(one):
+        console.print(Text(f"\n{why_several(one.priors)}"), style="dim")
     if one.distribution and one.low != one.high:
         console.print("\n[bold]How likely each count is[/]")
         _histogram(one.distribution, console)
