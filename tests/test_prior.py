@@ -1,35 +1,61 @@
-"""The fitted prior: deconvolution, how totals split, the table of weights, and what it is for: claims that are as often
-right as they say."""
+"""The fitted prior: mixtures over rates, which counts carry weight, splits by sex, weights for the engines; and what it is for:
+claims that are right as often as they say."""
 
 from __future__ import annotations
 
+import importlib.util
+import math
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
-from unround.prior.shares import MOST_EVEN
-from unround.prior.shares import Sample as SampleOfAreas
-from unround.prior.table import RANGE, Weigher, log_g, structure_of
+from scipy import stats
 
+from tests import shapes
+from unround.audits import audit
+from unround.batch.buffers import MOST_VALUES
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.posterior import posteriors
+from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import CompiledSums
+from unround.batch.types import CompiledSums, PriorWeights
 from unround.batch.windows import windows_of
 from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.infer.brute import brute
+from unround.linked.engine import link
+from unround.linked.methods import MERGED
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
-from unround.prior import Histograms, Prior, PriorFit, fit
+from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
+from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import SIZE
-from unround.prior.fitted import FEWEST_AREAS
+from unround.prior.exposure import CAUTION, CORRECTED, NONE, ROOT, exposure, share_above, usual_size
+from unround.prior.exposure import SIZE as BY_SIZE
+from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, FittedPrior
+from unround.prior.hierarchy import Hierarchy, Pair
 from unround.prior.histograms import BELOW, CAP
+from unround.prior.mixture import (
+    MOST_RATES,
+    SHAPE,
+    expectation_maximisation,
+    fit_weights,
+    least_zeros,
+    likelihoods,
+    rates_for,
+)
+from unround.prior.sample import AreaSample
+from unround.prior.sexes import PRECISIONS, SexSplits
+from unround.prior.weights import FLOOR
+from unround.readers import read
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, published_counts, schema
-from unround.system import Cell, Sum, System
+from unround.system import System
 
 Array = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def tally(values: Array) -> dict[int, int]:
@@ -60,13 +86,14 @@ def test_the_sample_of_areas_does_not_depend_on_blocks() -> None:
     counts[::7] = SUPPRESSED
     samples = []
     for block in (300, 41):
-        sample = SampleOfAreas(2, 50)
+        sample = AreaSample(2, 50)
         for first in range(0, 300, block):
             sample.add(counts[first : first + block])
         samples.append(sample.counts)
     assert len(samples[0]) == 50
     assert (samples[0] == samples[1]).all()
     assert (samples[0] > ABSENT).all()
+    assert sample.seen == 257  # 43 areas show nothing
 
 
 # -- deconvolution ----------------------------------------------------------------------------------------------------
@@ -105,326 +132,428 @@ def test_counts_beyond_the_cap_and_counts_that_cannot_be_do_no_harm() -> None:
     assert fit({0: 10, 10: 5}, Suppressed(1, 7, Rounding(5))).sum() == pytest.approx(1)
 
 
-# -- the table of weights ---------------------------------------------------------------------------------------------
+# -- mixtures over rates ----------------------------------------------------------------------------------------------
 
 
-def draw(
-    areas: int, precision: float, rng: np.random.Generator, parts: int = 12, how: Mechanism | None = None
-) -> tuple[Array, Array]:
-    """Draw true and published counts of a total and its parts that share it out by a Dirichlet distribution."""
-    how = how or Rounding(5)
-    shares = rng.dirichlet(precision * 0.6 ** np.arange(parts) / (0.6 ** np.arange(parts)).sum(), areas)
-    total = np.rint(rng.lognormal(5, 0.5, areas)).astype(np.int64)
-    split = np.array([rng.multinomial(t, q) for t, q in zip(total, shares, strict=True)])
-    true = np.column_stack([total, split])
-    return true, how.publish(true, rng)
+def mixture(counts: Array, exposure: float, rates: Floats, weights: Floats, clump: float) -> Floats:
+    """Return the probabilities of counts by scipy, and by nothing of ours."""
+    found = np.zeros(counts.shape)
+    for rate, weight in zip(rates.tolist(), weights.tolist(), strict=True):
+        mean = exposure * rate
+        shape = 1 / (1 / SHAPE + clump / mean) if mean > 0 else 1.0
+        found += weight * stats.nbinom.pmf(counts, shape, shape / (shape + mean))
+    return found
 
 
-def one_sum(parts: int) -> CompiledSums:
-    return compile_sums(parts + 1, ((0, tuple(range(1, parts + 1))),), frozenset())
-
-
-@pytest.mark.parametrize("precision", [1.0, 8.0, 50.0])
-def test_how_much_shares_vary_is_read_off_rounded_counts(precision: float) -> None:
-    _, published = draw(3_000, precision, np.random.default_rng(11))
-    fit = PriorFit(13)
-    fit.add(published.astype(np.int32))
-    weigher = Weigher(one_sum(12), [Rounding(5)] * 13, fit.sample.counts, fit.distributions([Rounding(5)] * 13))
-    found = weigher.fit_shares()[0]
-    assert found.precision == pytest.approx(precision, rel=0.2)
-    assert found.q == pytest.approx(0.6 ** np.arange(12) / (0.6 ** np.arange(12)).sum(), abs=0.02)
-
-
-def test_a_sum_with_too_few_people_takes_after_its_total() -> None:
-    true, _ = draw(500, 10.0, np.random.default_rng(2))
-    total = true[:, 0]
-    some = (total > 300).astype(np.int64) * 5
-    counts = np.column_stack([5 * (total // 5), 5 * (total // 5) - some, some, some, 0 * some]).astype(np.int32)
-    layout = compile_sums(5, ((0, (1, 2)), (2, (3, 4))), frozenset())
-    fit = PriorFit(5)
-    fit.add(counts)
-    weigher = Weigher(layout, [Rounding(5)] * 5, fit.sample.counts, fit.distributions([Rounding(5)] * 5))
-    shares = weigher.fit_shares()
-    assert shares[1].precision == pytest.approx(shares[0].alphas[1], rel=0.01)
-
-
-def test_given_the_total_weights_are_those_of_the_dirichlet_multinomial() -> None:
-    """Π g(xᵢ; αᵢ)/g(t; A) adds up to 1 over all x that make up t; so the table leaves a total its own distribution."""
-    _, published = draw(800, 6.0, np.random.default_rng(5), parts=2)
-    fit = PriorFit(3)
-    fit.add(published.astype(np.int32))
-    how: list[Mechanism] = [Rounding(5)] * 3
-    prior = fit.finish(one_sum(2), how)
-    assert prior.table is not None
-    w = [prior.table.weights[o : o + s] for o, s in zip(prior.table.offset, prior.table.size, strict=True)]
-    implied = np.array([w[0][t] * (w[1][: t + 1] * w[2][t::-1]).sum() for t in range(300)])
-    own = fit.distributions(how)[0][:300]
-    assert implied / implied.sum() == pytest.approx(own / own.sum(), rel=1e-6)
-    assert np.exp(log_g(2.5, 4)) == pytest.approx([1, 2.5, 2.5 * 3.5 / 2, 2.5 * 3.5 * 4.5 / 6])
-
-
-def test_a_total_with_several_partitions_counts_once() -> None:
-    """Two partitions of a total, and the same count shown twice, leave it the distribution that it has."""
-    rng = np.random.default_rng(8)
-    true, _ = draw(800, 4.0, rng, parts=4)
-    t, a, b = true[:, 0], true[:, 1], true[:, 2]
-    counts = Rounding(5).publish(np.column_stack([t, a, t - a, b, t - b, t]), rng).astype(np.int32)
-    how: list[Mechanism] = [Rounding(5)] * 6
-    layout = compile_sums(6, ((0, (1, 2)), (0, (3, 4)), (5, (0,))), frozenset())
-    fit = PriorFit(6)
-    fit.add(counts)
-    prior = fit.finish(layout, how)
-    assert prior.table is not None
-    w = [prior.table.weights[o : o + s] for o, s in zip(prior.table.offset, prior.table.size, strict=True)]
-    implied = np.array(
-        [w[0][x] * w[5][x] * (w[1][: x + 1] * w[2][x::-1]).sum() * (w[3][: x + 1] * w[4][x::-1]).sum() for x in range(200)]
+def plain_prior(
+    columns: int,
+    power: Array,
+    rng: np.random.Generator,
+    top: Array | None = None,
+    splits: SexSplits | None = None,
+    clump: Floats | None = None,
+) -> Prior:
+    """Make a prior up: three rates for every column, all kinds of exposure, the same in all variants but for the weights."""
+    above = np.arange(columns) if top is None else top
+    rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
+    rates[:, :, :4] = np.array([0.0, 0.4, 3.0, 20.0])
+    weights[..., :4] = rng.dirichlet([1.0, 1.0, 1.0, 1.0], (len(VARIANTS), columns))
+    kind = rng.choice([BY_SIZE, CORRECTED, ROOT, NONE], columns)
+    scale = np.array([0.05, 0.05, 0.2, 1.0])[kind]
+    rates *= scale[:, np.newaxis]
+    mixtures = Mixtures(
+        kind,
+        above,
+        above,
+        rng.uniform(0.3, 1.0, columns),
+        np.full(columns, 15.0),
+        rng.choice([0.0, 1.0], columns) if clump is None else clump,
+        np.broadcast_to(np.array([[0.0], [0.0], [3.0]]), (3, columns)).copy(),
+        rates,
+        weights,
+        np.stack([rates[0], weights[0]]),
     )
-    own = fit.distributions(how)[[0, 5]].mean(axis=0)[:200]  # of one count, one distribution
-    assert implied / implied.sum() == pytest.approx(own / own.sum(), rel=1e-6)
+    none = SexSplits(np.zeros((0, 3), dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.ones(0), np.ones(0), np.ones(0))
+    return Prior("fitted", "made up", FittedPrior(mixtures, none if splits is None else splits, power), VARIANTS)
 
 
-def flattened(rows: str, areas: int, seed: int) -> tuple[Array, Array, Equations, list[Mechanism], list[int]]:
-    """Return true and published counts of a simulated census as areas × columns, its sums, mechanisms, and sexes."""
-    table = schema(rows)
-    place = {tuple(at): column for column, at in enumerate(np.argwhere(table.shown).tolist())}
-    equations = [(place[r, 0], (place[r, 1], place[r, 2])) for r in range(len(table.rows)) if (r, 1) in place]
-    at = table.index
-    for one in table.sums:
-        for sex in range(3):
-            cells = [(at[row], sex) for row in (one.total, *one.parts)]
-            if all(cell in place for cell in cells):
-                equations.append((place[cells[0]], tuple(place[cell] for cell in cells[1:])))
-    blocks = list(published_counts(areas, seed, rows))
-    shown = table.shown
-    true = np.concatenate([block.true[:, shown] for block in blocks])
-    published = np.concatenate([block.published[:, shown] for block in blocks if block.published is not None])
-    how = [mechanism(table.rows[row].mechanism) for row, _ in place]
-    published = np.where(published == MISSING, SUPPRESSED, published)
-    return true.astype(np.int64), published.astype(np.int64), tuple(equations), how, [sex for _, sex in place]
+@pytest.mark.parametrize("clump", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("low", "width"), [(0, 5), (3, 9), (41, 9), (0, MOST_VALUES), (900, 200)])
+def test_weights_are_those_of_negative_binomials(clump: float, low: int, width: int) -> None:
+    rng = np.random.default_rng(low + width)
+    prior = plain_prior(3, np.array([1, 2, -1]), rng, np.zeros(3, dtype=np.int64), clump=np.full(3, clump))
+    assert prior.fitted is not None
+    mixtures = prior.fitted.mixtures
+    mixtures.rates[:, :, 4] = 1.3 * mixtures.rates[:, :, 3] * max(low / 20, 1)
+    mixtures.weights[:, :, 4] = 0.2
+    counts = np.array([[low + 2, low + 4, low + 4]], dtype=np.int32)
+    lows = np.full((1, 3), low, dtype=np.int32)
+    for v, variant in enumerate(VARIANTS):
+        exposures = mixtures.exposures(counts, v)[0]
+        found = prior.weights(counts, lows, lows + width - 1, variant)
+        assert found is not None
+        for c, power in enumerate((1, 2, -1)):
+            own = found.weights[found.start[0, c] : found.start[0, c] + width]
+            law = mixtures.rates[v, c], mixtures.weights[v, c], clump
+            expected = mixture(np.arange(low, low + width), float(exposures[c]), *law)
+            expected = np.maximum(expected / expected.max(), FLOOR) ** power
+            assert own == pytest.approx(expected, rel=1e-10)
 
 
-def compiled(columns: int, equations: Equations, how: list[Mechanism]) -> CompiledSums:
-    fixed = frozenset(column for column, own in enumerate(how) if own == Exact())
-    return compile_sums(columns, equations, fixed)
+def test_likelihoods_add_up_what_windows_leave_possible() -> None:
+    windows, _ = windows_of(np.array([[0], [5], [60], [SUPPRESSED]], dtype=np.int32), [Suppressed(1, 7, Rounding(5))])
+    low, high = windows.low[:, 0].astype(np.int64), windows.high[:, 0].astype(np.int64)
+    exposures, rates = np.array([1.0, 2.0, 30.0, 4.0]), np.array([0.0, 0.7, 2.0])
+    for clump in (0.0, 1.0):
+        found, zero = likelihoods(low, high - low + 1, windows.start[:, 0], windows.weights, exposures, rates, clump)
+        for p, k in np.ndindex(found.shape):
+            x = np.arange(low[p], high[p] + 1)
+            at = windows.start[p, 0]
+            shown = windows.weights[at : at + x.size] if at >= 0 else np.ones(x.size)
+            chances = mixture(x, exposures[p], rates[k : k + 1], np.ones(1), clump)
+            assert found[p, k] == pytest.approx(chances @ shown, rel=1e-10)
+            assert zero[p, k] == pytest.approx(chances[0] * shown[0] if low[p] == 0 else 0.0, rel=1e-10)
 
 
-@pytest.mark.parametrize("rows", ["age", "short"])
-def test_weights_are_positive_finite_and_of_a_size_to_be_multiplied(rows: str) -> None:
-    _, published, equations, how, _ = flattened(rows, 200, 4)
-    fit = PriorFit(len(how))
-    fit.add(published.astype(np.int32))
-    layout = compiled(len(how), equations, how)
-    table = fit.finish(layout, how).table
-    assert table is not None
-    assert (table.weights > 0).all()
-    assert np.isfinite(table.weights).all()
-    assert np.abs(np.log(table.weights)).max() <= RANGE * 1.000001
-    assert (table.offset + table.size)[-1] == table.weights.size
-    assert (table.weights[table.offset + table.size - 1] == 1).all()
+def observed(true: Array, rates: Floats, rng: np.random.Generator, how: Mechanism) -> tuple[Floats, Floats, Floats]:
+    """Publish counts; return how likely each rate leads to what was published, and from a true 0, and how often it was."""
+    published, times = np.unique(how.publish(true, rng), return_counts=True)
+    windows, _ = windows_of(published[:, np.newaxis].astype(np.int32), [how])
+    low, number = windows.low[:, 0].astype(np.int64), (windows.high - windows.low)[:, 0].astype(np.int64) + 1
+    likely, zero = likelihoods(low, number, windows.start[:, 0], windows.weights, np.ones(low.size), rates, 0.0)
+    return likely, zero, times.astype(np.float64)
+
+
+def two_rates(rng: np.random.Generator, areas: int = 20_000) -> Array:
+    mean = rng.choice([1.0, 25.0], p=[0.7, 0.3], size=areas)
+    return np.asarray(rng.negative_binomial(SHAPE, SHAPE / (SHAPE + mean)))
+
+
+def test_em_never_makes_a_fit_worse_and_finds_two_rates() -> None:
+    rng = np.random.default_rng(5)
+    rates = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 12.0, 25.0, 50.0])
+    likely, _, times = observed(two_rates(rng), rates, rng, Rounding(5))
+    reached = [fit_weights(likely, times, steps)[1] for steps in range(0, 200, 5)]
+    assert (np.diff(reached) >= 0).all()
+    assert reached[-1] > reached[0] + 100
+    weights, _ = fit_weights(likely, times, 4000)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights >= 0).all()
+    assert weights[6:].sum() == pytest.approx(0.3, abs=0.02)
+    assert weights @ rates == pytest.approx(0.7 * 1 + 0.3 * 25, rel=0.02)
+    assert weights[7] == pytest.approx(0.3, abs=0.04)
+
+
+def test_what_no_rate_leads_to_does_not_break_the_fit() -> None:
+    weights, reached = fit_weights(np.array([[1.0, 0.5], [0.0, 0.0]]), np.array([5.0, 1.0]), 50)
+    assert np.isfinite(weights).all()
+    assert math.isfinite(reached)
+
+
+@pytest.mark.parametrize("base", [3, 5])
+def test_the_fewest_zeros_cost_at_most_what_they_may(base: int) -> None:
+    rng = np.random.default_rng(base)
+    true = np.where(rng.random(3_000) < 0.5, 0, rng.poisson(2.0, 3_000))
+    rates = rates_for(np.ones(3_000), true)
+    likely, zero, times = observed(true, rates, rng, Rounding(base))
+    best, reached = fit_weights(likely, times, 120)
+    tilted = least_zeros(likely, zero, times, best, COST)
+    cost = reached - expectation_maximisation(likely, times, tilted.copy(), 0)
+    assert 0.1 < cost <= COST + 1e-9
+    assert tilted.sum() == pytest.approx(1)
+
+    def zeros(weights: Floats) -> float:
+        return float((zero[0] @ weights) / (likely[0] @ weights))
+
+    assert zeros(tilted) < zeros(best) - 0.02
+    more = least_zeros(likely, zero, times, best, 4 * COST)
+    assert zeros(more) < zeros(tilted)
+    nowhere = np.zeros_like(zero)  # no published count can be 0: there is nothing to tilt
+    assert least_zeros(likely, nowhere, times, best, COST) is best
+
+
+@pytest.mark.parametrize(("exposures", "published"), [([1.0], [0]), ([1e-3, 1e6], [0, 10**6]), ([5.0] * 4, [0, 0, 0, 0])])
+def test_rates_reach_from_hardly_anybody_to_more_than_was_published(exposures: list[float], published: list[int]) -> None:
+    rates = rates_for(np.array(exposures), np.array(published))
+    assert rates[0] == 0
+    assert (np.diff(rates) > 0).all()
+    assert 3 <= rates.size <= MOST_RATES
+    assert (rates[-1] * np.array(exposures) > np.array(published)).all()
+
+
+def test_exposures() -> None:
+    counts = np.array([[400, 100], [SUPPRESSED, 100], [0, 0], [400, SUPPRESSED]], dtype=np.int32)
+    assert exposure(counts, NONE, 0, 1, 0.5, 90.0).tolist() == [1, 1, 1, 1]
+    assert exposure(counts, BY_SIZE, 0, 1, 0.5, 90.0).tolist() == [400, 90, 1, 400]
+    assert exposure(counts, ROOT, 0, 1, 0.5, 100.0).tolist() == [20, 10, 1, 20]
+    expected = [200 * (100 + CAUTION) / (200 + CAUTION), 45 * (100 + CAUTION) / (45 + CAUTION), 0.5 * CAUTION / (0.5 + CAUTION)]
+    assert exposure(counts, CORRECTED, 0, 1, 0.5, 90.0) == pytest.approx([*expected, 200])
+    assert usual_size(counts, 0) == 400
+    assert usual_size(counts[1:2], 0) == 1
+    assert share_above(counts, 0, 1) == 0.25
+    assert share_above(counts[1:2], 0, 1) == 1
+
+
+# -- which counts carry weight ----------------------------------------------------------------------------------------
+
+
+def of_sums(columns: int, *equations: tuple[int, tuple[int, ...]], fixed: frozenset[int] = frozenset()) -> Hierarchy:
+    return Hierarchy.of(compile_sums(columns, equations, fixed))
+
+
+BY_SEX = ((0, (1, 2)), (3, (4, 5)), (6, (7, 8)), (0, (3, 6)), (1, (4, 7)), (2, (5, 8)))
+"""A total, of which two parts and both sexes are published: columns of total, men and women, three times."""
+
+
+def test_a_tree_weighs_its_leaves() -> None:
+    found = of_sums(6, (0, (1, 2)), (2, (3, 4)))
+    assert found.leaves == (1, 3, 4, 5)
+    assert found.parent == (0, 0, 0, 2, 2, 5)
+    assert found.top == (0, 0, 0, 0, 0, 5)
+    assert (found.split, found.repeated) == ((), {})
 
 
 def test_parallel_sums_are_one_sum_of_totals() -> None:
-    equations = ((0, (1, 2)), (3, (4, 5)), (6, (7, 8)), (0, (3, 6)), (1, (4, 7)), (2, (5, 8)))
-    found = structure_of(compile_sums(9, equations, frozenset()))
+    found = of_sums(9, *BY_SEX)
     assert [(one.total, one.parts) for one in found.sums] == [(0, (3, 6))]
     assert sorted(found.pairs) == [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
-    assert found.crossed == {0: 1, 3: 0, 6: 0}
+    assert found.leaves == (3, 6)
+    assert sorted(found.split) == [(3, 4, 5), (6, 7, 8)]
+    assert found.repeated == {}
+    assert found.parent == (0, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert found.top == (0,) * 9
 
 
-def test_men_and_women_share_alike() -> None:
-    _, published, equations, how, _ = flattened("age", 600, 4)
-    fit = PriorFit(len(how))
-    fit.add(published.astype(np.int32))
-    layout = compiled(len(how), equations, how)
-    pairs = Weigher(layout, how, fit.sample.counts, fit.distributions(how)).fit_pairs()
-    assert len(pairs) == 26
-    assert min(share.precision for share in pairs.values()) > MOST_EVEN / 4
-    assert all(0.05 < share.q[0] < 0.6 for share in pairs.values())
+def test_a_total_with_several_partitions_counts_once() -> None:
+    found = of_sums(7, (0, (1, 2)), (0, (3, 4)), (0, (5, 6)))
+    assert found.leaves == (1, 2, 3, 4, 5, 6)
+    assert found.repeated == {0: 2}
 
 
-# -- the prior as a whole ---------------------------------------------------------------------------------------------
+def test_a_count_shown_twice_counts_once() -> None:
+    """Also where each of the two is divided in a way of its own."""
+    once = of_sums(3, (0, (2,)), (2, (1,)))
+    assert (once.leaves, once.repeated) == ((0,), {})
+    found = of_sums(7, (0, (1, 2)), (3, (4, 5)), (3, (0,)), (6, (4,)))
+    assert found.leaves == (1, 2, 4, 5)
+    assert found.repeated == {0: 1}
+    assert found.top[6] == found.top[4] == 0
+    assert found.parent[6] == 0
 
 
-def fitted_to(published: Array, layout: CompiledSums, how: list[Mechanism]) -> Prior:
-    fit = PriorFit(len(how))
-    for first in range(0, len(published), 128):
-        fit.add(published[first : first + 128].astype(np.int32))
-    return fit.finish(layout, how)
+@pytest.mark.parametrize(
+    ("further", "leaves", "repeated"),
+    [
+        ((0, (9, 10)), (3, 6, 9, 10), {0: 1}),  # the total, once by sex and once without
+        ((3, (9, 10)), (6, 9, 10), {}),  # a leaf is none any more
+        ((4, (9, 10)), (3, 6, 9, 10), {4: 1}),  # men follow from how the total splits, and from their parts
+        ((1, (9, 10)), (3, 6, 9, 10), {1: 1}),
+    ],
+)
+def test_a_table_by_sex_of_which_one_count_is_divided_further(
+    further: tuple[int, tuple[int, ...]], leaves: tuple[int, ...], repeated: dict[int, int]
+) -> None:
+    found = of_sums(11, *BY_SEX, further)
+    assert found.leaves == leaves
+    assert found.repeated == repeated
+    assert sorted(found.split) == [(3, 4, 5), (6, 7, 8)]
 
 
-def test_few_areas_leave_the_prior_flat_and_it_says_so() -> None:
-    _, published = draw(FEWEST_AREAS, 5.0, np.random.default_rng(1))
-    how: list[Mechanism] = [Rounding(5)] * 13
-    few = fitted_to(published[1:], one_sum(12), how)
-    assert (few.name, few.table) == ("flat", None)
-    assert few.sentence == f"flat: {FEWEST_AREAS - 1} areas are too few to fit a prior (at least {FEWEST_AREAS})"
-    assert few.weights_for(0, 3, 9) == {}
-    enough = fitted_to(published, one_sum(12), how)
-    assert enough.name == "fitted"
-    assert f"over {FEWEST_AREAS} areas" in enough.sentence
-    assert Prior.flat().sentence.startswith("flat: ")
+def test_two_partitions_by_sex_count_men_and_women_twice() -> None:
+    other = ((9, (10, 11)), (12, (13, 14)), (0, (9, 12)), (1, (10, 13)), (2, (11, 14)))
+    found = of_sums(15, *BY_SEX, *other)
+    assert found.leaves == (3, 6, 9, 12)
+    assert found.repeated == {1: 1, 2: 1}
+    assert len(found.split) == 4
 
 
-def test_weights_for_agrees_with_the_table_up_to_a_factor() -> None:
-    _, published = draw(300, 5.0, np.random.default_rng(1))
-    prior = fitted_to(published, one_sum(12), [Rounding(5)] * 13)
-    assert prior.table is not None
-    for column, low, high in (
-        (0, 0, 9),
-        (3, 11, 19),
-        (12, 0, 4),
-        (0, int(prior.table.size[0]) - 3, int(prior.table.size[0]) + 5),
-    ):
-        start, size = int(prior.table.offset[column]), int(prior.table.size[column])
-        expected = np.array([prior.table.weights[start + min(x, size - 1)] for x in range(low, high + 1)])
-        weights = prior.weights_for(column, low, high)
-        assert list(weights) == list(range(low, high + 1))
-        assert max(weights.values()) == 1
-        assert np.array(list(weights.values())) == pytest.approx(expected / expected.max())
+def test_a_pair_that_is_shown_several_times_splits_once() -> None:
+    """Three tables that show the same total, men and women."""
+    twice = tuple((3 * k, (3 * k + 1, 3 * k + 2)) for k in range(3))
+    same = tuple((sex, (3 * k + sex,)) for k in (1, 2) for sex in range(3))
+    found = of_sums(9, *twice, *same)
+    assert found.leaves == (0,)
+    assert len(found.split) == 1
+    assert found.repeated == {}
 
 
-def test_what_weights_cannot_be_given_for() -> None:
-    _, published = draw(100, 5.0, np.random.default_rng(1))
-    prior = fitted_to(published, one_sum(12), [Rounding(5)] * 13)
-    with pytest.raises(InputError, match="has 13 columns; there is no column 13"):
-        prior.weights_for(13, 0, 4)
-    with pytest.raises(InputError, match="ranges of counts from 0, not for 5 to 4"):
-        prior.weights_for(0, 5, 4)
+def test_circles_through_exact_counts_do_not_hang() -> None:
+    """An exact count joins nothing, so that sums may lead through it back to where they began."""
+    found = of_sums(6, (0, (1, 2)), (1, (3, 4)), (3, (0, 5)), fixed=frozenset({0}))
+    assert len(found.top) == 6
+    assert set(found.leaves) <= {0, 2, 4, 5}
 
 
-def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
-    _, published = draw(100, 5.0, np.random.default_rng(1))
-    prior = fitted_to(published, one_sum(12), [Rounding(5)] * 13)
-    prior.save(tmp_path / "prior.npz")
-    again = Prior.load(tmp_path / "prior.npz")
-    assert (again.name, again.sentence) == (prior.name, prior.sentence)
-    assert again.table is not None
-    assert prior.table is not None
-    assert (again.table.weights == prior.table.weights).all()
-    assert again.weights_for(3, 11, 19) == prior.weights_for(3, 11, 19)
-    Prior.flat("because").save(tmp_path / "flat.npz")
-    assert (Prior.load(tmp_path / "flat.npz").sentence, Prior.load(tmp_path / "flat.npz").table) == ("flat: because", None)
+@pytest.mark.parametrize("shape", shapes.ALL)
+def test_every_shape_has_leaves_that_make_up_all_else(shape: str) -> None:
+    """Given all leaves, and how they split by sex, all counts that sums connect are known, and nothing less is enough."""
+
+    def check(known: shapes.Known) -> None:
+        system, _ = known
+        fixed = frozenset(i for i, cell in enumerate(system.cells) if isinstance(cell.mechanism, Exact))
+        compiled = compile_sums(len(system.cells), system.equations, fixed)
+        found = Hierarchy.of(compiled)
+        assert set(found.leaves).isdisjoint(found.repeated)
+        assert all(found.parent[c] == c or c not in found.leaves or found.top[c] != c for c in range(found.columns))
+        if shape in shapes.ACYCLIC and not fixed and shape != "two partitions" and shape != "shared part":
+            rows = [[(c == total) - (c in parts) for c in range(found.columns)] for total, parts in system.equations]
+            free = found.columns - np.linalg.matrix_rank(np.array(rows))
+            assert free == len(found.leaves) + len(found.split)
+
+    shapes.judge(shapes.ALL[shape], 30, check)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK but no archive", None])
-def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "prior.npz"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=r"cannot be read as a prior.*Run the audit again"):
-        Prior.load(path)
+# -- weights in the engines, against all worlds one by one --------------------------------------------------------------
 
 
-def test_kernel_and_reference_agree_under_the_prior() -> None:
-    """The table for compiled code, and `weights_for` for one system at a time, say the same."""
-    _, published = draw(200, 3.0, np.random.default_rng(9), parts=3)
-    layout, how = one_sum(3), [Rounding(5)] * 4
-    prior = fitted_to(published, layout, how)
-    for area in range(4):
-        row = published[area]
-        windows, _ = windows_of(row[np.newaxis].astype(np.int32), how)
+def area_of(system: System) -> tuple[CompiledSums, NDArray[np.int32], list[Mechanism]]:
+    how = [cell.mechanism for cell in system.cells]
+    fixed = frozenset(i for i, one in enumerate(how) if isinstance(one, Exact))
+    counts = np.array([[SUPPRESSED if cell.published is None else cell.published for cell in system.cells]], dtype=np.int32)
+    return compile_sums(len(how), system.equations, fixed), counts, how
+
+
+def made_up(system: System, seed: int) -> tuple[Prior, Hierarchy]:
+    """Make up a prior for a system: random rates and weights, random shares and precisions of splits."""
+    rng = np.random.default_rng(seed)
+    layout, counts, _ = area_of(system)
+    hierarchy = Hierarchy.of(layout)
+    columns = hierarchy.columns
+    power = np.zeros(columns, dtype=np.int64)
+    power[list(hierarchy.leaves)] = 1
+    for column, times in hierarchy.repeated.items():
+        power[column] = -times
+    number = len(hierarchy.split)
+    splits = SexSplits(
+        np.array(hierarchy.split, dtype=np.int64).reshape(number, 3),
+        np.full((number, 2), -1, dtype=np.int64),
+        rng.uniform(0.3, 0.7, number),
+        rng.uniform(0.2, 0.8, number),
+        rng.uniform(3.0, 60.0, number),
+    )
+    if number:
+        of_top = {pair.total: pair for pair in hierarchy.pairs}
+        for p, pair in enumerate(hierarchy.split):
+            top = of_top.get(hierarchy.top[pair.total])
+            if top is not None:
+                splits.tops[p] = top.first, top.second
+    return plain_prior(columns, power, rng, np.array(hierarchy.top), splits), hierarchy
+
+
+def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32], solution: tuple[int, ...]) -> float:
+    """Return the weight of one world as the formula states it, by scipy."""
+    assert prior.fitted is not None
+    mixtures, splits = prior.fitted.mixtures, prior.fitted.splits
+    exposures = mixtures.exposures(counts, 0)[0]
+    weight = 1.0
+    for c, times in [*((leaf, 1) for leaf in hierarchy.leaves), *((c, -n) for c, n in hierarchy.repeated.items())]:
+        law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[c])
+        weight *= float(mixture(np.array([solution[c]]), float(exposures[c]), *law)[0]) ** times
+    shares = splits.shares(counts)[0]
+    for p, (total, men, _) in enumerate(hierarchy.split):
+        a = float(splits.precision[p])
+        weight *= float(stats.betabinom.pmf(solution[men], solution[total], a * shares[p], a * (1 - shares[p])))
+    return weight
+
+
+def enumerated(system: System, weight: Callable[[tuple[int, ...]], float]) -> list[dict[int, float]]:
+    """Return the distribution of every cell, from all worlds that add up."""
+    all_worlds = brute(system)
+    found: list[dict[int, float]] = [{} for _ in system.cells]
+    for solution, likelihood in zip(all_worlds.solutions, all_worlds.weights, strict=True):
+        own = float(likelihood) * weight(solution)
+        for cell, value in enumerate(solution):
+            found[cell][value] = found[cell].get(value, 0.0) + own
+    return [{value: own / sum(cell.values()) for value, own in cell.items()} for cell in found]
+
+
+TREES = ["rounded total", "exact total", "zeros", "two partitions", "deep tree", "chain", "shared part"]
+
+
+@pytest.mark.parametrize("shape", [*TREES, *shapes.CROSSED])
+def test_posteriors_are_those_of_all_worlds_weighed_one_by_one(shape: str) -> None:
+    def check(known: shapes.Known) -> None:
+        system, true = known
+        layout, counts, how = area_of(system)
+        assert not layout.unused
+        prior, hierarchy = made_up(system, sum(true))
+        windows, _ = windows_of(counts, how)
         tight = tighten(layout, windows)
-        found = posteriors(layout, windows, tight, prior.table)
-        names = ["total", "a", "b", "c"]
-        system = System(
-            [Cell(name, int(value), Rounding(5)) for name, value in zip(names, row, strict=True)],
-            [Sum("total", ("a", "b", "c"))],
-        )
-        weights = {
-            name: prior.weights_for(column, int(windows.low[0, column]), int(windows.high[0, column]))
-            for column, name in enumerate(names)
-        }
-        reference = brute(system, weights)
-        for column in range(4):
-            likely = {}
-            for values, weight in zip(reference.solutions, reference.weights, strict=True):
-                likely[values[column]] = likely.get(values[column], 0) + weight
-            mean = float(sum(value * weight for value, weight in likely.items()) / sum(likely.values()))
-            assert found.mean[0, column] == pytest.approx(mean, rel=1e-9)
+        weights = prior.weights(counts, tight.low, tight.high)
+        _, found = marginals(layout, windows, tight, weights)
+        expected = enumerated(system, lambda solution: stated_weight(prior, hierarchy, counts, solution))
+        for c, own in enumerate(expected):
+            low, start = int(found.low[0, c]), int(found.start[0, c])
+            for i, chance in enumerate(found.chances[start : start + int(found.high[0, c]) - low + 1]):
+                assert chance == pytest.approx(own.get(low + i, 0.0), abs=1e-9)
+
+    shapes.judge({**shapes.ACYCLIC, **shapes.CROSSED}[shape], 25, check)
 
 
-# -- calibration ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("shape", ["rounded total", "deep tree", "tree by sex"])
+def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(shape: str) -> None:
+    """Both publish the same people, each in a way of its own; the parent's prior is not used as well."""
 
-BANDS = ((0.66, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 1.01))
+    def check(known: shapes.Known) -> None:
+        system, true = known
+        layout, counts, how = area_of(system)
+        rng = np.random.default_rng(sum(true))
+        again = [int(own.publish(np.array([x]), rng)[0]) for own, x in zip(how, true, strict=True)]
+        both = np.array([counts[0], again], dtype=np.int32)
+        prior, hierarchy = made_up(system, sum(true))
+        windows, _ = windows_of(both, how)
+        tight = tighten(layout, windows)
+        weights = prior.weights(both, tight.low, tight.high)
+        linked = link(layout, windows, tight, np.array([1, -1]), np.ones(len(how), dtype=np.bool_), weights)
+        assert linked.method.tolist() == [MERGED, MERGED]
 
+        def weight(solution: tuple[int, ...]) -> float:
+            shown = math.prod(float(one.likelihood(y, np.array([x]))[0]) for one, y, x in zip(how, again, solution, strict=True))
+            return shown * stated_weight(prior, hierarchy, counts, solution)
 
-def claims(
-    layout: CompiledSums, how: list[Mechanism], true: Array, published: Array, prior: Prior
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return probability and truth of the likeliest count, the error of the estimate, and which cells are open."""
-    windows, _ = windows_of(published.astype(np.int32), how)
-    tight = tighten(layout, windows)
-    found = posteriors(layout, windows, tight, prior.table)
-    is_open = (tight.high > tight.low) & (published > ABSENT) & found.possible[:, np.newaxis]
-    return found.probability, found.mode == true, found.mean - true, is_open
+        for c, own in enumerate(enumerated(system, weight)):
+            mean = sum(value * chance for value, chance in own.items())
+            assert linked.posterior.mean[:, c] == pytest.approx([mean, mean], abs=1e-9)
+            assert linked.posterior.probability[:, c] == pytest.approx([max(own.values())] * 2, abs=1e-9)
 
-
-def gaps(p: NDArray[np.float64], right: NDArray[np.bool_]) -> list[tuple[float, float]]:
-    """Return by band how much more often claims are right than they say, and the standard error of that."""
-    result = []
-    for low, high in BANDS:
-        band = (p >= low) & (p < high)
-        number = max(np.count_nonzero(band), 1)
-        gap = float((right[band].astype(float) - p[band]).sum() / number)
-        result.append((gap, float(np.sqrt((p[band] * (1 - p[band])).sum()) / number)))
-    return result
-
-
-@pytest.mark.parametrize(("rows", "areas"), [("age", 900), ("short", 300)])
-def test_claims_are_right_as_often_as_they_say(rows: str, areas: int) -> None:
-    """Within 3.5 points, or three standard errors where claims are few; a flat prior is off by far more."""
-    true, published, equations, how, sexes = flattened(rows, areas, 17)
-    layout = compiled(len(how), equations, how)
-    prior = fitted_to(published, layout, how)
-    p, right, error, is_open = claims(layout, how, true, published, prior)
-    sex = np.broadcast_to(sexes, true.shape)
-    sparse = np.zeros_like(is_open)
-    for total, parts in equations:
-        if len(parts) >= 8:
-            sparse[:, total] |= (published[:, parts] == 0).mean(axis=1) > 0.5
-    groups = {"all": is_open, "zeros": is_open & (published == 0), "small": is_open & (published > 0) & (published < 30)}
-    groups |= {f"sex {one}": is_open & (sex == one) for one in range(3)}
-    if rows == "short":
-        groups["sparse totals"] = is_open & sparse
-    for name, group in groups.items():
-        for gap, accuracy in gaps(p[group], right[group]):
-            assert abs(gap) < 0.035 + 3 * accuracy, (name, gap, accuracy)
-        assert abs(error[group].mean()) < (0.1 if name == "small" else 0.04), name
-    flat_p, flat_right, flat_error, _ = claims(layout, how, true, published, Prior.flat())
-    zeros = groups["zeros"]
-    assert gaps(flat_p[zeros], flat_right[zeros])[1][0] > 0.05
-    if rows == "short":
-        assert flat_error[groups["sparse totals"]].mean() > 0.1
-        assert abs(error[groups["sparse totals"]].mean()) < 0.04
+    shapes.judge({**shapes.ACYCLIC, **shapes.CROSSED}[shape], 15, check)
 
 
-def test_a_total_of_twenty_sparse_parts_is_not_overestimated() -> None:
-    rng = np.random.default_rng(21)
-    parts = 20
-    total = rng.poisson(rng.gamma(2.0, 4.0, 1_500))
-    shares = rng.dirichlet(np.full(parts, 0.4), len(total))
-    split = np.array([rng.multinomial(t, q) for t, q in zip(total, shares, strict=True)])
-    true = np.column_stack([total, split])
-    how: list[Mechanism] = [Rounding(5)] * (parts + 1)
-    published = Rounding(5).publish(true, rng)
-    layout = one_sum(parts)
-    *_, flat_error, _ = claims(layout, how, true, published, Prior.flat())
-    p, right, error, is_open = claims(layout, how, true, published, fitted_to(published, layout, how))
-    assert flat_error[:, 0].mean() > 1
-    assert abs(error[:, 0].mean()) < 0.1
-    for gap, accuracy in gaps(p[is_open], right[is_open]):
-        assert abs(gap) < 0.03 + 3 * accuracy
+def test_weights_alone_are_those_of_the_mixture_without_exposure() -> None:
+    prior = plain_prior(2, np.array([0, 1]), np.random.default_rng(1), clump=np.array([2.0, 0.0]))
+    assert prior.fitted is not None
+    low = np.array([[0, 11]], dtype=np.int32)
+    found = prior.weights_alone(low, low + 8)
+    assert found is not None
+    for c in range(2):
+        expected = mixture(np.arange(low[0, c], low[0, c] + 9), 1.0, *prior.fitted.mixtures.alone[:, c], 0.0)
+        assert found.weights[9 * c : 9 * c + 9] == pytest.approx(expected / expected.max(), rel=1e-10)
+    assert Prior.flat().weights_alone(low, low + 8) is None
 
 
-@pytest.mark.parametrize("how", [Sample(5), Rounding(3), Laplace(1.45)], ids=lambda how: how.name)
-def test_other_mechanisms_are_calibrated_too(how: Mechanism) -> None:
-    rng = np.random.default_rng(31)
-    true, published = draw(1_000, 5.0, rng, how=how)
-    mechanisms: list[Mechanism] = [how] * 13
-    layout = one_sum(12)
-    prior = fitted_to(published, layout, mechanisms)
-    assert prior.table is not None
-    p, right, error, is_open = claims(layout, mechanisms, true, np.maximum(published, ABSENT + 1), prior)
-    for gap, accuracy in gaps(p[is_open], right[is_open]):
-        assert abs(gap) < 0.03 + 3 * accuracy
-    assert abs(error[is_open].mean()) < 0.1
+def finite(weights: PriorWeights | None) -> bool:
+    return weights is not None and bool(np.isfinite(weights.weights).all()) and bool((weights.weights > 0).all())
+
+
+def test_weights_are_positive_and_finite_whatever_the_counts() -> None:
+    """Counts of a hundred million, windows of 600 values, of one and of more than any engine takes, and nothing published."""
+    splits = SexSplits(
+        np.array([[0, 1, 2]]), np.array([[-1, -1]]), np.array([0.5]), np.array([1e-9]), np.array([PRECISIONS[0]])
+    )
+    prior = plain_prior(4, np.array([1, -3, -3, 1]), np.random.default_rng(3), splits=splits)
+    counts = np.array([[10**8] * 4, [0] * 4, [SUPPRESSED] * 4, [300] * 4, [7, 4, 3, 7]], dtype=np.int32)
+    low = np.array([[10**8 - 299] * 4, [0] * 4, [0] * 4, [0] * 4, [7, 4, 3, 7]], dtype=np.int32)
+    high = np.array([[10**8 + 300] * 4, [4] * 4, [1 << 30] * 4, [599] * 4, [7, 4, 3, 7]], dtype=np.int32)
+    for variant in VARIANTS:
+        found = prior.weights(counts, low, high, variant)
+        assert found is not None
+        assert finite(found)
+        assert (found.start[[2, 4]] == -1).all()  # too many possible counts, and only one
+        assert (found.start[[0, 1, 3]] >= 0).all()
+        assert (found.weights <= 1e300 ** (1 / 3)).all()
+    assert finite(prior.weights_alone(low, high))
+    nothing = prior.weights(counts[:0], low[:0], high[:0])
+    assert nothing is not None
+    assert nothing.weights.size == 0
+
+
