@@ -253,8 +253,9 @@ class PriorFit:
         few = areas < FEW_AREAS
         return Prior(
             "fitted",
-            f"fitted to {areas:,} areas: the rates of each smallest group, deconvolved from its published counts; a count "
-            f"is called likely only if all {len(VARIANTS) + few} priors that were tried make it so",
+            f"fitted to {areas:,} areas: how the rate of every count without parts varies between areas, estimated from the "
+            f"published counts; a count is called likely only if all {len(VARIANTS) + few} priors that fit about as well make "
+            "it so",
             FittedPrior(mixtures, splits, power),
             (*VARIANTS, "flat") if few else VARIANTS,
         )
