@@ -305,6 +305,8 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
     if claims == 1:
         what = "a count of one or two" if small else "a zero" if zero else "a count of three or more"
         return f"{where}, {listed(parts)}.", f"It is {what}."
+    if zero == claims:
+        return f"{where}, {listed(parts)}.", "All of them are zeros."
     few = f"{small:,}" if small else "None"
     zeros = f"{zero:,} {'is a zero' if zero == 1 else 'are zeros'}" if zero else "none is a zero"
     sensitive = f"{few} of these {claims:,} {'is a count' if small <= 1 else 'are counts'} of one or two"
