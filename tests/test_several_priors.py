@@ -146,11 +146,12 @@ def test_what_is_cut_off_from_its_sums_has_one_probability_only(census: AuditFol
 
 
 def test_words_for_probabilities() -> None:
-    one = {"probability_low": 0.71, "probability": 0.78, "probability_high": 0.84}
+    one = {"kind": "likely", "probability_low": 0.71, "probability": 0.78, "probability_high": 0.84}
+    assert probabilities(one | {"kind": "open"}, 3) == "71.0% to 84.0% under different priors"  # not all may have been run
     assert probabilities(one, 3) == "at least 71.0% (78.0% on average over three priors; highest found 84.0%)"
     assert at_least(one) == "≥ 71.0%"
     for low, high in ((None, None), (0.78, 0.78)):
-        alone = {"probability_low": low, "probability": 0.78, "probability_high": high}
+        alone = {"kind": "likely", "probability_low": low, "probability": 0.78, "probability_high": high}
         assert probabilities(alone, 3) == at_least(alone) == "78.0%"
     assert probabilities({"probability_low": None, "probability": None, "probability_high": None}) == "–"
     assert due({"kind": "likely", "due_to_sums": 0.834}).startswith("The area's other counts remove 83% of the doubt")
@@ -176,6 +177,7 @@ def test_explain_shows_all_three_and_why(census: AuditFolder, run: Run) -> None:
     assert told["priors"] == ["best", "tilted", "looser"] == census.summary["priors"]["variants"]
     assert told["threshold"] == 0.66
     assert told["held_back"] is told["withheld"] is None
+    assert told["known_alone"] is False
 
 
 def test_a_count_that_was_run_under_one_prior_shows_just_its_probability(census: AuditFolder) -> None:
@@ -218,12 +220,12 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
     [
         ({}, "it is not likely enough"),
         ({"probability_high": 0.7}, "it reaches 66% under some priors, but not under all"),
-        ({"due_to_sums": 0.1, "probability_low": 0.8}, "it is likely from its published value alone, and sums add little"),
+        ({"known_alone": True, "probability_low": 0.8}, "it is likely from its published value alone, and sums add little"),
         ({"without_sums": True}, "a sum that it belongs to could not be used, and it was judged by itself"),
         ({"probability_low": 0.7, "contradictions": ("x",)}, "published figures next to it are inconsistent"),
         ({"probability_low": 0.7}, "it is likely without any sum"),
         (
-            {"held_back": "likely", "withheld": "zeros fail", "due_to_sums": 0.9},
+            {"held_back": "likely", "withheld": "zeros fail", "probability_low": 0.9},
             "likely claims of this table are withheld: zeros fail",
         ),
         ({"held_back": "likely", "withheld": ""}, "withheld: the prior failed its self-check"),
@@ -242,6 +244,7 @@ def test_why_a_likely_looking_count_is_not_a_finding(changes: dict[str, Any], wh
         "priors": ("best", "tilted", "looser"),
         "threshold": 0.66,
         "due_to_sums": None,
+        "known_alone": False,
         "without_sums": False,
         "contradictions": (),
         "held_back": None,
@@ -255,7 +258,7 @@ def test_why_a_likely_looking_count_is_not_a_finding(changes: dict[str, Any], wh
 def test_a_conditional_claim_that_is_held_back_is_not_called_certain() -> None:
     one = {"kind": "open", "low": 5, "high": 5, "value": 5, "same_as": None, "probability": 1.0, "probability_low": 1.0}
     one |= {"held_back": "conditional", "due_to_sums": None, "without_sums": False, "withheld": None}
-    one |= {"threshold": 0.66, "contradictions": ()}
+    one |= {"threshold": 0.66, "contradictions": (), "known_alone": False}
     said = conclusion(SimpleNamespace(**one))  # type: ignore[arg-type]
     assert said.startswith("It is 5 if an assumption holds")
     assert said.endswith("such claims are held back.")
@@ -286,10 +289,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
     changes = {"more_likely_at_highest_found": 1234, "more_likely_on_average": 56, "likely_without_sums": 7}
     folder = told_otherwise(census, tmp_path / "audit", **changes, held_back={"conditional": 3, "likely": 0})
     doubtful, conditional, alone = not_listed(folder.summary)
-    assert doubtful == (
-        "1,234 more counts reach 66% under the least cautious of the three priors, but not under all of them; "
-        "56 of these reach it on average."
-    )
+    assert doubtful == ("At least 1,234 more counts reach 66% under one of the three priors, but not under all of them.")
     assert conditional.startswith("3 conditional claims are held back, because the published figures contradict")
     assert alone == "7 counts are likely from their published value alone; sums add little. They are not listed."
     start = browser(folder).get("/").text
@@ -297,7 +297,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
         for sentence in (doubtful, conditional, alone):
             assert sentence in text
     one = folder.summary | {"more_likely_at_highest_found": 1, "more_likely_on_average": 0, "likely_without_sums": 1}
-    assert not_listed(one)[0].startswith("1 more count reaches 66%")
+    assert not_listed(one)[0].startswith("At least 1 more count reaches 66%")
     assert not_listed(one)[-1] == "1 count is likely from its published value alone; sums add little. It is not listed."
     none = dict.fromkeys(changes, 0) | {"held_back": {"conditional": 0, "likely": 0}}
     assert not_listed(folder.summary | none) == []

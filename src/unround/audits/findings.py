@@ -48,7 +48,7 @@ class Finding:
         highest found. None for counts that were weighed under the best prior alone.
     due_to_sums : float or None
         The share of the doubt, given the published value alone, that everything else known of the area removes; None for
-        counts that are not likely.
+        counts far from the threshold.
     mean : float or None
         The expected count.
     depth : int or None

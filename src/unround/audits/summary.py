@@ -58,9 +58,9 @@ class Tally:
     by_area_size: dict[str, dict[str, int]] = field(default_factory=_no_areas)
     alone: int = 0
     on_average: int = 0
-    """Counts, besides those listed, that are likely on average over the set of priors, but not under all of them."""
+    """Counts, besides those listed, that are likely on average over the priors that were run, but not under all of them."""
     at_highest: int = 0
-    """The same under the prior that finds them likeliest."""
+    """The same under at least one of them."""
     held_back: Counter[str] = field(default_factory=Counter)
     """Claims that are held back: likely ones where the self-check failed, conditional ones where the check did."""
     zeros_proved: int = 0

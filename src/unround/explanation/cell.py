@@ -58,6 +58,8 @@ class Explanation(Finding):
         The set of priors that probabilities were worked out under.
     threshold : float
         The probability that all of them must give to a count for it to be called likely.
+    known_alone : bool
+        Whether it is likely, or certain, from its published value alone, so that sums add little and nothing is claimed.
     held_back : str or None
         The kind of claim that is held back: "likely" where the prior failed its self-check, "conditional" where the data
         contradict the mechanism.
@@ -100,6 +102,7 @@ class Explanation(Finding):
     same_as: str | None
     priors: tuple[str, ...]
     threshold: float
+    known_alone: bool
     held_back: str | None
     withheld: str | None
     distribution: tuple[tuple[int, float], ...]
@@ -135,6 +138,7 @@ class Explanation(Finding):
             "probability_high": self.probability_high,
             "priors": list(self.priors),
             "threshold": self.threshold,
+            "known_alone": self.known_alone,
             "held_back": self.held_back,
             "withheld": self.withheld,
             "due_to_sums": self.due_to_sums,
@@ -260,6 +264,7 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
         same_as=_same_as(model, inferred, cell),
         priors=folder.prior.variants,
         threshold=folder.summary["threshold"],
+        known_alone=bool(inferred.claims.without_sums[0, cell]),
         held_back=_held_back(inferred, cell),
         withheld=_withheld(folder, cell),
         distribution=area.distribution(cell),

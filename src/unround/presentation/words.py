@@ -194,11 +194,15 @@ def by_several(cell: Any) -> bool:
 def probabilities(cell: Any, priors: int = 0) -> str:
     """Return the probability of a likeliest count: where there are several priors the least, the mean and the highest.
 
+    Only likely counts were weighed under all of them: others as long as they might have been called likely.
+
     Examples
     --------
-    >>> one = {"probability_low": 0.714, "probability": 0.778, "probability_high": 0.842}
+    >>> one = {"kind": "likely", "probability_low": 0.714, "probability": 0.778, "probability_high": 0.842}
     >>> probabilities(one, 3)
     'at least 71.4% (77.8% on average over three priors; highest found 84.2%)'
+    >>> probabilities(one | {"kind": "open"}, 3)
+    '71.4% to 84.2% under different priors'
     >>> probabilities(one | {"probability_low": None, "probability_high": None}, 3)
     '77.8%'
     """
@@ -206,6 +210,8 @@ def probabilities(cell: Any, priors: int = 0) -> str:
     if mean is None or not by_several(cell):
         return "–" if mean is None else percent(mean)
     over = f" over {spelled(priors)} priors" if priors else ""
+    if _of(cell, "kind") != "likely":
+        return f"{percent(_of(cell, 'probability_low'))} to {percent(_of(cell, 'probability_high'))} under different priors"
     low, high = percent(_of(cell, "probability_low")), percent(_of(cell, "probability_high"))
     return f"at least {low} ({percent(mean)} on average{over}; highest found {high})"
 
@@ -317,11 +323,11 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
     """Say which counts are not listed although they are likely in another sense: caution is not safety."""
     found = []
     sure, priors = share(audit["threshold"]), len(audit["priors"]["variants"])
-    doubtful, mean = audit["more_likely_at_highest_found"], audit["more_likely_on_average"]
+    doubtful = audit["more_likely_at_highest_found"]
     if doubtful:
         found.append(
-            f"{several(doubtful, 'more count reaches', 'more counts reach')} {sure} under the least cautious of the "
-            f"{spelled(priors)} priors, but not under all of them; {mean:,} of these reach it on average."
+            f"At least {several(doubtful, 'more count reaches', 'more counts reach')} {sure} under one of the "
+            f"{spelled(priors)} priors, but not under all of them."
         )
     conditional = audit["held_back"]["conditional"]
     if conditional:
@@ -393,7 +399,7 @@ def _why_open(cell: Explanation) -> str:
         return f"likely claims of this table are withheld: {cell.withheld or 'the prior failed its self-check'}"
     if cell.without_sums:
         return "a sum that it belongs to could not be used, and it was judged by itself"
-    if cell.due_to_sums is not None:
+    if cell.known_alone:
         return "it is likely from its published value alone, and sums add little"
     if least is not None and least < cell.threshold:
         if cell.probability_high is not None and cell.probability_high >= cell.threshold:
