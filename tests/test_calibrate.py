@@ -252,8 +252,8 @@ def test_the_worlds_are_listed(run: Run) -> None:
     ("arguments", "said"),
     [
         (("--release", "a.csv"), "go together"),
-        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out with"),
-        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "leave them out with"),
+        (("--release", "a.csv", "--truth", "b.csv", "--areas", "9"), "leave them out if you give a release"),
+        (("--release", "a.csv", "--truth", "b.csv", "--world", "couples"), "leave them out if you give a release"),
         (("--world", "atlantis"), "there is no world 'atlantis'"),
         (("--world", "couples", "--world", "couples"), "more than once"),
         (("--world", "couples", "--rows", "short"), "go with the world census"),

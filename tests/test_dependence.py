@@ -293,10 +293,10 @@ def test_a_plan_overrules(village: Path, tmp_path: Path) -> None:
     ("entry", "said"),
     [
         ('table = "nowhere"\nshares = { total-men = 0.1 }', "there is no table 'nowhere'"),
-        ('table = "TABLE"\nshares = { men-total = 0.1 }', "'men-total' is no pattern of this table"),
+        ('table = "TABLE"\nshares = { men-total = 0.1 }', "'men-total' is not a pattern of this table"),
         ('table = "TABLE"\nshares = { total-men = 1.5 }', "numbers from 0 to 1"),
         ('table = "TABLE"\nshares = 0.5', "numbers from 0 to 1"),
-        ('table = "TABLE"\nshare = 0.5', "'share' means nothing"),
+        ('table = "TABLE"\nshare = 0.5', "'share' has no meaning"),
     ],
 )
 def test_plans_that_cannot_be(village: Path, tmp_path: Path, entry: str, said: str) -> None:

@@ -44,8 +44,9 @@ class BlockProbabilities:
     posterior : Posterior
         What is likely. Its probabilities are averages over the set of priors, where `lowest` has a number.
     lowest, highest : array
-        The least and the greatest probability that any prior of the set gives to the likeliest count; NaN for counts that are
-        not near the threshold, which were weighed under the best prior alone. The greatest is no bound: it is the highest found.
+        The least and the greatest probability that any prior of the set gives to the likeliest count; NaN for counts that
+        are not near the threshold, which were weighed under the best prior alone. The greatest is no bound: it is the
+        highest found.
     own_lowest : array
         The least probability if nothing were known of the other areas of a family.
     cut_off : array
@@ -213,8 +214,8 @@ class _Each(NamedTuple):
 def _under_each(here: Weighing, posterior: Posterior, own: Posterior, threshold: float, linked: bool) -> _Each:
     """Weigh counts near the threshold under every prior of the set.
 
-    Of linked areas only the best prior's probabilities are worked out together; that of another prior differs from them, in log
-    odds, by as much as it does in the area on its own.
+    Of linked areas only the best prior's probabilities are worked out together; that of another prior differs from them, in
+    log odds, by as much as it does in the area on its own.
     """
     best, *others = here.prior.variants
     probability, mode = posterior.probability, posterior.mode
@@ -300,8 +301,8 @@ def _kept(found: Distributions) -> dict[int, Distribution]:
 def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
     """Find the cells that are cut off from a sum they belong to, while others of their area are not.
 
-    In the fitted prior, totals follow from their parts: it says nothing of a total that is cut off from them. A sum is cut off
-    where it does not apply or contradicts, or where too much is possible.
+    In the fitted prior, totals follow from their parts: it says nothing of a total that is cut off from them. A sum is cut
+    off where it does not apply or contradicts, or where too much is possible.
     """
     model, reach, active = here.model, here.reach, here.active
     found = np.zeros(posterior.mode.shape, dtype=bool)

@@ -18,7 +18,6 @@ from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
-from unround.audits.dependence import Dependence
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels

@@ -2,8 +2,8 @@
 
 Four kinds, of which each column takes the one that explains its published counts best: the size of the area (the total at
 the top of its table), that size corrected by what the total directly above shows, the square root of the size, and none at
-all. The total above is itself rounded, and its rounding is evidence of its own: taken as it is, it would count twice where it is
-small. So it corrects the size only as far as it is large beside `CAUTION`.
+all. The total above is itself rounded, and its rounding is evidence of its own: taken as it is, it would count twice where
+it is small. So it corrects the size only as far as it is large beside `CAUTION`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ from unround.batch.types import CompiledSums, Ints, PriorWeights
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
+from unround.prior.exposure import KINDS
 from unround.prior.hierarchy import Hierarchy
+from unround.prior.mixture import MOST_RATES
 from unround.prior.sample import AreaSample
 from unround.prior.sexes import SexSplits, fit_splits
 from unround.prior.weights import area_weights
@@ -59,6 +61,36 @@ class FittedPrior:
     mixtures: Mixtures
     splits: SexSplits
     power: NDArray[np.int64]
+
+    def check(self) -> None:
+        """Raise ValueError unless all arrays fit together: compiled code would read beyond their ends."""
+        columns, pairs = self.power.size, len(self.splits.cells)
+        whole, real, places = np.dtype(np.int64), np.dtype(np.float64), range(columns)
+        law = (len(VARIANTS), columns, MOST_RATES)
+        wanted = (
+            (self.power, (columns,), whole),
+            (self.splits.cells, (pairs, 3), whole),
+            (self.splits.tops, (pairs, 2), whole),
+            *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision")),
+            *((getattr(self.mixtures, name), (columns,), whole) for name in ("kind", "top", "parent")),
+            *((getattr(self.mixtures, name), (columns,), real) for name in ("share", "usual", "clump")),
+            (self.mixtures.more, law[:2], real),
+            (self.mixtures.rates, law, real),
+            (self.mixtures.weights, law, real),
+            (self.mixtures.alone, (2, *law[1:]), real),
+        )
+        for array, shape, kind in wanted:
+            if (
+                array.shape != shape
+                or array.dtype != kind
+                or (kind == real and not (np.isfinite(array) & (array >= 0)).all())
+            ):
+                raise ValueError("its arrays do not fit together")
+        pointers = (self.mixtures.top, self.mixtures.parent, self.splits.cells)
+        if not all(np.isin(array, places).all() for array in pointers) or not np.isin(self.splits.tops, (-1, *places)).all():
+            raise ValueError("it refers to columns that do not exist")
+        if not np.isin(self.mixtures.kind, KINDS).all():
+            raise ValueError("it has a kind of exposure that does not exist")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,13 +184,17 @@ class Prior:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 name, sentence = str(found["name"]), str(found["sentence"])
                 variants = tuple(str(one) for one in found["variants"])
+                if name not in ("fitted", "flat") or not variants or not {*variants} <= {*VARIANTS, "flat"}:
+                    raise ValueError(f"it is of a kind that does not exist: {name}, {', '.join(variants)}")
                 if name == "flat":
                     return cls(name, sentence, None, variants)
                 mixtures, splits = (
                     part(**{one.name: found[f"{part.__name__}.{one.name}"] for one in fields(part)})
                     for part in (Mixtures, SexSplits)
                 )
-                return cls(name, sentence, FittedPrior(mixtures, splits, found["power"]), variants)  # type: ignore[arg-type]
+                fitted = FittedPrior(mixtures, splits, found["power"])  # type: ignore[arg-type]
+                fitted.check()
+                return cls(name, sentence, fitted, variants)
         except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
 

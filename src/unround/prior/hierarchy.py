@@ -3,7 +3,8 @@
 A total follows from its parts, so that a weight of its own would count the same people twice. Two cases need care. Where a
 total has several partitions (by age, and by marital status), each of them says by itself how large the total is: all but one
 of these statements are divided out. The same goes for men or women who are divided further without the other sex: how their
-total splits has said already how many they are. And where two cells show the same count, only one of them carries its weight.
+total splits has said already how many they are. And where two cells show the same count, only one of them carries its
+weight.
 """
 
 from __future__ import annotations
