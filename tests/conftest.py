@@ -39,6 +39,15 @@ def census_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def foreign_truths() -> Path:
+    """Return the folder of worlds with a truth that nothing here has drawn; skip where there is none."""
+    folder = Path(os.environ.get("UNROUND_TRUTHS", Path(__file__).parents[2] / "shared" / "truths"))
+    if not (folder / "foreign.py").is_file():
+        pytest.skip(f"no worlds of others at {folder}; set UNROUND_TRUTHS to their folder")
+    return folder
+
+
 class Ran(NamedTuple):
     code: int
     out: str

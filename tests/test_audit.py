@@ -186,7 +186,10 @@ def test_likely_claims_are_right_as_often_as_they_say(audited: AuditFolder) -> N
 
 
 def test_totals_of_sparse_sums_are_calibrated(tmp_path: Path) -> None:
-    """Over many mostly empty parts a flat prior claims too much of their total; the fitted one does not."""
+    """Over many mostly empty parts a flat prior claims too much of their total; the fitted one does not.
+
+    Claims are made by the least of several probabilities, so that they may be right more often than they say.
+    """
     simulate(tmp_path / "census", areas=300, seed=8, rows="short")
     release, truth = read(tmp_path / "census" / BULK), read(tmp_path / "census" / "truth.parquet")
     folder = audit(release, tmp_path / "out", truth=truth)
@@ -195,7 +198,7 @@ def test_totals_of_sparse_sums_are_calibrated(tmp_path: Path) -> None:
         assert len(bands) >= 3
         for band in bands:
             error = (band["stated"] * (1 - band["stated"]) / band["claims"]) ** 0.5
-            assert abs(band["right"] - band["stated"]) < 0.03 + 3 * error
+            assert -0.03 - 3 * error < band["right"] - band["stated"] < 0.1 + 3 * error
     assert folder.summary["truth"]["wrong"]["proved"] == 0
     assert abs(folder.summary["truth"]["mean_error"]) < 0.01
 

@@ -152,6 +152,7 @@ def test_claims_are_those_of_an_audit(spec: str) -> None:
     found = Attacker(model, prior).infer(counts, material.true).claims
     judged = material.judged()[1]
     assert (found.kinds[:, judged] == ClaimKind.PROVED).any() == (spec == "nearest:5")
+    assert (found.kinds[:, judged] == ClaimKind.LIKELY).any()
     assert (found.kinds[:, judged] == audited.kinds[:, judged]).all()
     claimed = audited.kinds != 0
     assert (found.values == audited.values)[claimed].all()
@@ -190,7 +191,7 @@ def test_narrowed_ranges_leave_posteriors_as_they_are() -> None:
     model = material.model(material.mechanisms(Rounding(5)))
     windows, _ = windows_of(counts, model.mechanisms)
     exact = posteriors(model.compiled, windows, tighten(model.compiled, windows), None, None, true)
-    narrow = Narrower(model).posteriors(counts, None, true)
+    narrow = Narrower(model).posteriors(counts, Prior.flat(), true)
     assert exact.asked is not None
     assert narrow.asked is not None
     assert np.abs(exact.asked - narrow.asked).max() < 0.01
@@ -203,7 +204,7 @@ def test_ever_wider_ranges_change_ever_less() -> None:
     some = slice(0, 60)
     counts, true = as_counts(published(NOISY, material))[some], material.true[some]
     model = material.model(material.mechanisms(Laplace(1.45)))
-    truths = [Narrower(model, cut).posteriors(counts, None, true).asked for cut in (1e-3, 1e-4, 1e-5, 1e-6)]
+    truths = [Narrower(model, cut).posteriors(counts, Prior.flat(), true).asked for cut in (1e-3, 1e-4, 1e-5, 1e-6)]
     changes = [float(np.abs(one - other).mean()) for one, other in pairwise(t for t in truths if t is not None)]
     assert changes[0] > changes[1] > changes[2]
     assert changes[2] < 1e-5
@@ -263,7 +264,9 @@ def test_dropping_invariants_saves_proofs_and_sharing_draws_makes_more() -> None
     today, dropped, shared = compare(material, practices, seed=1, seeds=2).to_json()["mechanisms"]
     assert dropped["proved"] < today["proved"] < shared["proved"]
     # Whoever does not know of the sharing overrates what is inferred.
-    assert shared["likely_right"] < 0.96 * shared["likely_stated"]
+    held = [one["likely_right"] / one["likely_stated"] for one in (today, shared)]
+    assert held[1] < 0.985
+    assert held[1] < held[0] - 0.02
 
 
 @pytest.mark.parametrize("change", ["nothing", "base=", "base=x", "base=0"])

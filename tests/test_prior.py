@@ -1,10 +1,11 @@
-"""The fitted prior: mixtures over rates, which counts carry weight, splits by sex, weights for the engines; and what it is for:
-claims that are right as often as they say."""
+"""The fitted prior: mixtures over rates, which counts carry weight, splits by sex, weights for the engines; and claims that
+are right as often as they say, which it is for."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +36,7 @@ from unround.prior.deconvolve import SIZE
 from unround.prior.exposure import CAUTION, CORRECTED, NONE, ROOT, exposure, share_above, usual_size
 from unround.prior.exposure import SIZE as BY_SIZE
 from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, FittedPrior
-from unround.prior.hierarchy import Hierarchy, Pair
+from unround.prior.hierarchy import Hierarchy
 from unround.prior.histograms import BELOW, CAP
 from unround.prior.mixture import (
     MOST_RATES,
@@ -286,7 +287,11 @@ def test_exposures() -> None:
     assert exposure(counts, NONE, 0, 1, 0.5, 90.0).tolist() == [1, 1, 1, 1]
     assert exposure(counts, BY_SIZE, 0, 1, 0.5, 90.0).tolist() == [400, 90, 1, 400]
     assert exposure(counts, ROOT, 0, 1, 0.5, 100.0).tolist() == [20, 10, 1, 20]
-    expected = [200 * (100 + CAUTION) / (200 + CAUTION), 45 * (100 + CAUTION) / (45 + CAUTION), 0.5 * CAUTION / (0.5 + CAUTION)]
+    expected = [
+        200 * (100 + CAUTION) / (200 + CAUTION),
+        45 * (100 + CAUTION) / (45 + CAUTION),
+        0.5 * CAUTION / (0.5 + CAUTION),
+    ]
     assert exposure(counts, CORRECTED, 0, 1, 0.5, 90.0) == pytest.approx([*expected, 200])
     assert usual_size(counts, 0) == 400
     assert usual_size(counts[1:2], 0) == 1
@@ -416,7 +421,7 @@ def area_of(system: System) -> tuple[CompiledSums, NDArray[np.int32], list[Mecha
 def made_up(system: System, seed: int) -> tuple[Prior, Hierarchy]:
     """Make up a prior for a system: random rates and weights, random shares and precisions of splits."""
     rng = np.random.default_rng(seed)
-    layout, counts, _ = area_of(system)
+    layout, _, _ = area_of(system)
     hierarchy = Hierarchy.of(layout)
     columns = hierarchy.columns
     power = np.zeros(columns, dtype=np.int64)
@@ -508,7 +513,9 @@ def test_an_only_child_is_merged_with_its_parent_under_the_prior_of_the_child(sh
         assert linked.method.tolist() == [MERGED, MERGED]
 
         def weight(solution: tuple[int, ...]) -> float:
-            shown = math.prod(float(one.likelihood(y, np.array([x]))[0]) for one, y, x in zip(how, again, solution, strict=True))
+            shown = math.prod(
+                float(one.likelihood(y, np.array([x]))[0]) for one, y, x in zip(how, again, solution, strict=True)
+            )
             return shown * stated_weight(prior, hierarchy, counts, solution)
 
         for c, own in enumerate(enumerated(system, weight)):
@@ -536,7 +543,7 @@ def finite(weights: PriorWeights | None) -> bool:
 
 
 def test_weights_are_positive_and_finite_whatever_the_counts() -> None:
-    """Counts of a hundred million, windows of 600 values, of one and of more than any engine takes, and nothing published."""
+    """Counts of a hundred million; windows of 600 values, of one, and of more than any engine takes; nothing published."""
     splits = SexSplits(
         np.array([[0, 1, 2]]), np.array([[-1, -1]]), np.array([0.5]), np.array([1e-9]), np.array([PRECISIONS[0]])
     )
@@ -557,3 +564,518 @@ def test_weights_are_positive_and_finite_whatever_the_counts() -> None:
     assert nothing.weights.size == 0
 
 
+# -- the prior as a whole ---------------------------------------------------------------------------------------------
+
+
+def one_sum(parts: int) -> CompiledSums:
+    return compile_sums(parts + 1, ((0, tuple(range(1, parts + 1))),), frozenset())
+
+
+def summed(*parts: Array) -> Array:
+    return np.column_stack([np.sum(parts, axis=0), *parts])
+
+
+def draw(
+    areas: int, precision: float, rng: np.random.Generator, parts: int = 12, how: Mechanism | None = None
+) -> tuple[Array, Array]:
+    """Draw true and published counts of a total and its parts that share it out by a Dirichlet distribution."""
+    how = how or Rounding(5)
+    shares = rng.dirichlet(precision * 0.6 ** np.arange(parts) / (0.6 ** np.arange(parts)).sum(), areas)
+    total = np.rint(rng.lognormal(5, 0.5, areas)).astype(np.int64)
+    split = np.array([rng.multinomial(t, q) for t, q in zip(total, shares, strict=True)])
+    true = np.column_stack([total, split])
+    return true, how.publish(true, rng)
+
+
+def fitted_to(published: Array, layout: CompiledSums, how: list[Mechanism], block: int = 128) -> Prior:
+    fit = PriorFit(len(how))
+    for first in range(0, len(published), block):
+        fit.add(published[first : first + block].astype(np.int32))
+    return fit.finish(layout, how)
+
+
+def arrays(prior: Prior) -> dict[str, NDArray[np.generic]]:
+    assert prior.fitted is not None
+    found: dict[str, NDArray[np.generic]] = {"power": prior.fitted.power}
+    for part in (prior.fitted.mixtures, prior.fitted.splits):
+        found |= {name: getattr(part, name) for name in part.__slots__}
+    return found
+
+
+def same(one: Prior, other: Prior) -> bool:
+    a, b = arrays(one), arrays(other)
+    return one.sentence == other.sentence and all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def flattened(rows: str, areas: int, seed: int) -> tuple[Array, Array, Equations, list[Mechanism], list[int]]:
+    """Return true and published counts of a simulated census as areas × columns, its sums, mechanisms, and sexes."""
+    table = schema(rows)
+    place = {tuple(at): column for column, at in enumerate(np.argwhere(table.shown).tolist())}
+    equations = [(place[r, 0], (place[r, 1], place[r, 2])) for r in range(len(table.rows)) if (r, 1) in place]
+    at = table.index
+    for one in table.sums:
+        for sex in range(3):
+            cells = [(at[row], sex) for row in (one.total, *one.parts)]
+            if all(cell in place for cell in cells):
+                equations.append((place[cells[0]], tuple(place[cell] for cell in cells[1:])))
+    blocks = list(published_counts(areas, seed, rows))
+    shown = table.shown
+    true = np.concatenate([block.true[:, shown] for block in blocks])
+    published = np.concatenate([block.published[:, shown] for block in blocks if block.published is not None])
+    how = [mechanism(table.rows[row].mechanism) for row, _ in place]
+    published = np.where(published == MISSING, SUPPRESSED, published)
+    return true.astype(np.int64), published.astype(np.int64), tuple(equations), how, [sex for _, sex in place]
+
+
+def compiled(columns: int, equations: Equations, how: list[Mechanism]) -> CompiledSums:
+    fixed = frozenset(column for column, own in enumerate(how) if own == Exact())
+    return compile_sums(columns, equations, fixed)
+
+
+def test_neither_the_order_of_areas_nor_blocks_make_a_difference() -> None:
+    _, published, equations, how, _ = flattened("age", 260, 4)
+    layout = compiled(len(how), equations, how)
+    one = fitted_to(published, layout, how)
+    order = np.random.default_rng(1).permutation(len(published))
+    other = fitted_to(published[order], layout, how, block=37)
+    assert same(one, other)
+    assert one.fitted is not None
+    assert len(one.fitted.splits.cells) > 10
+    windows, _ = windows_of(published.astype(np.int32), how)
+    tight = tighten(layout, windows)
+    for variant in VARIANTS:
+        both = [one.weights(published[rows], tight.low[rows], tight.high[rows], variant) for rows in (slice(None), order)]
+        assert both[0] is not None
+        assert both[1] is not None
+        again = both[0].rows(order)
+        for a, c in np.argwhere(again.start >= 0)[::97].tolist():
+            width = int(tight.high[order][a, c]) - int(tight.low[order][a, c]) + 1
+            first, second = int(again.start[a, c]), int(both[1].start[a, c])
+            assert (again.weights[first : first + width] == both[1].weights[second : second + width]).all()
+
+
+def test_a_sample_is_the_same_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where there are more areas than are used."""
+    monkeypatch.setattr("unround.prior.fitted.SAMPLED_AREAS", 300)
+    rng = np.random.default_rng(1)
+    _, published = draw(900, 5.0, rng)
+    how: list[Mechanism] = [Rounding(5)] * 13
+    one, other = (fitted_to(published[order], one_sum(12), how, 100) for order in (np.arange(900), rng.permutation(900)))
+    assert same(one, other)
+    assert "900 areas" in one.sentence
+
+
+def test_an_uneven_sibling_leaves_another_column_as_it_was() -> None:
+    rng = np.random.default_rng(2)
+    even, one, other = rng.poisson(1.0, 800), rng.poisson(rng.gamma(0.6, 100, 800)), rng.poisson(rng.gamma(0.2, 300, 800))
+    shown = Rounding(5).publish(np.column_stack([even, one]), rng)
+    found = []
+    for parts in ((even, one), (even, one, other)):
+        published = np.column_stack([summed(*parts)[:, :1], shown, *(Rounding(5).publish(x, rng) for x in parts[2:])])
+        how: list[Mechanism] = [Exact(), *[Rounding(5)] * len(parts)]
+        prior = fitted_to(published, compile_sums(len(how), ((0, tuple(range(1, len(how)))),), frozenset({0})), how)
+        assert prior.fitted is not None
+        found.append(prior.fitted.mixtures)
+    assert [one.kind[1] for one in found] == [NONE, NONE]
+    for name in ("alone", "rates", "weights"):
+        before, after = (getattr(one, name)[:, 1] for one in found)
+        assert before[0].any()
+        assert np.abs(before - after).max() < 1e-12
+    assert [one.clump[1] for one in found] == [0, 0]
+
+
+def test_ways_to_fit_a_column_are_compared_on_the_same_areas() -> None:
+    """Many sizes make many rows of a column; then fewer areas are used, whichever exposure is tried."""
+    rng = np.random.default_rng(3)
+    size = np.rint(np.exp(rng.uniform(3, 9, 4_000))).astype(np.int64)
+    flat_part = rng.poisson(30.0, 4_000)
+    true = np.column_stack([size + flat_part, size, flat_part])
+    sample = AreaSample(3, 4_000)
+    sample.add(Rounding(5).publish(true, rng).astype(np.int32))
+    how: list[Mechanism] = [Rounding(5)] * 3
+    layout = one_sum(2)
+    fitter = ColumnFitter(sample.counts, how, Hierarchy.of(layout))
+    bins = np.unique(np.round(np.log(sample.counts[:, 0]) / 0.05)).size
+    assert bins * 12 > MOST_ROWS
+    assert len(sample.counts) > FEWER_AREAS
+    assert fitter.fit().kind[2] == NONE  # as many people whatever the size, and the published counts say so
+
+
+def test_few_areas_leave_the_prior_flat_and_it_says_so() -> None:
+    _, published = draw(FEW_AREAS, 5.0, np.random.default_rng(1))
+    how: list[Mechanism] = [Rounding(5)] * 13
+    few = fitted_to(published[: FEWEST_AREAS - 1], one_sum(12), how)
+    assert (few.name, few.fitted, few.is_flat, few.variants) == ("flat", None, True, ("flat",))
+    assert few.sentence == f"flat: {FEWEST_AREAS - 1} areas are too few to fit a prior (at least {FEWEST_AREAS})"
+    low = np.zeros((2, 13), dtype=np.int32)
+    assert few.weights(published[:2], low, low + 4, "flat") is None
+    some = fitted_to(published[1:], one_sum(12), how)
+    assert (some.name, some.variants) == ("fitted", (*VARIANTS, "flat"))
+    assert f"fitted to {FEW_AREAS - 1} areas" in some.sentence
+    assert "only if all 4 priors" in some.sentence
+    assert some.weights(published[:2], low, low + 4, "flat") is None
+    enough = fitted_to(published, one_sum(12), how)
+    assert enough.variants == VARIANTS
+    assert "only if all 3 priors" in enough.sentence
+    assert Prior.flat().sentence.startswith("flat: ")
+    empty = np.concatenate([published[: FEWEST_AREAS - 1], np.full((50, 13), SUPPRESSED)])
+    assert fitted_to(empty, one_sum(12), how).is_flat  # areas that show nothing are none to fit to
+
+
+def test_saved_and_loaded_it_is_the_same(tmp_path: Path) -> None:
+    _, published, equations, how, _ = flattened("age", 100, 4)
+    layout = compiled(len(how), equations, how)
+    prior = fitted_to(published, layout, how)
+    prior.save(tmp_path / "prior.npz")
+    again = Prior.load(tmp_path / "prior.npz")
+    assert (again.name, again.variants) == (prior.name, prior.variants)
+    assert same(prior, again)
+    windows, _ = windows_of(published.astype(np.int32), how)
+    for variant in VARIANTS:
+        found = [one.weights(published.astype(np.int32), windows.low, windows.high, variant) for one in (prior, again)]
+        assert found[0] is not None
+        assert found[1] is not None
+        assert (found[0].weights == found[1].weights).all()
+    Prior.flat("because").save(tmp_path / "flat.npz")
+    flat = Prior.load(tmp_path / "flat.npz")
+    assert (flat.sentence, flat.is_flat, flat.variants) == ("flat: because", True, ("flat",))
+
+
+def damaged(prior: Prior, path: Path, **changes: NDArray[np.generic] | None) -> None:
+    """Write a prior with other arrays, or without some."""
+    prior.save(path)
+    with np.load(path) as found:
+        kept = {name: found[name] for name in found.files}
+    for name, array in changes.items():
+        kept[name.replace("__", ".")] = array
+    np.savez(path, **{name: array for name, array in kept.items() if array is not None})
+
+
+@pytest.mark.parametrize("content", [b"", b"PK but no archive", None])
+def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "prior.npz"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot be read as a prior.*Run the audit again"):
+        Prior.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"power": None},
+        {"power": np.zeros(5, dtype=np.int64)},
+        {"power": np.zeros(13)},
+        {"Mixtures__rates": None},
+        {"Mixtures__rates": np.zeros((3, 13, 2))},
+        {"Mixtures__rates": np.full((3, 13, 64), np.nan)},
+        {"Mixtures__weights": -np.ones((3, 13, 64))},
+        {"Mixtures__kind": np.full(13, 9)},
+        {"Mixtures__top": np.full(13, 13)},
+        {"Mixtures__alone": np.zeros((2, 12, 64))},
+        {"SexSplits__cells": np.array([[0, 1, 99]])},
+        {"SexSplits__precision": np.array([1.0])},
+        {"variants": np.array(["best", "worst"])},
+        {"variants": np.array([], dtype="U4")},
+        {"name": np.array("other")},
+    ],
+    ids=lambda changes: " ".join(changes),
+)
+def test_a_prior_whose_arrays_do_not_fit_is_refused(tmp_path: Path, changes: dict[str, NDArray[np.generic] | None]) -> None:
+    """Kernels do not look: an array that is too short would be read beyond its end."""
+    _, published = draw(100, 5.0, np.random.default_rng(1))
+    prior = fitted_to(published, one_sum(12), [Rounding(5)] * 13)
+    damaged(prior, tmp_path / "prior.npz")
+    Prior.load(tmp_path / "prior.npz")
+    damaged(prior, tmp_path / "prior.npz", **changes)
+    with pytest.raises(InputError, match=r"cannot be read as a prior.*Run the audit again"):
+        Prior.load(tmp_path / "prior.npz")
+
+
+def test_half_a_file_is_refused(tmp_path: Path) -> None:
+    _, published = draw(100, 5.0, np.random.default_rng(1))
+    fitted_to(published, one_sum(12), [Rounding(5)] * 13).save(tmp_path / "prior.npz")
+    whole = (tmp_path / "prior.npz").read_bytes()
+    for cut in (10, len(whole) // 2, len(whole) - 10):
+        (tmp_path / "prior.npz").write_bytes(whole[:cut])
+        with pytest.raises(InputError, match="cannot be read as a prior"):
+            Prior.load(tmp_path / "prior.npz")
+
+
+# -- sexes ------------------------------------------------------------------------------------------------------------
+
+
+def by_sex(total: Array, share: Floats, rng: np.random.Generator) -> Array:
+    """Split two parts and their total by sex; the columns of `BY_SEX`."""
+    parts = [rng.binomial(total, 0.6), rng.binomial(total, 0.2)]
+    men = [rng.binomial(part, share[:, k]) for k, part in enumerate(parts)]
+    rows = [(sum(parts), sum(men), sum(parts) - sum(men)), *((p, m, p - m) for p, m in zip(parts, men, strict=True))]
+    return np.column_stack([column for row in rows for column in row])
+
+
+def test_precision_is_high_for_binomial_splits_and_low_for_clumped_ones() -> None:
+    rng = np.random.default_rng(6)
+    total = rng.poisson(rng.gamma(3.0, 30.0, 600))
+    share = np.column_stack([np.full(600, 0.5), rng.beta(2.0, 2.0, 600)])
+    published = Rounding(5).publish(by_sex(total, share, rng), rng)
+    prior = fitted_to(published, compile_sums(9, BY_SEX, frozenset()), [Rounding(5)] * 9)
+    assert prior.fitted is not None
+    splits = prior.fitted.splits
+    precision = {int(total): float(a) for (total, _, _), a in zip(splits.cells, splits.precision, strict=True)}
+    assert precision[3] > 200
+    assert 2 < precision[6] < 12
+    assert splits.share == pytest.approx([0.5, 0.5], abs=0.03)
+
+
+def test_shares_follow_the_area_as_far_as_it_is_large() -> None:
+    splits = SexSplits(
+        np.array([[3, 4, 5], [6, 7, 8]]),
+        np.array([[1, 2], [-1, -1]]),
+        np.array([0.5, 0.5]),
+        np.array([0.5, 0.9]),
+        np.ones(2),
+    )
+    counts = np.zeros((4, 9), dtype=np.int32)
+    counts[:, 1], counts[:, 2] = (0, 9_000, 6, SUPPRESSED), (0, 1_000, 0, 5)
+    found = splits.shares(counts)
+    assert found[:, 0] == pytest.approx([0.5, 0.9, 16 / 26, 0.5], abs=0.002)
+    assert found[:, 1] == pytest.approx([0.9] * 4)
+
+
+def test_splits_of_huge_counts_of_suppressed_ones_and_without_any_top() -> None:
+    rng = np.random.default_rng(7)
+    total = np.rint(rng.lognormal(4, 1, 200)).astype(np.int64)
+    total[:3] = 400_000_000
+    true = by_sex(total, np.full((200, 2), 0.5), rng)
+    published = Rounding(5).publish(true, rng)
+    published[10:60, 1:3] = SUPPRESSED
+    published[60:70] = SUPPRESSED
+    published[70:80, 0] = SUPPRESSED
+    how: list[Mechanism] = [Rounding(5)] * 9
+    layout = compile_sums(9, BY_SEX, frozenset())
+    prior = fitted_to(published, layout, how)
+    assert all(np.isfinite(array).all() for array in arrays(prior).values())
+    windows, _ = windows_of(published.astype(np.int32), how)
+    tight = tighten(layout, windows)
+    for variant in VARIANTS:
+        weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
+        assert finite(weights)
+        found = posteriors(layout, windows, tight, weights)
+        bounded = tight.high < 1 << 30
+        assert found.possible[:60].all()
+        assert np.isfinite(found.mean[bounded & found.possible[:, np.newaxis]]).all()
+    never = published.copy()
+    never[:, :3] = SUPPRESSED  # the top is not published at all
+    assert all(np.isfinite(array).all() for array in arrays(fitted_to(never, layout, how)).values())
+
+
+def test_columns_without_any_small_or_any_count_at_all_are_flat() -> None:
+    rng = np.random.default_rng(8)
+    large = rng.integers(1_000, 2_000, 100)
+    published = np.column_stack([large, large - 5, np.full(100, 5), np.full(100, SUPPRESSED), np.zeros(100, dtype=np.int64)])
+    layout = compile_sums(5, ((0, (1, 2)),), frozenset())
+    prior = fitted_to(published, layout, [Rounding(5)] * 5)
+    assert prior.fitted is not None
+    flat = ~prior.fitted.mixtures.weights.any(axis=(0, 2))
+    assert flat.tolist() == [True, True, False, True, False]
+    low = np.maximum(published - 4, 0).astype(np.int32)
+    found = prior.weights(published.astype(np.int32), low, low + 8)
+    assert found is not None
+    assert (found.weights[found.start[0, 1] : found.start[0, 1] + 9] == 1).all()
+    zeros = found.weights[found.start[0, 4] : found.start[0, 4] + 5]
+    assert zeros[0] == 1
+    assert (np.diff(zeros) < 0).all()
+
+
+# -- calibration ------------------------------------------------------------------------------------------------------
+
+BANDS = ((0.66, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 1.01))
+
+
+def claims(
+    layout: CompiledSums, how: list[Mechanism], true: Array, published: Array, prior: Prior
+) -> tuple[Floats, NDArray[np.bool_], Floats, NDArray[np.bool_]]:
+    """Return probability and truth of the likeliest count, the error of the estimate, and which cells are open."""
+    windows, _ = windows_of(published.astype(np.int32), how)
+    tight = tighten(layout, windows)
+    weights = prior.weights(published.astype(np.int32), tight.low, tight.high, prior.variants[0])
+    found = posteriors(layout, windows, tight, weights)
+    is_open = (tight.high > tight.low) & (published > ABSENT) & found.possible[:, np.newaxis]
+    return found.probability, found.mode == true, found.mean - true, is_open
+
+
+def lowest(layout: CompiledSums, how: list[Mechanism], published: Array, prior: Prior) -> Floats:
+    """Return the least probability that any prior of the set gives to the likeliest count."""
+    windows, _ = windows_of(published.astype(np.int32), how)
+    tight = tighten(layout, windows)
+    found, value = [], None
+    for variant in prior.variants:
+        weights = prior.weights(published.astype(np.int32), tight.low, tight.high, variant)
+        one = posteriors(layout, windows, tight, weights, None, value)
+        found.append(one.probability if one.asked is None else one.asked)
+        value = one.mode if value is None else value
+    return np.asarray(np.minimum.reduce(found))
+
+
+def gaps(p: Floats, right: NDArray[np.bool_]) -> list[tuple[float, float]]:
+    """Return by band how much more often claims are right than they say, and the standard error of that."""
+    result = []
+    for low, high in BANDS:
+        band = (p >= low) & (p < high)
+        number = max(np.count_nonzero(band), 1)
+        gap = float((right[band].astype(float) - p[band]).sum() / number)
+        result.append((gap, float(np.sqrt((p[band] * (1 - p[band])).sum()) / number)))
+    return result
+
+
+def gap_by_area(p: Floats, right: NDArray[np.bool_], claimed: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return how much more often claims are right than they say, and its standard error if only areas are independent."""
+    off = np.where(claimed, right - p, 0.0).sum(axis=1)
+    number = int(claimed.sum())
+    return float(off.sum() / number), float(np.sqrt((off**2).sum()) / number)
+
+
+def test_data_drawn_from_the_law_of_the_prior_are_calibrated() -> None:
+    """Parts are drawn from mixtures that are known; once these are given, and once fitted to what was published.
+
+    What is fitted is less sure than it says, because rounding hides how many zeros there are: hence the lowest of the set.
+    """
+    rng = np.random.default_rng(41)
+    areas, parts = 1_500, 4
+    truth = plain_prior(parts + 1, np.array([0, *[1] * parts]), rng, clump=np.zeros(parts + 1))
+    assert truth.fitted is not None
+    mixtures = truth.fitted.mixtures
+    mixtures.kind[:] = NONE
+    mixtures.rates[..., :4] = np.array([0.0, 0.6, 3.0, 20.0])
+    part = []
+    for c in range(1, parts + 1):
+        mean = rng.choice(mixtures.rates[0, c, :4], p=mixtures.weights[0, c, :4], size=areas)
+        part.append(np.where(mean > 0, rng.negative_binomial(SHAPE, SHAPE / (SHAPE + mean)), 0))
+    true = summed(*part)
+    published, layout, how = Rounding(5).publish(true, rng), one_sum(parts), list[Mechanism]([Rounding(5)] * (parts + 1))
+    for prior, points in ((truth, 0.0), (fitted_to(published, layout, how), 0.03)):
+        p, right, error, is_open = claims(layout, how, true, published, prior)
+        claimed = is_open & (p >= 0.5)
+        assert claimed.sum() > 2_000
+        gap, accuracy = gap_by_area(p, right, claimed)
+        assert abs(gap) < points + 2 * accuracy
+        assert abs(error[is_open].mean()) < 0.06
+    least = lowest(layout, how, published, prior)
+    claimed = is_open & (least >= 0.5)
+    gap, accuracy = gap_by_area(least, right, claimed)
+    assert claimed.sum() > 1_000
+    assert gap > -2 * accuracy  # the lowest of the set states too little, if anything
+
+
+@pytest.mark.parametrize(("rows", "areas"), [("age", 900), ("short", 300)])
+def test_claims_are_right_as_often_as_they_say(rows: str, areas: int) -> None:
+    """The lowest of the set states too much nowhere; the best fit is about right; a flat prior is off by far more."""
+    true, published, equations, how, sexes = flattened(rows, areas, 17)
+    layout = compiled(len(how), equations, how)
+    prior = fitted_to(published, layout, how)
+    p, right, error, is_open = claims(layout, how, true, published, prior)
+    least = lowest(layout, how, published, prior)
+    sex = np.broadcast_to(sexes, true.shape)
+    sparse = np.zeros_like(is_open)
+    for total, parts in equations:
+        if len(parts) >= 8:
+            sparse[:, total] |= (published[:, parts] == 0).mean(axis=1) > 0.5
+    groups = {"all": is_open, "zeros": is_open & (published == 0), "small": is_open & (published > 0) & (published < 30)}
+    groups |= {f"sex {one}": is_open & (sex == one) for one in range(3)}
+    if rows == "short":
+        groups["sparse totals"] = is_open & sparse
+    for name, group in groups.items():
+        for gap, accuracy in gaps(least[group], right[group]):
+            assert gap > -0.02 - 3 * accuracy, (name, gap, accuracy)
+        for gap, accuracy in gaps(p[group], right[group]):
+            assert abs(gap) < 0.06 + 3 * accuracy, (name, gap, accuracy)
+        assert abs(error[group].mean()) < 0.15, name
+    flat_p, flat_right, flat_error, _ = claims(layout, how, true, published, Prior.flat())
+    zeros = groups["zeros"]
+    assert gaps(flat_p[zeros], flat_right[zeros])[1][0] > 0.05
+    if rows == "short":
+        assert abs(error[sparse & is_open].mean()) < flat_error[sparse & is_open].mean() / 2
+
+
+def test_a_total_of_twenty_sparse_parts_is_not_overestimated() -> None:
+    rng = np.random.default_rng(21)
+    parts = 20
+    total = rng.poisson(rng.gamma(2.0, 4.0, 1_500))
+    shares = rng.dirichlet(np.full(parts, 0.4), len(total))
+    split = np.array([rng.multinomial(t, q) for t, q in zip(total, shares, strict=True)])
+    true = np.column_stack([total, split])
+    how: list[Mechanism] = [Rounding(5)] * (parts + 1)
+    published = Rounding(5).publish(true, rng)
+    layout = one_sum(parts)
+    *_, flat_error, _ = claims(layout, how, true, published, Prior.flat())
+    p, right, error, is_open = claims(layout, how, true, published, fitted_to(published, layout, how))
+    assert flat_error[:, 0].mean() > 1
+    assert abs(error[:, 0].mean()) < 0.1
+    for gap, accuracy in gaps(p[is_open], right[is_open]):
+        assert abs(gap) < 0.03 + 3 * accuracy
+
+
+@pytest.mark.parametrize("how", [Sample(5), Rounding(3), Laplace(1.45)], ids=lambda how: how.name)
+def test_other_mechanisms_are_calibrated_too(how: Mechanism) -> None:
+    rng = np.random.default_rng(31)
+    true, published = draw(1_000, 5.0, rng, how=how)
+    mechanisms: list[Mechanism] = [how] * 13
+    layout = one_sum(12)
+    published = np.maximum(published, ABSENT + 1)
+    prior = fitted_to(published, layout, mechanisms)
+    assert not prior.is_flat
+    p, right, error, is_open = claims(layout, mechanisms, true, published, prior)
+    for gap, accuracy in gaps(p[is_open], right[is_open]):
+        assert gap > -0.03 - 3 * accuracy
+        if how != Sample(5):  # which hides all that is below 10: claims state too little
+            assert gap < 0.03 + 3 * accuracy
+    assert abs(error[is_open].mean()) < 0.1
+    least = lowest(layout, mechanisms, published, prior)
+    for gap, accuracy in gaps(least[is_open], right[is_open]):
+        assert gap > -0.02 - 2 * accuracy
+
+
+@pytest.fixture(scope="session")
+def foreign(foreign_truths: Path) -> ModuleType:
+    """Worlds that no prior of ours assumes."""
+    spec = importlib.util.spec_from_file_location("foreign", foreign_truths / "foreign.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["foreign"] = module  # its data classes look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+SMALL_AREAS = "in small areas fewer published zeros are zeros than the size of the area lets expect"
+"""Why zeros are overstated where true counts, given what was published, do not depend on the area's size."""
+
+
+@pytest.mark.parametrize(
+    ("world", "times"),
+    [
+        ("one-even-part", 24),
+        pytest.param("nz-birthplace-5", 4, marks=pytest.mark.xfail(reason=SMALL_AREAS, strict=True)),
+    ],
+)
+def test_claims_hold_on_worlds_that_no_prior_assumes(foreign: ModuleType, tmp_path: Path, world: str, times: int) -> None:
+    """Zeros, and ones and twos, are overstated in no band with claims enough; before, every second zero was wrong."""
+    parts = []
+    for draw in range(times):
+        seed = sum(map(ord, world)) + 100 * draw
+        place = tmp_path / str(draw)
+        foreign.WORLDS[world](np.random.default_rng(seed)).write(place, np.random.default_rng(seed + 1))
+        audit(read(place / "release.toml"), place / "audit")
+        found = foreign.score(place, place / "audit").with_columns(pl.col("area") + f" {draw}")
+        assert not found.filter(pl.col("kind") == "proved").select(pl.col("value") != pl.col("true")).to_series().any()
+        parts.append(found.filter(pl.col("kind") == "likely"))
+    likely = pl.concat(parts)
+    right = (likely["value"] == likely["true"]).to_numpy().astype(float)
+    stated, value, area = (likely[name].to_numpy() for name in ("probability", "value", "area"))
+    judged = 0
+    for group in (value == 0, (value == 1) | (value == 2)):
+        for band, number, said, held, error in foreign.bands(stated[group], right[group], area[group]):
+            if number >= 150:
+                assert held > said - 0.03 - 2 * error, (band, number, said, held)
+                judged += 1
+    assert judged >= 1

@@ -19,7 +19,7 @@ from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.hierarchy import Hierarchy
 from unround.release import ABSENT, Counts
 
-NONE, SIZE, ROOT, CORRECTED = range(4)
+KINDS = NONE, SIZE, ROOT, CORRECTED = tuple(range(4))
 """Kinds of exposure."""
 
 CAUTION = 25.0

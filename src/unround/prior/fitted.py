@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray
 from unround.prior.columns import VARIANTS, ColumnFitter, Mixtures
+from unround.prior.exposure import KINDS, Exposure
 from unround.prior.hierarchy import Hierarchy
+from unround.prior.mixture import MOST_RATES
 from unround.prior.sample import AreaSample
 from unround.prior.sexes import SexSplits, fit_splits
 from unround.prior.weights import area_weights
@@ -60,6 +62,37 @@ class FittedPrior:
     mixtures: Mixtures
     splits: SexSplits
     power: NDArray[np.int64]
+
+    def check(self) -> None:
+        """Raise ValueError unless all arrays fit together: compiled code would read beyond their ends."""
+        columns, pairs = self.power.size, len(self.splits.cells)
+        whole, real, places = np.dtype(np.int64), np.dtype(np.float64), range(columns)
+        law = (len(VARIANTS), columns, MOST_RATES)
+        wanted = (
+            (self.power, (columns,), whole),
+            (self.splits.cells, (pairs, 3), whole),
+            (self.splits.tops, (pairs, 2), whole),
+            *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision")),
+            (np.array(self.mixtures.chosen), (columns, len(Exposure._fields)), real),
+            (np.array(astuple(self.mixtures.sizes)), (3,), real),
+            (self.mixtures.clump, (columns,), real),
+            (self.mixtures.more, law[:2], real),
+            (self.mixtures.rates, law, real),
+            (self.mixtures.weights, law, real),
+            (self.mixtures.alone, (2, *law[1:]), real),
+        )
+        for array, shape, kind in wanted:
+            if (
+                array.shape != shape
+                or array.dtype != kind
+                or (kind == real and not (np.isfinite(array) & (array >= 0)).all())
+            ):
+                raise ValueError("its arrays do not fit together")
+        pointers = [self.mixtures.sizes.column, *(one.above for one in self.mixtures.chosen), *self.splits.cells.ravel()]
+        if not np.isin(pointers, places).all() or not np.isin(self.splits.tops, (-1, *places)).all():
+            raise ValueError("it refers to columns that do not exist")
+        if any(one.kind not in KINDS for one in self.mixtures.chosen) or self.mixtures.sizes.least <= 0:
+            raise ValueError("it has a kind of exposure that does not exist")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,11 +211,14 @@ class Prior:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 name, sentence = str(found["name"]), str(found["sentence"])
                 variants = tuple(str(one) for one in found["variants"])
+                if name not in ("fitted", "flat") or not variants or not {*variants} <= {*VARIANTS, "flat"}:
+                    raise ValueError(f"it is of a kind that does not exist: {name}, {', '.join(variants)}")
                 if name == "flat":
                     return cls(name, sentence, None, variants)
                 splits = SexSplits(*(found[f"split_{one.name}"] for one in fields(SexSplits)))
-                fitted = FittedPrior(Mixtures.of(found), splits, found["power"])
-                return cls(name, sentence, fitted, variants, tuple(found["withheld"].tolist()))
+                fitted, withheld = FittedPrior(Mixtures.of(found), splits, found["power"]), tuple(found["withheld"].tolist())
+                fitted.check()
+                return cls(name, sentence, fitted, variants, withheld)
         except _DAMAGE as error:
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
 
