@@ -7,6 +7,7 @@ import importlib.util
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -33,7 +34,7 @@ from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Supp
 from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
 from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import SIZE
-from unround.prior.exposure import CAUTION, CORRECTED, NONE, ROOT, exposure, share_above, usual_size
+from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, Exposure
 from unround.prior.exposure import SIZE as BY_SIZE
 from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, FittedPrior
 from unround.prior.hierarchy import Hierarchy
@@ -49,7 +50,7 @@ from unround.prior.mixture import (
 )
 from unround.prior.sample import AreaSample
 from unround.prior.sexes import PRECISIONS, SexSplits
-from unround.prior.weights import FLOOR
+from unround.prior.weights import EXPOSURES, FLOOR
 from unround.readers import read
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, published_counts, schema
@@ -146,6 +147,11 @@ def mixture(counts: Array, exposure: float, rates: Floats, weights: Floats, clum
     return found
 
 
+def told_apart(exposures: Floats) -> Floats:
+    """Return exposures as weights take them: in steps of two per cent."""
+    return np.asarray(np.exp(np.round(EXPOSURES * np.log(exposures)) / EXPOSURES))
+
+
 def plain_prior(
     columns: int,
     power: Array,
@@ -160,14 +166,12 @@ def plain_prior(
     rates[:, :, :4] = np.array([0.0, 0.4, 3.0, 20.0])
     weights[..., :4] = rng.dirichlet([1.0, 1.0, 1.0, 1.0], (len(VARIANTS), columns))
     kind = rng.choice([BY_SIZE, CORRECTED, ROOT, NONE], columns)
-    scale = np.array([0.05, 0.05, 0.2, 1.0])[kind]
-    rates *= scale[:, np.newaxis]
+    scale = {BY_SIZE: 0.05, CORRECTED: 0.05, ROOT: 0.2, NONE: 1.0}
+    rates *= np.array([scale[one] for one in kind.tolist()])[:, np.newaxis]
+    shares = rng.uniform(0.3, 1.0, columns).tolist()
     mixtures = Mixtures(
-        kind,
-        above,
-        above,
-        rng.uniform(0.3, 1.0, columns),
-        np.full(columns, 15.0),
+        AreaSizes(int(above[0]), 1.0, 15.0),
+        tuple(Exposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
         rng.choice([0.0, 1.0], columns) if clump is None else clump,
         np.broadcast_to(np.array([[0.0], [0.0], [3.0]]), (3, columns)).copy(),
         rates,
@@ -190,7 +194,7 @@ def test_weights_are_those_of_negative_binomials(clump: float, low: int, width: 
     counts = np.array([[low + 2, low + 4, low + 4]], dtype=np.int32)
     lows = np.full((1, 3), low, dtype=np.int32)
     for v, variant in enumerate(VARIANTS):
-        exposures = mixtures.exposures(counts, v)[0]
+        exposures = told_apart(mixtures.exposures(counts, v)[0])
         found = prior.weights(counts, lows, lows + width - 1, variant)
         assert found is not None
         for c, power in enumerate((1, 2, -1)):
@@ -284,19 +288,51 @@ def test_rates_reach_from_hardly_anybody_to_more_than_was_published(exposures: l
 
 def test_exposures() -> None:
     counts = np.array([[400, 100], [SUPPRESSED, 100], [0, 0], [400, SUPPRESSED]], dtype=np.int32)
-    assert exposure(counts, NONE, 0, 1, 0.5, 90.0).tolist() == [1, 1, 1, 1]
-    assert exposure(counts, BY_SIZE, 0, 1, 0.5, 90.0).tolist() == [400, 90, 1, 400]
-    assert exposure(counts, ROOT, 0, 1, 0.5, 100.0).tolist() == [20, 10, 1, 20]
+    sizes = AreaSizes(0, 1.0, 90.0)
+    assert sizes.exposures(counts, Exposure(NONE)).tolist() == [1, 1, 1, 1]
+    assert sizes.exposures(counts, Exposure(BY_SIZE)).tolist() == [400, 90, 1, 400]
+    assert AreaSizes(0, 20.0, 90.0).exposures(counts, Exposure(BY_SIZE)).tolist() == [400, 90, 20, 400]
+    assert AreaSizes(0, 1.0, 100.0).exposures(counts, Exposure(ROOT)).tolist() == [20, 10, 1, 20]
     expected = [
         200 * (100 + CAUTION) / (200 + CAUTION),
         45 * (100 + CAUTION) / (45 + CAUTION),
         0.5 * CAUTION / (0.5 + CAUTION),
     ]
-    assert exposure(counts, CORRECTED, 0, 1, 0.5, 90.0) == pytest.approx([*expected, 200])
-    assert usual_size(counts, 0) == 400
-    assert usual_size(counts[1:2], 0) == 1
-    assert share_above(counts, 0, 1) == 0.25
-    assert share_above(counts[1:2], 0, 1) == 1
+    assert sizes.exposures(counts, Exposure(CORRECTED, 1, 0.5, CAUTION)) == pytest.approx([*expected, 200])
+
+
+def test_the_size_of_an_area_is_its_largest_total_or_an_exact_one_of_comparable_size() -> None:
+    two = compile_sums(6, ((0, (1, 2)), (3, (4, 5))), frozenset())
+    hierarchy = Hierarchy.of(two)
+    counts = np.tile(np.array([[300, 150, 150, 200, 100, 100]], dtype=np.int32), (20, 1))
+    rounded: tuple[Mechanism, ...] = (Rounding(5),) * 6
+    assert AreaSizes.find(counts, rounded, hierarchy) == AreaSizes(0, LEAST_STEPS * 5.0, 300.0)
+    exact = (*rounded[:3], Exact(), *rounded[4:])
+    found = AreaSizes.find(counts, exact, hierarchy)
+    assert found == AreaSizes(3, 1.0, 200.0)
+    counts[:, 3:] //= 2  # by far smaller than the other total: it is about something else
+    assert AreaSizes.find(counts, exact, hierarchy).column == 0
+    assert found.kinds_for(3, counts, exact, hierarchy) == []
+    kinds = found.kinds_for(1, counts, exact, hierarchy)
+    assert [one.kind for one in kinds] == [BY_SIZE, ROOT, CORRECTED]
+    assert (kinds[-1].above, kinds[-1].share, kinds[-1].caution) == (0, 3.0, CAUTION)
+    nothing = np.full((3, 6), SUPPRESSED, dtype=np.int32)
+    assert AreaSizes.find(nothing, rounded, hierarchy).usual == 1
+
+
+def test_two_parts_split_as_sexes_do_where_that_explains_them_better() -> None:
+    """Men and women of rare groups go together; owners and tenants of unlike areas need not."""
+    rng = np.random.default_rng(12)
+    total = rng.poisson(rng.gamma(0.3, 60.0, 900))
+    men = rng.binomial(total, 0.5)
+    apart = rng.poisson(rng.gamma(0.3, 60.0, 900)), rng.poisson(rng.gamma(0.3, 60.0, 900))
+    true = np.column_stack([total, men, total - men, sum(apart), *apart])
+    how: list[Mechanism] = [Rounding(5)] * 6
+    prior = fitted_to(Rounding(5).publish(true, rng), compile_sums(6, ((0, (1, 2)), (3, (4, 5))), frozenset()), how)
+    assert prior.fitted is not None
+    assert prior.fitted.splits.cells.tolist() == [[0, 1, 2]]
+    assert prior.fitted.splits.precision[0] > 100
+    assert prior.fitted.power.tolist() == [1, 0, 0, 0, 1, 1]
 
 
 # -- which counts carry weight ----------------------------------------------------------------------------------------
@@ -449,7 +485,7 @@ def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32],
     """Return the weight of one world as the formula states it, by scipy."""
     assert prior.fitted is not None
     mixtures, splits = prior.fitted.mixtures, prior.fitted.splits
-    exposures = mixtures.exposures(counts, 0)[0]
+    exposures = told_apart(mixtures.exposures(counts, 0)[0])
     weight = 1.0
     for c, times in [*((leaf, 1) for leaf in hierarchy.leaves), *((c, -n) for c, n in hierarchy.repeated.items())]:
         law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[c])
@@ -596,10 +632,9 @@ def fitted_to(published: Array, layout: CompiledSums, how: list[Mechanism], bloc
 
 def arrays(prior: Prior) -> dict[str, NDArray[np.generic]]:
     assert prior.fitted is not None
-    found: dict[str, NDArray[np.generic]] = {"power": prior.fitted.power}
-    for part in (prior.fitted.mixtures, prior.fitted.splits):
-        found |= {name: getattr(part, name) for name in part.__slots__}
-    return found
+    splits = prior.fitted.splits
+    found: dict[str, NDArray[np.generic]] = {"power": prior.fitted.power, **prior.fitted.mixtures.arrays()}
+    return found | {name: getattr(splits, name) for name in splits.__slots__}
 
 
 def same(one: Prior, other: Prior) -> bool:
@@ -676,7 +711,7 @@ def test_an_uneven_sibling_leaves_another_column_as_it_was() -> None:
         prior = fitted_to(published, compile_sums(len(how), ((0, tuple(range(1, len(how)))),), frozenset({0})), how)
         assert prior.fitted is not None
         found.append(prior.fitted.mixtures)
-    assert [one.kind[1] for one in found] == [NONE, NONE]
+    assert [one.chosen[1].kind for one in found] == [NONE, NONE]
     for name in ("alone", "rates", "weights"):
         before, after = (getattr(one, name)[:, 1] for one in found)
         assert before[0].any()
@@ -698,7 +733,7 @@ def test_ways_to_fit_a_column_are_compared_on_the_same_areas() -> None:
     bins = np.unique(np.round(np.log(sample.counts[:, 0]) / 0.05)).size
     assert bins * 12 > MOST_ROWS
     assert len(sample.counts) > FEWER_AREAS
-    assert fitter.fit().kind[2] == NONE  # as many people whatever the size, and the published counts say so
+    assert fitter.fit().chosen[2].kind == NONE  # as many people whatever the size, and the published counts say so
 
 
 def test_few_areas_leave_the_prior_flat_and_it_says_so() -> None:
@@ -745,9 +780,7 @@ def damaged(prior: Prior, path: Path, **changes: NDArray[np.generic] | None) -> 
     """Write a prior with other arrays, or without some."""
     prior.save(path)
     with np.load(path) as found:
-        kept = {name: found[name] for name in found.files}
-    for name, array in changes.items():
-        kept[name.replace("__", ".")] = array
+        kept = {name: found[name] for name in found.files} | changes
     np.savez(path, **{name: array for name, array in kept.items() if array is not None})
 
 
@@ -766,15 +799,18 @@ def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> N
         {"power": None},
         {"power": np.zeros(5, dtype=np.int64)},
         {"power": np.zeros(13)},
-        {"Mixtures__rates": None},
-        {"Mixtures__rates": np.zeros((3, 13, 2))},
-        {"Mixtures__rates": np.full((3, 13, 64), np.nan)},
-        {"Mixtures__weights": -np.ones((3, 13, 64))},
-        {"Mixtures__kind": np.full(13, 9)},
-        {"Mixtures__top": np.full(13, 13)},
-        {"Mixtures__alone": np.zeros((2, 12, 64))},
-        {"SexSplits__cells": np.array([[0, 1, 99]])},
-        {"SexSplits__precision": np.array([1.0])},
+        {"rates": None},
+        {"rates": np.zeros((3, 13, 2))},
+        {"rates": np.full((3, 13, 64), np.nan)},
+        {"weights": -np.ones((3, 13, 64))},
+        {"exposures": np.full((13, 4), 9.0)},
+        {"exposures": np.tile([1.0, 13.0, 1.0, 0.0], (13, 1))},
+        {"exposures": np.zeros((12, 4))},
+        {"sizes": np.array([13.0, 1.0, 1.0])},
+        {"sizes": np.array([0.0, 0.0, 1.0])},
+        {"alone": np.zeros((2, 12, 64))},
+        {"split_cells": np.array([[0, 1, 99]])},
+        {"split_precision": np.array([1.0])},
         {"variants": np.array(["best", "worst"])},
         {"variants": np.array([], dtype="U4")},
         {"name": np.array("other")},
@@ -945,7 +981,8 @@ def test_data_drawn_from_the_law_of_the_prior_are_calibrated() -> None:
     truth = plain_prior(parts + 1, np.array([0, *[1] * parts]), rng, clump=np.zeros(parts + 1))
     assert truth.fitted is not None
     mixtures = truth.fitted.mixtures
-    mixtures.kind[:] = NONE
+    mixtures = replace(mixtures, chosen=(Exposure(NONE),) * (parts + 1))
+    truth = replace(truth, fitted=replace(truth.fitted, mixtures=mixtures))
     mixtures.rates[..., :4] = np.array([0.0, 0.6, 3.0, 20.0])
     part = []
     for c in range(1, parts + 1):

@@ -290,8 +290,8 @@ class PriorFit:
         return Prior(
             "fitted",
             f"fitted to {areas:,} areas: how the rate of every count without parts varies between areas, estimated from the "
-            f"published counts; a count is called likely only if all {len(VARIANTS) + few} priors that fit about as well make "
-            "it so",
+            f"published counts; a count is called likely only if all {len(VARIANTS) + few} priors that fit about as well "
+            "make it so",
             FittedPrior(mixtures, splits, power),
             (*VARIANTS, "flat") if few else VARIANTS,
         )
