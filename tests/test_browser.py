@@ -172,7 +172,7 @@ def test_findings_are_filtered_paged_and_exported(page: Page, census: str, censu
     page.get_by_label("Probability at least").fill("80")
     page.get_by_label("Inferred count").select_option("0")
     page.get_by_role("button", name="Filter").click()
-    expected = found.filter((pl.col("kind") == "likely") & (pl.col("probability") >= 0.8) & (pl.col("value") == 0))
+    expected = found.filter((pl.col("kind") == "likely") & (pl.col("probability_low") >= 0.8) & (pl.col("value") == 0))
     assert expected.height > 0
     expect(page.get_by_role("status")).to_contain_text(f"{expected.height:,} finding")
     rows = page.locator("main tbody tr")
