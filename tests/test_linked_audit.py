@@ -246,13 +246,13 @@ def test_an_area_that_is_no_sum_of_its_own_is_a_contradiction_and_spoils_nothing
     assert after.summary["contradictions_by_kind"].get("areas") == 1
     clashes = pl.read_csv(after.path / "contradictions.csv").filter(pl.col("kind") == "areas")
     assert clashes["region"].to_list() == ["D004"]
-    assert "5 areas within it" in clashes["clash"][0]
+    assert "the 5 areas within it" in clashes["clash"][0]
     assert after.summary["linked"]["levels"][0]["rejected"] == {"some count cannot be the sum of the children's": 1}
     family = {"D004", *(f"W004-{ward}" for ward in range(5))}
     assert set(after.findings.filter(pl.col("region").is_in(list(family)))["method"]) <= {"own area"}
     assert elsewhere(before, family).equals(elsewhere(after, family))
     told = page(after)
-    assert "cannot be the sum of its parts" in told
+    assert "cannot be the sum of those in it" in told
     assert explain_at(after, int(np.flatnonzero(after.areas["region"].to_numpy() == "D004")[0]), column).contradictions
 
 
