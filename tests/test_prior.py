@@ -44,6 +44,7 @@ from unround.prior.mixture import (
     SHAPE,
     expectation_maximisation,
     fit_weights,
+    in_groups,
     least_zeros,
     likelihoods,
     rates_for,
@@ -172,8 +173,8 @@ def plain_prior(
     mixtures = Mixtures(
         AreaSizes(int(above[0]), 1.0, 15.0),
         tuple(Exposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
-        rng.choice([0.0, 1.0], columns) if clump is None else clump,
-        np.broadcast_to(np.array([[0.0], [0.0], [3.0]]), (3, columns)).copy(),
+        np.tile(rng.choice([0.0, 1.0], columns) if clump is None else clump, (len(VARIANTS), 1)),
+        np.broadcast_to(np.array([[0.0], [0.0], [3.0], [0.0]]), (len(VARIANTS), columns)).copy(),
         rates,
         weights,
         np.stack([rates[0], weights[0]]),
@@ -262,7 +263,7 @@ def test_the_fewest_zeros_cost_at_most_what_they_may(base: int) -> None:
     rates = rates_for(np.ones(3_000), true)
     likely, zero, times = observed(true, rates, rng, Rounding(base))
     best, reached = fit_weights(likely, times, 120)
-    tilted = least_zeros(likely, zero, times, best, COST)
+    tilted = least_zeros(likely, zero, times, best, COST, 120)
     cost = reached - expectation_maximisation(likely, times, tilted.copy(), 0)
     assert 0.1 < cost <= COST + 1e-9
     assert tilted.sum() == pytest.approx(1)
@@ -271,10 +272,13 @@ def test_the_fewest_zeros_cost_at_most_what_they_may(base: int) -> None:
         return float((zero[0] @ weights) / (likely[0] @ weights))
 
     assert zeros(tilted) < zeros(best) - 0.02
-    more = least_zeros(likely, zero, times, best, 4 * COST)
+    more = least_zeros(likely, zero, times, best, 4 * COST, 120)
     assert zeros(more) < zeros(tilted)
+    denser = in_groups(likely, times, best, rates, COST, 120)
+    assert reached - expectation_maximisation(likely, times, denser.copy(), 0) <= COST + 1e-9
+    assert zeros(denser) > zeros(best) + 0.02
     nowhere = np.zeros_like(zero)  # no published count can be 0: there is nothing to tilt
-    assert least_zeros(likely, nowhere, times, best, COST) is best
+    assert least_zeros(likely, nowhere, times, best, COST, 120) is best
 
 
 @pytest.mark.parametrize(("exposures", "published"), [([1.0], [0]), ([1e-3, 1e6], [0, 10**6]), ([5.0] * 4, [0, 0, 0, 0])])
@@ -488,7 +492,7 @@ def stated_weight(prior: Prior, hierarchy: Hierarchy, counts: NDArray[np.int32],
     exposures = told_apart(mixtures.exposures(counts, 0)[0])
     weight = 1.0
     for c, times in [*((leaf, 1) for leaf in hierarchy.leaves), *((c, -n) for c, n in hierarchy.repeated.items())]:
-        law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[c])
+        law = mixtures.rates[0, c], mixtures.weights[0, c], float(mixtures.clump[0, c])
         weight *= float(mixture(np.array([solution[c]]), float(exposures[c]), *law)[0]) ** times
     shares = splits.shares(counts)[0]
     for p, (total, men, _) in enumerate(hierarchy.split):
@@ -716,7 +720,7 @@ def test_an_uneven_sibling_leaves_another_column_as_it_was() -> None:
         before, after = (getattr(one, name)[:, 1] for one in found)
         assert before[0].any()
         assert np.abs(before - after).max() < 1e-12
-    assert [one.clump[1] for one in found] == [0, 0]
+    assert [one.clump[0, 1] for one in found] == [0, 0]
 
 
 def test_ways_to_fit_a_column_are_compared_on_the_same_areas() -> None:
@@ -747,11 +751,11 @@ def test_few_areas_leave_the_prior_flat_and_it_says_so() -> None:
     some = fitted_to(published[1:], one_sum(12), how)
     assert (some.name, some.variants) == ("fitted", (*VARIANTS, "flat"))
     assert f"fitted to {FEW_AREAS - 1} areas" in some.sentence
-    assert "only if all 4 priors" in some.sentence
+    assert "only if all 5 priors" in some.sentence
     assert some.weights(published[:2], low, low + 4, "flat") is None
     enough = fitted_to(published, one_sum(12), how)
     assert enough.variants == VARIANTS
-    assert "only if all 3 priors" in enough.sentence
+    assert "only if all 4 priors" in enough.sentence
     assert Prior.flat().sentence.startswith("flat: ")
     empty = np.concatenate([published[: FEWEST_AREAS - 1], np.full((50, 13), SUPPRESSED)])
     assert fitted_to(empty, one_sum(12), how).is_flat  # areas that show nothing are none to fit to
@@ -800,9 +804,9 @@ def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> N
         {"power": np.zeros(5, dtype=np.int64)},
         {"power": np.zeros(13)},
         {"rates": None},
-        {"rates": np.zeros((3, 13, 2))},
-        {"rates": np.full((3, 13, 64), np.nan)},
-        {"weights": -np.ones((3, 13, 64))},
+        {"rates": np.zeros((4, 13, 2))},
+        {"rates": np.full((4, 13, 64), np.nan)},
+        {"weights": -np.ones((4, 13, 64))},
         {"exposures": np.full((13, 4), 9.0)},
         {"exposures": np.tile([1.0, 13.0, 1.0, 0.0], (13, 1))},
         {"exposures": np.zeros((12, 4))},

@@ -19,7 +19,7 @@ from unround.batch.tighten import tighten
 from unround.batch.types import Distributions, Ints, Posterior, PriorWeights, Tight
 from unround.linked.engine import Linked, link
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.prior import Prior
+from unround.prior import DENSER, Prior
 from unround.release import Counts
 
 WIDE = 45
@@ -264,9 +264,11 @@ def _under_each(
     own_lowest = np.where(near | known_anyway, own_best, np.nan)
     wanted = near
     for variant in others:
+        if variant == DENSER:
+            wanted &= mode > 0  # with the most zeros, a zero is not less likely than with fewer
         rows = np.flatnonzero(wanted.any(axis=1))
         if not rows.size:
-            break
+            continue
         which = wanted[rows]
         on_its_own = _asked(here.of(rows), variant, mode[rows], which)
         found = _shifted(probability[rows], own_best[rows], on_its_own) if linked else on_its_own

@@ -15,9 +15,9 @@ equally well.
 - `histograms`, `deconvolve`: the distribution of a single column by itself, for checks
 """
 
-from unround.prior.columns import VARIANTS
+from unround.prior.columns import DENSER, VARIANTS
 from unround.prior.deconvolve import fit
 from unround.prior.fitted import Prior, PriorFit
 from unround.prior.histograms import Histograms
 
-__all__ = ["VARIANTS", "Histograms", "Prior", "PriorFit", "fit"]
+__all__ = ["DENSER", "VARIANTS", "Histograms", "Prior", "PriorFit", "fit"]

@@ -17,12 +17,14 @@ from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
 from unround.prior.exposure import NONE, AreaSizes, Exposure
 from unround.prior.hierarchy import Hierarchy
-from unround.prior.mixture import MOST_RATES, fit_weights, least_zeros, likelihoods, rates_for
+from unround.prior.mixture import MOST_RATES, fit_weights, in_groups, least_zeros, likelihoods, rates_for
 from unround.release import Counts
 
-VARIANTS = ("best", "tilted", "looser")
-"""The set of priors: the one that fits best; the one with the fewest zeros, and the one that depends least on the size of
-areas, of those that fit about as well. What all of them make likely does not hang on what rounding hides."""
+VARIANTS = *_, DENSER = ("best", "tilted", "looser", "denser")
+"""The set of priors. Published counts do not determine how many true counts are 0, nor how rates go on below the sizes that
+most areas have. So besides the prior that fits best there are three that fit about as well: with the fewest zeros; with
+small areas like larger ones, and then the fewest zeros; and with the most zeros, so that those who are there are more. What
+all of them make likely does not hang on what rounding hides."""
 
 COST = 2.0
 """Units of log likelihood by which a prior may fit less well, and still fit about as well."""
@@ -30,8 +32,11 @@ COST = 2.0
 CLUMPS = (0.0, 1.0, 0.5, 2.0)
 """How much people may come in clumps: the variance beyond that of independent people, in units of the mean."""
 
-LOOSER = (0.05, 0.1, 0.2, 0.35, 0.5)
-"""What may be added to all sizes, in units of their median, for the prior that depends less on them."""
+LOOSER = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
+"""What smaller exposures may count as, in units of their median, for the prior that depends less on them."""
+
+LEAST_COST = 0.2
+"""Of the cost, what is left for tilting at least where the looser exposure has taken most of it."""
 
 STEPS = 120
 """Of EM."""
@@ -60,9 +65,9 @@ class Mixtures:
     chosen : tuple of Exposure
         The exposure of every column.
     clump : array
-        For every column how much people come in clumps.
-    more : array
-        Variants × columns: what is added to the exposure.
+        Variants × columns: how much people come in clumps.
+    least : array
+        Variants × columns: what smaller exposures count as.
     rates, weights : array
         Variants × columns × rates. A column whose weights are all 0 has a flat prior.
     alone : array
@@ -73,7 +78,7 @@ class Mixtures:
     sizes: AreaSizes
     chosen: tuple[Exposure, ...]
     clump: FloatArray
-    more: FloatArray
+    least: FloatArray
     rates: FloatArray
     weights: FloatArray
     alone: FloatArray
@@ -84,7 +89,7 @@ class Mixtures:
         found = np.empty(counts.shape)
         for c, chosen in enumerate(self.chosen):
             found[:, c] = self.sizes.exposures(counts, chosen, sizes)
-        return np.asarray(found + self.more[variant])
+        return np.asarray(np.maximum(found, self.least[variant]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays by name, for `of`."""
@@ -92,7 +97,7 @@ class Mixtures:
             "sizes": np.array(astuple(self.sizes)),
             "exposures": np.array(self.chosen),
             "clump": self.clump,
-            "more": self.more,
+            "least": self.least,
             "rates": self.rates,
             "weights": self.weights,
             "alone": self.alone,
@@ -103,7 +108,7 @@ class Mixtures:
         """Return what `arrays` returned."""
         column, least, usual = arrays["sizes"].tolist()
         chosen = tuple(Exposure(int(kind), int(above), *rest) for kind, above, *rest in arrays["exposures"].tolist())
-        rest = (arrays[name] for name in ("clump", "more", "rates", "weights", "alone"))
+        rest = (arrays[name] for name in ("clump", "least", "rates", "weights", "alone"))
         return cls(AreaSizes(int(column), least, usual), chosen, *rest)
 
 
@@ -137,7 +142,7 @@ class _Fit:
 
     exposure: Exposure
     clump: float
-    more: float
+    least: float
     rates: FloatArray
     weights: FloatArray
     log_likelihood: float
@@ -174,8 +179,8 @@ class ColumnFitter:
         """Fit all columns. Each is fitted by itself: what others are like makes no difference to it."""
         columns = self.hierarchy.columns
         leaves = {*self.hierarchy.leaves, *(pair.total for pair in self.hierarchy.halves)}
-        chosen, clump = [Exposure(NONE)] * columns, np.zeros(columns)
-        more = np.zeros((len(VARIANTS), columns))
+        chosen = [Exposure(NONE)] * columns
+        clump, least = np.zeros((2, len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
         alone = np.zeros((2, columns, MOST_RATES))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # kernels release the interpreter
@@ -186,12 +191,12 @@ class ColumnFitter:
             for c, fits in enumerate(pool.map(one, range(columns))):
                 progress(c, columns)
                 if fits is not None:
-                    chosen[c], clump[c] = fits.variants[0].exposure, fits.variants[0].clump
+                    chosen[c] = fits.variants[0].exposure
                     for v, fit in enumerate(fits.variants):
-                        more[v, c] = fit.more
+                        least[v, c], clump[v, c] = fit.least, fit.clump
                         rates[v, c, : fit.rates.size], weights[v, c, : fit.rates.size] = fit.rates, fit.weights
                     alone[:, c, : fits.alone.rates.size] = fits.alone.rates, fits.alone.weights
-        return Mixtures(self.sizes, tuple(chosen), clump, more, rates, weights, alone)
+        return Mixtures(self.sizes, tuple(chosen), clump, least, rates, weights, alone)
 
     def _fit_column(self, column: int, *, leaf: bool) -> _ColumnFit | None:
         """Return the variants of one column, which only leaves need; None: flat."""
@@ -205,9 +210,11 @@ class ColumnFitter:
         if not leaf:
             return _ColumnFit((alone,) * len(VARIANTS), alone)
         best = self._best(column, areas, alone)
-        likely, zero = best.observed.likely(best.rates, best.clump)
-        tilted = replace(best, weights=least_zeros(likely, zero, best.observed.times, best.weights, COST))
-        return _ColumnFit((best, tilted, self._looser(column, areas, best)), alone)
+        # Clumps make for zeros. Where large counts ask for clumps, small ones need not.
+        plain = best if best.clump == 0 else self._try(column, areas, best.exposure)
+        looser = self._looser(column, areas, best)
+        left = max(COST - (best.log_likelihood - looser.log_likelihood), LEAST_COST)
+        return _ColumnFit((best, _tilted(plain, COST), _tilted(looser, left), _denser(best)), alone)
 
     def _best(self, column: int, areas: int, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
@@ -227,7 +234,7 @@ class ColumnFitter:
             return best
         median = float(np.median(self.sizes.exposures(self.counts, best.exposure, self._each)))
         loosest, low, high = best, 0, len(LOOSER)
-        while low < high:  # the more is added, the worse the fit
+        while low < high:  # the more areas count as larger ones, the worse the fit
             middle = (low + high) // 2
             other = self._try(column, areas, best.exposure, best.clump, LOOSER[middle] * median)
             if other.log_likelihood >= best.log_likelihood - COST:
@@ -236,14 +243,27 @@ class ColumnFitter:
                 high = middle
         return loosest
 
-    def _try(self, column: int, areas: int, exposure: Exposure, clump: float = 0.0, more: float = 0.0) -> _Fit:
+    def _try(self, column: int, areas: int, exposure: Exposure, clump: float = 0.0, least: float = 0.0) -> _Fit:
         counts = self.counts[:areas]
-        exposures = self.sizes.exposures(counts, exposure, self._each[:areas]) + more
+        exposures = np.maximum(self.sizes.exposures(counts, exposure, self._each[:areas]), least)
         observed = _Observed(self.windows, column, counts, exposures)
         rates = rates_for(observed.exposure, observed.published)
         likely, _ = observed.likely(rates, clump)
         weights, log_likelihood = fit_weights(likely, observed.times, STEPS)
-        return _Fit(exposure, clump, more, rates, weights, log_likelihood, observed)
+        return _Fit(exposure, clump, least, rates, weights, log_likelihood, observed)
+
+
+def _tilted(fit: _Fit, cost: float) -> _Fit:
+    """Return the mixture with the fewest zeros, of those that fit about as well."""
+    likely, zero = fit.observed.likely(fit.rates, fit.clump)
+    return replace(fit, weights=least_zeros(likely, zero, fit.observed.times, fit.weights, cost, STEPS))
+
+
+def _denser(fit: _Fit) -> _Fit:
+    """Return a mixture that fits about as well, in which those who are there come in groups."""
+    likely, _ = fit.observed.likely(fit.rates, fit.clump)
+    means = fit.rates * float(np.median(np.repeat(fit.observed.exposure, fit.observed.times.astype(np.int64))))
+    return replace(fit, weights=in_groups(likely, fit.observed.times, fit.weights, means, COST, STEPS))
 
 
 def _likelihood(fit: _Fit) -> float:

@@ -75,8 +75,8 @@ class FittedPrior:
             *((getattr(self.splits, name), (pairs,), real) for name in ("usual", "share", "precision")),
             (np.array(self.mixtures.chosen), (columns, len(Exposure._fields)), real),
             (np.array(astuple(self.mixtures.sizes)), (3,), real),
-            (self.mixtures.clump, (columns,), real),
-            (self.mixtures.more, law[:2], real),
+            (self.mixtures.clump, law[:2], real),
+            (self.mixtures.least, law[:2], real),
             (self.mixtures.rates, law, real),
             (self.mixtures.weights, law, real),
             (self.mixtures.alone, (2, *law[1:]), real),
@@ -174,7 +174,7 @@ class Prior:
             precision[:, first], precision[:, second] = a * shares[:, p], a * (1 - shares[:, p])
             slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
         exposures = mixtures.exposures(counts, v)
-        law = mixtures.rates[v], mixtures.weights[v], mixtures.clump
+        law = mixtures.rates[v], mixtures.weights[v], mixtures.clump[v]
         power = self.fitted.power
         return area_weights(_plain(low), _plain(high), exposures, *law, power, precision, divides, slope, wanted)
 

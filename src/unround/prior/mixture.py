@@ -7,7 +7,7 @@ mixture of Kiefer and Wolfowitz). The variance of each component is m + m²/`SHA
 rates overlap, and d is how much people come in clumps, such as households.
 
 Published counts do not determine how many true counts are 0: rounding hides that. `least_zeros` finds the mixture
-with the fewest zeros among those that fit nearly as well.
+with the fewest zeros among those that fit nearly as well, and `in_groups` one with many zeros.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ STEP = 1.35
 
 LOWEST = 0.3
 """The lowest rate above 0 gives so many people in an area of median exposure; lower ones could not be told from 0."""
+
+GROUP = 2.0
+"""People who come in groups are at least so many, on average, in an area of median exposure."""
 
 MOST_RATES = 64
 """Rates of a mixture; the steps become larger where these would not reach."""
@@ -215,20 +218,75 @@ def fit_weights(
 
 
 def least_zeros(
-    likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray, cost: float, steps: int = 40
+    likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray, cost: float, steps: int
 ) -> FloatArray:
-    """Return the weights with the fewest zeros behind published zeros whose log likelihood is at most `cost` lower."""
+    """Return weights with few zeros behind published zeros, whose log likelihood is at most `cost` lower.
+
+    They are looked for from what was found before, and from the best weights without the rate 0.
+    """
     if not zero.any():
         return weights
     reached = float(expectation_maximisation(likely, times, weights.copy(), 0))
-    start = np.maximum(weights, 1e-4 / weights.size)
-    start /= start.sum()
-    best, weak, strong = weights, 0.0, 64.0
-    for _ in range(7):
-        force = math.sqrt(weak * strong) if weak else strong / 16
-        tilted = start.copy()
-        if float(_fewer_zeros(likely, zero, times, tilted, force, steps)) >= reached - cost:
-            best, weak = tilted, force
-        else:
-            strong = force
+    only_zeros = likely.sum(axis=0) == zero.sum(axis=0)  # the rate 0
+    none = np.where(only_zeros, 1e-6, 1.0)
+    without, _ = fit_weights(likely, times, steps, none / none.sum())
+    best, least = weights, _zeros(likely, zero, times, weights)
+    for start in (weights, without):
+        weak, strong = 0.0, 64.0
+        for _ in range(7):
+            force = math.sqrt(weak * strong) if weak else strong / 16
+            tilted = np.maximum(start, 1e-4 / start.size)
+            tilted /= tilted.sum()
+            if float(_fewer_zeros(likely, zero, times, tilted, force, steps // 3)) < reached - cost:
+                strong = force
+                continue
+            weak, zeros = force, _zeros(likely, zero, times, tilted)
+            if zeros < least:
+                best, least = tilted, zeros
     return best
+
+
+def in_groups(
+    likely: FloatArray, times: FloatArray, weights: FloatArray, means: FloatArray, cost: float, steps: int
+) -> FloatArray:
+    """Return weights by which people who are there come in groups, whose log likelihood is at most `cost` lower.
+
+    EM leaves what the published counts do not tell as it was at the start: here without rates that lead to one or two
+    people, so that published counts above 0 are explained by fewer areas with more people in each.
+
+    Parameters
+    ----------
+    likely, times, weights
+        As for `fit_weights`, and what it found.
+    means : array
+        How many people each rate leads to in an area of median exposure.
+    cost : float
+        Units of log likelihood.
+    steps : int
+        Of EM.
+    """
+    start = np.where((means == 0) | (means >= GROUP), 1.0, 1e-6)
+    grouped, _ = fit_weights(likely, times, steps, start / start.sum())
+    return _as_far_as(likely, times, weights, grouped, cost)
+
+
+def _zeros(likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray) -> float:
+    """Return the mean probability of a true 0, over published counts that can be 0."""
+    some = zero.any(axis=1)
+    chances = (zero[some] @ weights) / np.maximum(likely[some] @ weights, LEAST)
+    return float(chances @ times[some] / times[some].sum())
+
+
+def _as_far_as(likely: FloatArray, times: FloatArray, weights: FloatArray, other: FloatArray, cost: float) -> FloatArray:
+    """Return the mixture of two mixtures with as much of the other as costs at most so much log likelihood."""
+    reached = float(expectation_maximisation(likely, times, weights.copy(), 0))
+
+    def fits(share: float) -> bool:
+        mixed = (1 - share) * weights + share * other
+        return float(expectation_maximisation(likely, times, mixed, 0)) >= reached - cost
+
+    share, off = (1.0, 1.0) if fits(1.0) else (0.0, 1.0)
+    while off - share > 1 / 128:  # the log likelihood is concave in the weights
+        middle = (share + off) / 2
+        share, off = (middle, off) if fits(middle) else (share, middle)
+    return np.asarray((1 - share) * weights + share * other)

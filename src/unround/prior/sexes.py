@@ -119,7 +119,7 @@ def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures:
                 exposures[given[4], pair.total],
                 np.ascontiguousarray(mixtures.rates[0, pair.total]),
                 np.ascontiguousarray(mixtures.weights[0, pair.total]),
-                float(mixtures.clump[pair.total]),
+                float(mixtures.clump[0, pair.total]),
                 shares[given[4], p],
                 PRECISIONS,
             )
@@ -135,7 +135,7 @@ def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures:
                     exposures[:, column][usable(p)[4]],
                     np.ascontiguousarray(mixtures.rates[0, column]),
                     np.ascontiguousarray(mixtures.weights[0, column]),
-                    float(mixtures.clump[column]),
+                    float(mixtures.clump[0, column]),
                 )
             )
             for k, column in enumerate(pairs[p][1:])
