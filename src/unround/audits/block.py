@@ -139,7 +139,7 @@ class Auditor:
         # 6. What could be claimed if no random numbers were shared.
         independent = None
         if self._both_ways:
-            weighed = self._weigh(given._replace(drawn=None), possible, beside=probabilities)
+            weighed = self._weigh(given._replace(drawn=None), possible)
             independent = Conclusion(weighed, self._claim(possible, weighed, None))
         return InferredBlock(
             counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked, independent
@@ -153,14 +153,12 @@ class Auditor:
         """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
         return None if self.sharing is None else Drawn(self.sharing, counts)
 
-    def _weigh(
-        self, given: Weighing, here: _Possible, keep: int | None = None, beside: BlockProbabilities | None = None
-    ) -> BlockProbabilities:
+    def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely; areas are linked unless random numbers are shared."""
         nested = here.nested if self.sharing is None else None
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
-        return weigh(given, self.options.threshold, nested, nothing=nothing, beside=beside, inexact=inexact, keep=keep)
+        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, keep=keep)
 
     def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
         """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""

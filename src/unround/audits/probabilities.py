@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -157,7 +158,6 @@ def weigh(
     nested: NestedAreas | None = None,
     *,
     nothing: BoolArray | None = None,
-    beside: BlockProbabilities | None = None,
     inexact: BoolArray | None = None,
     keep: int | None = None,
 ) -> BlockProbabilities:
@@ -173,8 +173,6 @@ def weigh(
         The areas to be linked.
     nothing : array, optional
         Where nothing will be claimed, so that no other prior is needed.
-    beside : BlockProbabilities, optional
-        The same under another assumption: how much the priors of the set differ is taken from there.
     inexact : array, optional
         Areas in which counts that are taken as exact elsewhere were adjusted: their cells are judged without sums.
     keep : int, optional
@@ -202,11 +200,7 @@ def weigh(
     if nothing is not None:
         near &= ~nothing
     alone = _probability_alone(here, posterior, near)
-    each = (
-        _under_each(here, posterior, own, near, alone, threshold, linked is not None)
-        if beside is None
-        else _as_beside(posterior, near, beside)
-    )
+    each, own_lowest = _under_each(here, posterior, own, near, alone, threshold, linked is not None)
     stated = replace(posterior, probability=each.mean)
     if keep is not None and others:
         kept = _averaged(here.of(np.array([keep])), kept, posterior, stated, each, keep, linked is not None)
@@ -224,17 +218,73 @@ def weigh(
             kept |= {cell: found for cell, found in _kept(single).items() if cut_off[keep, cell]}
     bounds_used = here.reach if linked is None else linked.tight
     return BlockProbabilities(
-        bounds_used, stated, each.lowest, each.highest, each.own_lowest, alone, cut_off, too_noisy, linked, kept
+        bounds_used, stated, each.lowest, each.highest, own_lowest, alone, cut_off, too_noisy, linked, kept
     )
 
 
-class _Each(NamedTuple):
-    """What all priors together say of the likeliest counts: the least, the mean and the greatest of their probabilities."""
+class OverPriors(NamedTuple):
+    """What all priors together say of the likeliest counts: the least, the mean and the greatest of their probabilities.
+
+    The first and the last are NaN where only one prior was asked.
+    """
 
     lowest: FloatArray
     mean: FloatArray
     highest: FloatArray
-    own_lowest: FloatArray
+
+    @classmethod
+    def ask(
+        cls,
+        others: Sequence[str],
+        best: Posterior,
+        near: BoolArray,
+        alone: FloatArray,
+        threshold: float,
+        asked: Callable[[str, NDArray[np.int64], BoolArray], FloatArray],
+    ) -> OverPriors:
+        """Ask one prior after the other about counts near the threshold, as long as they may be claimed.
+
+        Parameters
+        ----------
+        others : sequence of str
+            The priors of the set besides the best.
+        best : Posterior
+            What is likely under that one.
+        near : array
+            The counts to ask about.
+        alone : array
+            How likely they are without sums: those that are known without need not be asked about.
+        threshold : float
+            The probability that makes a count likely.
+        asked : function
+            Returns the probabilities of the likeliest counts under a prior, for some areas (by row) and some of their cells.
+        """
+        probability = best.probability
+        if not others:
+            return cls(probability.copy(), probability.copy(), probability.copy())
+        known_anyway = (probability >= threshold) & known_alone(probability, alone, threshold)
+        known_anyway |= np.asarray(probability >= 1)  # whatever the prior
+        near = near & ~known_anyway
+        lowest = np.where(near | known_anyway, probability, np.nan)
+        highest, total, times = lowest.copy(), probability.copy(), np.ones(near.shape, dtype=np.int64)
+        wanted = near
+        for variant in others:
+            if variant == DENSER:
+                wanted = wanted & (best.mode > 0)  # it has the most zeros: under no other is one more likely
+            rows = np.flatnonzero(wanted.any(axis=1))
+            if not rows.size:
+                continue
+            which = wanted[rows]
+            found = asked(variant, rows, which)
+            for into, join, values in (
+                (lowest, np.minimum, found),
+                (highest, np.maximum, found),
+                (total, np.add, found),
+                (times, np.add, 1),
+            ):
+                into[rows] = np.where(which, join(into[rows], values), into[rows])
+            wanted = near & (lowest >= threshold)
+        return cls(lowest, total / times, highest)
 
 
 def _under_each(
@@ -242,57 +292,26 @@ def _under_each(
     posterior: Posterior,
     own: Posterior,
     near: BoolArray,
-    by_itself: FloatArray,
+    alone: FloatArray,
     threshold: float,
     linked: bool,
-) -> _Each:
-    """Weigh counts near the threshold under one prior of the set after the other, as long as they may be claimed.
+) -> tuple[OverPriors, FloatArray]:
+    """Ask all priors about counts near the threshold; return also the least probability in each area on its own.
 
-    Counts that are known without sums need not be. Of linked areas only the best prior's probabilities are worked out
-    together; those of another prior are taken to differ from them, in log odds, by as much as they do in the area alone.
+    Of linked areas only the best prior's probabilities are worked out together; those of another prior are taken to differ
+    from them, in log odds, by as much as they do in the area alone.
     """
     best, *others = here.prior.variants
-    probability, mode = posterior.probability, posterior.mode
-    if not others:
-        return _Each(probability.copy(), probability.copy(), probability.copy(), own.probability.copy())
-    known_anyway = (probability >= threshold) & known_alone(probability, by_itself, threshold)
-    known_anyway |= np.asarray(probability >= 1)  # whatever the prior
-    near = near & ~known_anyway
-    lowest = np.where(near | known_anyway, probability, np.nan)
-    highest, total, times = lowest.copy(), probability.copy(), np.ones(mode.shape, dtype=np.int64)
-    own_best = _asked(here, best, mode, near) if linked else probability
-    own_lowest = np.where(near | known_anyway, own_best, np.nan)
-    wanted = near
-    for variant in others:
-        if variant == DENSER:
-            wanted &= mode > 0  # with the most zeros, a zero is not less likely than with fewer
-        rows = np.flatnonzero(wanted.any(axis=1))
-        if not rows.size:
-            continue
-        which = wanted[rows]
+    mode, probability = posterior.mode, posterior.probability
+    own_best = _asked(here, best, mode, near) if linked and others else own.probability
+    own_lowest = own_best.copy()
+
+    def asked(variant: str, rows: NDArray[np.int64], which: BoolArray) -> FloatArray:
         on_its_own = _asked(here.of(rows), variant, mode[rows], which)
-        found = _shifted(probability[rows], own_best[rows], on_its_own) if linked else on_its_own
-        for into, join, values in (
-            (lowest, np.minimum, found),
-            (highest, np.maximum, found),
-            (own_lowest, np.minimum, on_its_own),
-            (total, np.add, found),
-            (times, np.add, 1),
-        ):
-            into[rows] = np.where(which, join(into[rows], values), into[rows])
-        wanted = near & (lowest >= threshold)
-    return _Each(lowest, total / times, highest, own_lowest)
+        own_lowest[rows] = np.where(which, np.minimum(own_lowest[rows], on_its_own), own_lowest[rows])
+        return _shifted(probability[rows], own_best[rows], on_its_own) if linked else on_its_own
 
-
-def _as_beside(posterior: Posterior, near: BoolArray, beside: BlockProbabilities) -> _Each:
-    """Let the priors differ, in log odds, as they do elsewhere; not at all where that is not known."""
-    probability, mean = posterior.probability, beside.posterior.probability
-    known = near & ~np.isnan(beside.lowest) & (posterior.mode == beside.posterior.mode)
-    lowest, highest = (
-        np.where(known, _shifted(probability, mean, one), np.where(near, probability, np.nan))
-        for one in (beside.lowest, beside.highest)
-    )
-    return _Each(np.where(probability >= 1, 1.0, lowest), probability.copy(), highest, lowest.copy())
+    return OverPriors.ask(others, posterior, near, alone, threshold, asked), own_lowest
 
 
 def _probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> FloatArray:
@@ -328,7 +347,7 @@ def _averaged(
     kept: dict[int, Distribution],
     posterior: Posterior,
     stated: Posterior,
-    each: _Each,
+    each: OverPriors,
     row: int,
     linked: bool,
 ) -> dict[int, Distribution]:

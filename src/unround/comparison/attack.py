@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.options import THRESHOLD
-from unround.audits.probabilities import NEAR
+from unround.audits.probabilities import NEAR, OverPriors
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Posterior, Tight, Windows
@@ -20,7 +20,7 @@ from unround.batch.windows import WindowTable
 from unround.comparison.narrow import CUT, Narrower
 from unround.errors import InternalError
 from unround.mechanisms import Mechanism
-from unround.mechanisms.base import FloatArray
+from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
 
@@ -94,7 +94,8 @@ class Attacker:
         documented = tighten(model.compiled, windows, proofs_only=True)
         if misfit.any() or not documented.feasible.all():
             raise InternalError("the published counts contradict the mechanism that produced them.")
-        posterior, lowest = self._under_each(counts, windows, documented, true)
+        best, *others = self.prior.variants
+        posterior = self._posterior(counts, windows, documented, best, true)
         by_itself, _ = self._windows_alone.of(counts)
         reach = tighten(model.no_sums, by_itself)
         weights = self.prior.weights_alone(reach.low, reach.high)
@@ -103,30 +104,20 @@ class Attacker:
         assert posterior.asked is not None
         assert true_alone is not None
         assert alone is not None
+        near = np.asarray(posterior.probability >= NEAR * self.threshold)
+
+        def asked(variant: str, rows: NDArray[np.int64], _which: BoolArray) -> FloatArray:
+            some = rows_of(windows, rows), tight_of(documented, rows)
+            found = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
+            assert found is not None
+            return found
+
+        each = OverPriors.ask(others, posterior, near, alone, self.threshold, asked)
         given = np.broadcast_to(model.exact, counts.shape)
         bounds = BlockBounds(windows, np.zeros(counts.shape, dtype=np.int32), given, documented)
-        claims = decide(bounds, bounds, posterior, lowest, self.threshold)
-        dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(posterior.probability, alone, self.threshold)
+        claims = decide(bounds, bounds, posterior, each.lowest, self.threshold)
+        dropped = claims.of_kind(ClaimKind.LIKELY) & known_alone(each.mean, alone, self.threshold)
         return AttackResult(claims.dropping(dropped, claims.depth, alone), posterior, posterior.asked, true_alone)
-
-    def _under_each(self, counts: Counts, windows: Windows, documented: Tight, true: Counts) -> tuple[Posterior, FloatArray]:
-        """Return what is likely, and the least probability of it under any prior of the set; as an audit states it."""
-        best, *others = self.prior.variants
-        posterior = self._posterior(counts, windows, documented, best, true)
-        near = np.asarray(posterior.probability >= NEAR * self.threshold)
-        rows = np.flatnonzero(near.any(axis=1))
-        if not others or not rows.size:
-            return posterior, posterior.probability
-        found = [posterior.probability[rows]]
-        some = rows_of(windows, rows), tight_of(documented, rows)
-        for variant in others:
-            asked = self._posterior(counts[rows], *some, variant, np.maximum(posterior.mode[rows], 0)).asked
-            assert asked is not None
-            found.append(asked)
-        lowest, stated = posterior.probability.copy(), posterior.probability.copy()
-        lowest[rows] = np.where(near[rows], np.minimum.reduce(found), lowest[rows])
-        stated[rows] = np.where(near[rows], np.mean(found, axis=0), stated[rows])
-        return replace(posterior, probability=stated), lowest
 
     def _posterior(self, counts: Counts, windows: Windows, documented: Tight, variant: str, value: Counts) -> Posterior:
         """Work out what is likely under one prior of the set, and how likely the counts are that are asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -205,7 +205,11 @@ class InferredArea:
 
     def finding(self, cell: int) -> Finding:
         """Return what is known of one cell."""
-        return finding(self.inferred, 0, cell)
+        found = finding(self.inferred, 0, cell)
+        distribution = self.distribution(cell)
+        if found.mean is None or not distribution or found.low == found.high:
+            return found
+        return replace(found, mean=sum(value * chance for value, chance in distribution))  # that of the distribution shown
 
     def distribution(self, cell: int) -> tuple[tuple[int, float], ...]:
         """Return how likely each count of a cell is, by the engine that its finding is from; empty where nothing says."""

@@ -200,7 +200,7 @@ def probabilities(cell: Any, priors: int = 0) -> str:
     --------
     >>> one = {"kind": "likely", "probability_low": 0.714, "probability": 0.778, "probability_high": 0.842}
     >>> probabilities(one, 3)
-    'at least 71.4% (77.8% on average over three priors; highest found 84.2%)'
+    'at least 71.4% (77.8% on average over several priors; highest found 84.2%)'
     >>> probabilities(one | {"kind": "open"}, 3)
     '71.4% to 84.2% under different priors'
     >>> probabilities(one | {"probability_low": None, "probability_high": None}, 3)
@@ -209,7 +209,7 @@ def probabilities(cell: Any, priors: int = 0) -> str:
     mean = _of(cell, "probability")
     if mean is None or not by_several(cell):
         return "–" if mean is None else percent(mean)
-    over = f" over {spelled(priors)} priors" if priors else ""
+    over = " over several priors" if priors > 1 else ""
     if _of(cell, "kind") != "likely":
         return f"{percent(_of(cell, 'probability_low'))} to {percent(_of(cell, 'probability_high'))} under different priors"
     low, high = percent(_of(cell, "probability_low")), percent(_of(cell, "probability_high"))

@@ -49,7 +49,8 @@ class Hierarchy:
     split : tuple of Pair
         The pairs that split by sex on their own: no sum of pairs below says how.
     halves : tuple of Pair
-        Totals of two leaves, and nothing else: they may split as pairs do, if that explains the published counts better.
+        Totals of two leaves, and nothing else, where none is published by sex: they may split as pairs do, if that explains
+        the published counts better.
     repeated : dict
         For columns of which several partitions or splits say how large they are, how many more than one: so often their own
         distribution is divided out.
@@ -93,6 +94,7 @@ class Hierarchy:
         said = _said(sums, [one for _, one in crossed], by_sex, sums_by_sex, same)
         parent, top = _above(compiled.columns, sums, pairs, same)
         leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in said)
+        paired = {column for pair in pairs for column in pair}
         return cls(
             compiled.columns,
             tuple(sums),
@@ -102,7 +104,7 @@ class Hierarchy:
             tuple(
                 Pair(one.total, *one.parts)
                 for one in sums
-                if len(one.parts) == 2 and said[same[one.total]] == 1 and set(one.parts) <= set(leaves)
+                if len(one.parts) == 2 and said[same[one.total]] == 1 and set(one.parts) <= set(leaves) - paired
             ),
             {column: number - 1 for column, number in sorted(said.items()) if number > 1},
             parent,
