@@ -252,7 +252,7 @@ def test_an_area_that_is_no_sum_of_its_own_is_a_contradiction_and_spoils_nothing
     assert set(after.findings.filter(pl.col("region").is_in(list(family)))["method"]) <= {"own area"}
     assert elsewhere(before, family).equals(elsewhere(after, family))
     told = page(after)
-    assert "cannot be the sum of those in it" in told
+    assert "cannot be the sum of its parts" in told
     assert explain_at(after, int(np.flatnonzero(after.areas["region"].to_numpy() == "D004")[0]), column).contradictions
 
 

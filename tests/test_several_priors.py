@@ -148,7 +148,7 @@ def test_what_is_cut_off_from_its_sums_has_one_probability_only(census: AuditFol
 def test_words_for_probabilities() -> None:
     one = {"kind": "likely", "probability_low": 0.71, "probability": 0.78, "probability_high": 0.84}
     assert probabilities(one | {"kind": "open"}, 3) == "71.0% to 84.0% under different priors"  # not all may have been run
-    assert probabilities(one, 3) == "at least 71.0% (78.0% on average over three priors; highest found 84.0%)"
+    assert probabilities(one, 3) == "at least 71.0% (78.0% on average over several priors; highest found 84.0%)"
     assert at_least(one) == "≥ 71.0%"
     for low, high in ((None, None), (0.78, 0.78)):
         alone = {"kind": "likely", "probability_low": low, "probability": 0.78, "probability_high": high}
@@ -174,7 +174,7 @@ def test_explain_shows_all_three_and_why(census: AuditFolder, run: Run) -> None:
     told = json.loads(run("explain", str(census.path), *where, "--json").out)
     for name in ("probability_low", "probability", "probability_high", "due_to_sums"):
         assert told[name] == pytest.approx(row[name], abs=1e-9)
-    assert told["priors"] == ["best", "tilted", "looser"] == census.summary["priors"]["variants"]
+    assert told["priors"] == ["best", "tilted", "looser", "denser"] == census.summary["priors"]["variants"]
     assert told["threshold"] == 0.66
     assert told["held_back"] is told["withheld"] is None
     assert told["known_alone"] is False
@@ -208,7 +208,7 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
         assert "under all" not in text
     assert "selfcheck" not in folder.summary
     fitted = AuditFolder.open(survey_audit)  # of 40 areas: the flat prior is one of the set
-    assert fitted.summary["priors"]["variants"] == ["best", "tilted", "looser", "flat"]
+    assert fitted.summary["priors"]["variants"] == ["best", "tilted", "looser", "denser", "flat"]
     assert "under all four priors" in page(fitted)
     assert WHY_FLAT_TOO in page(fitted)
     assert WHY_FLAT_TOO in " ".join(printed(fitted).split())
@@ -241,7 +241,7 @@ def test_why_a_likely_looking_count_is_not_a_finding(changes: dict[str, Any], wh
         "probability_low": 0.5,
         "probability": 0.6,
         "probability_high": 0.65,
-        "priors": ("best", "tilted", "looser"),
+        "priors": ("best", "tilted", "looser", "denser"),
         "threshold": 0.66,
         "due_to_sums": None,
         "known_alone": False,
@@ -289,7 +289,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
     changes = {"more_likely_at_highest_found": 1234, "more_likely_on_average": 56, "likely_without_sums": 7}
     folder = told_otherwise(census, tmp_path / "audit", **changes, held_back={"conditional": 3, "likely": 0})
     doubtful, conditional, alone = not_listed(folder.summary)
-    assert doubtful == ("At least 1,234 more counts reach 66% under one of the three priors, but not under all of them.")
+    assert doubtful == ("At least 1,234 more counts reach 66% under one of the four priors, but not under all of them.")
     assert conditional.startswith("3 conditional claims are held back, because the published figures contradict")
     assert alone == "7 counts are likely from their published value alone; sums add little. They are not listed."
     start = browser(folder).get("/").text
@@ -308,13 +308,13 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
 
 def test_cards_of_the_report_show_all_three(census: AuditFolder) -> None:
     text = Outline(page(census)).text
-    card = r"probability, at least (\S+) on average over three priors (\S+) highest found (\S+) possible"
+    card = r"probability, at least (\S+) on average over (?:four|several) priors (\S+) highest found (\S+) possible"
     found = [[float(one.strip("%>")) for one in match] for match in re.findall(card, text)]
     assert len(found) >= 4
     assert all(low <= mean <= high for low, mean, high in found)
     assert WHY_SEVERAL in text
     assert "The area's other counts remove " in text
-    assert "66% or more under all three priors" in text
+    assert "66% or more under all four priors" in text
     assert "The area's other counts" not in page(census, public=True)
 
 
@@ -343,7 +343,7 @@ def test_the_explorer_shows_all_three(census: AuditFolder) -> None:
     (ranked,) = [one for one in by_risk if one["key"] == row["key"]]
     assert [ranked[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
     assert probabilities(row) in client.get(f"{area}?sort=risk").text
-    assert "averages over three priors" in client.get(area).text
+    assert "averages over several priors" in client.get(area).text
 
 
 # -- the self-check ---------------------------------------------------------------------------------------------------
