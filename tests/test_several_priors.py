@@ -209,7 +209,7 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
     assert "selfcheck" not in folder.summary
     fitted = AuditFolder.open(survey_audit)  # of 40 areas: the flat prior is one of the set
     assert fitted.summary["priors"]["variants"] == ["best", "tilted", "looser", "denser", "flat"]
-    assert "under all four priors" in page(fitted)
+    assert "under all five priors" in page(fitted)
     assert WHY_FLAT_TOO in page(fitted)
     assert WHY_FLAT_TOO in " ".join(printed(fitted).split())
     assert WHY_SEVERAL not in page(fitted)
