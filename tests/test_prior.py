@@ -34,7 +34,7 @@ from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Supp
 from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
 from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
 from unround.prior.deconvolve import SIZE
-from unround.prior.exposure import CAUTION, CORRECTED, EXPONENTS, LEAST_STEPS, NONE, AreaSizes, Exposure
+from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, Exposure
 from unround.prior.exposure import SIZE as BY_SIZE
 from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, FittedPrior
 from unround.prior.hierarchy import Hierarchy
@@ -166,13 +166,13 @@ def plain_prior(
     rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
     rates[:, :, :4] = np.array([0.0, 0.4, 3.0, 20.0])
     weights[..., :4] = rng.dirichlet([1.0, 1.0, 1.0, 1.0], (len(VARIANTS), columns))
-    kind = rng.choice([BY_SIZE, CORRECTED, NONE], columns)
-    scale = {BY_SIZE: 0.05, CORRECTED: 0.05, NONE: 1.0}
+    kind = rng.choice([BY_SIZE, CORRECTED, ROOT, NONE], columns)
+    scale = {BY_SIZE: 0.05, CORRECTED: 0.05, ROOT: 0.2, NONE: 1.0}
     rates *= np.array([scale[one] for one in kind.tolist()])[:, np.newaxis]
     shares = rng.uniform(0.3, 1.0, columns).tolist()
     mixtures = Mixtures(
         AreaSizes(int(above[0]), 1.0, 15.0),
-        tuple(Exposure(*one, CAUTION, 1.5) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
+        tuple(Exposure(*one, CAUTION) for one in zip(kind.tolist(), above.tolist(), shares, strict=True)),
         np.tile(rng.choice([0.0, 1.0], columns) if clump is None else clump, (len(VARIANTS), 1)),
         np.broadcast_to(np.array([[0.0], [0.0], [3.0], [0.0]]), (len(VARIANTS), columns)).copy(),
         rates,
@@ -296,8 +296,7 @@ def test_exposures() -> None:
     assert sizes.exposures(counts, Exposure(NONE)).tolist() == [1, 1, 1, 1]
     assert sizes.exposures(counts, Exposure(BY_SIZE)).tolist() == [400, 90, 1, 400]
     assert AreaSizes(0, 20.0, 90.0).exposures(counts, Exposure(BY_SIZE)).tolist() == [400, 90, 20, 400]
-    assert AreaSizes(0, 1.0, 100.0).exposures(counts, Exposure(BY_SIZE, exponent=0.5)).tolist() == [200, 100, 10, 200]
-    assert AreaSizes(0, 1.0, 100.0).exposures(counts, Exposure(BY_SIZE, exponent=2.0)).tolist() == [1600, 100, 0.01, 1600]
+    assert AreaSizes(0, 1.0, 100.0).exposures(counts, Exposure(ROOT)).tolist() == [20, 10, 1, 20]
     expected = [
         200 * (100 + CAUTION) / (200 + CAUTION),
         45 * (100 + CAUTION) / (45 + CAUTION),
@@ -319,7 +318,7 @@ def test_the_size_of_an_area_is_its_largest_total_or_an_exact_one_of_comparable_
     assert AreaSizes.find(counts, exact, hierarchy).column == 0
     assert found.kinds_for(3, counts, exact, hierarchy) == []
     kinds = found.kinds_for(1, counts, exact, hierarchy)
-    assert [(one.kind, one.exponent) for one in kinds] == [*((BY_SIZE, one) for one in EXPONENTS), (CORRECTED, 1.0)]
+    assert [one.kind for one in kinds] == [BY_SIZE, ROOT, CORRECTED]
     assert (kinds[-1].above, kinds[-1].share, kinds[-1].caution) == (0, 3.0, CAUTION)
     nothing = np.full((3, 6), SUPPRESSED, dtype=np.int32)
     assert AreaSizes.find(nothing, rounded, hierarchy).usual == 1
@@ -808,9 +807,9 @@ def test_what_is_no_prior_is_refused(tmp_path: Path, content: bytes | None) -> N
         {"rates": np.zeros((4, 13, 2))},
         {"rates": np.full((4, 13, 64), np.nan)},
         {"weights": -np.ones((4, 13, 64))},
-        {"exposures": np.full((13, 5), 9.0)},
-        {"exposures": np.tile([1.0, 13.0, 1.0, 0.0, 1.0], (13, 1))},
-        {"exposures": np.zeros((12, 5))},
+        {"exposures": np.full((13, 4), 9.0)},
+        {"exposures": np.tile([1.0, 13.0, 1.0, 0.0], (13, 1))},
+        {"exposures": np.zeros((12, 4))},
         {"sizes": np.array([13.0, 1.0, 1.0])},
         {"sizes": np.array([0.0, 0.0, 1.0])},
         {"alone": np.zeros((2, 12, 64))},

@@ -41,9 +41,6 @@ LEAST_COST = 0.2
 STEPS = 120
 """Of EM."""
 
-UNUSUAL = 10.0
-"""Units of log likelihood by which an exposure that grows faster than the size must fit better."""
-
 BIN = 0.1
 """Areas whose exposures differ by less than this share are fitted as one."""
 
@@ -110,7 +107,7 @@ class Mixtures:
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Mixtures:
         """Return what `arrays` returned."""
         column, least, usual = arrays["sizes"].tolist()
-        chosen = tuple(Exposure(int(kind), int(above), *others) for kind, above, *others in arrays["exposures"].tolist())
+        chosen = tuple(Exposure(int(kind), int(above), *rest) for kind, above, *rest in arrays["exposures"].tolist())
         rest = (arrays[name] for name in ("clump", "least", "rates", "weights", "alone"))
         return cls(AreaSizes(int(column), least, usual), chosen, *rest)
 
@@ -222,7 +219,7 @@ class ColumnFitter:
     def _best(self, column: int, areas: int, alone: _Fit) -> _Fit:
         """Choose the exposure, then how much people clump; each only if the published counts ask for it."""
         kinds = self.sizes.kinds_for(column, self.counts, self.mechanisms, self.hierarchy)
-        best = max([alone, *(self._try(column, areas, kind) for kind in kinds)], key=_usual_likelihood)
+        best = max([alone, *(self._try(column, areas, kind) for kind in kinds)], key=_likelihood)
         for clump in CLUMPS[1:]:
             other = self._try(column, areas, best.exposure, clump)
             if other.log_likelihood > best.log_likelihood + (COST if best.clump == 0 else 0):
@@ -269,6 +266,5 @@ def _denser(fit: _Fit) -> _Fit:
     return replace(fit, weights=in_groups(likely, fit.observed.times, fit.weights, means, COST, STEPS))
 
 
-def _usual_likelihood(fit: _Fit) -> float:
-    """Return the log likelihood; counts that grow faster than the area must be worth it."""
-    return fit.log_likelihood - (UNUSUAL if fit.exposure.exponent > 1 else 0.0)
+def _likelihood(fit: _Fit) -> float:
+    return fit.log_likelihood

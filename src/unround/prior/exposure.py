@@ -1,10 +1,10 @@
 """How many people of an area a count is about: the exposure that its rate is multiplied with.
 
-Each column takes the kind that explains its published counts best: a power of the size of the area (large areas may have
-more than their share of towers, and less of farms), the size corrected by what a total above the count shows (the one of its
-table, or the one directly above), or none. A total above is mostly rounded, and its rounding is evidence of its own, which
-the sums bring in: taken as it is, it would count twice where it is small. So it corrects the size only as far as it is
-large beside `CAUTION`, and a rounded size counts as `LEAST_STEPS` steps of the rounding at least.
+Each column takes the kind that explains its published counts best: the size of the area, that size corrected by what a
+total above the count shows (the one of its table, or the one directly above), the square root of the size, or none. A total
+above is mostly rounded, and its rounding is evidence of its own, which the sums bring in: taken as it is, it would count
+twice where it is small. So it corrects the size only as far as it is large beside `CAUTION`, and a rounded size counts as
+`LEAST_STEPS` steps of the rounding at least.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.hierarchy import Hierarchy
 from unround.release import ABSENT, Counts
 
-KINDS = NONE, SIZE, CORRECTED = tuple(range(3))
+KINDS = NONE, SIZE, ROOT, CORRECTED = tuple(range(4))
 """Kinds of exposure."""
-
-EXPONENTS = (1.0, 0.5, 1.5, 2.0, 3.0)
-"""The powers of the size that are tried."""
 
 CAUTION = 25.0
 """Persons that are added to a rounded total above, and to what is expected of it, before the two are compared."""
@@ -38,22 +35,19 @@ class Exposure(NamedTuple):
     Parameters
     ----------
     kind : int
-        `NONE`, `SIZE` or `CORRECTED`.
+        `NONE`, `SIZE`, `ROOT` or `CORRECTED`.
     above : int
         The column of the total that corrects the size.
     share : float
         That total, as a share of the size, over all areas.
     caution : float
         How many persons are added before it is compared with what is expected.
-    exponent : float
-        To which power the size is taken, in units of the usual size.
     """
 
     kind: int
     above: int = 0
     share: float = 1.0
     caution: float = 0.0
-    exponent: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +92,7 @@ class AreaSizes:
         """Return the exposures that a column can have, besides none."""
         if column == self.column:
             return []
-        found = [Exposure(SIZE, exponent=exponent) for exponent in EXPONENTS]
+        found = [Exposure(SIZE), Exposure(ROOT)]
         for above in dict.fromkeys((hierarchy.top[column], hierarchy.parent[column])):
             if above not in (self.column, column):
                 known = (counts[:, self.column] > ABSENT) & (counts[:, above] > ABSENT)
@@ -115,7 +109,9 @@ class AreaSizes:
             return np.ones(len(counts))
         sizes = self.of(counts) if sizes is None else sizes
         if chosen.kind == SIZE:
-            return sizes if chosen.exponent == 1 else np.asarray(self.usual * (sizes / self.usual) ** chosen.exponent)
+            return sizes
+        if chosen.kind == ROOT:
+            return np.sqrt(sizes)
         expected = chosen.share * sizes
         shown = counts[:, chosen.above]
         above = np.where(shown > ABSENT, np.maximum(shown, 0), expected)
