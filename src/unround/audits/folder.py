@@ -45,7 +45,7 @@ MODEL = "model"
 OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL, SUMMARY)
 """In the order in which they are put in place: where there is a summary, all files belong together."""
 
-VERSION = 2
+VERSION = 3
 """Of the format of `model/`; folders of another version have to be made anew."""
 
 HELD = 10_000_000
