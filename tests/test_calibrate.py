@@ -207,14 +207,14 @@ def test_a_release_and_its_truth(tmp_path: Path) -> None:
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
-    chosen = ("--world", "census", "--world", "one-even-part", "--areas", "400")
+    chosen = ("--world", "census", "--world", "unlike-evenness", "--areas", "400")
     ran = run("calibrate", *chosen, "-o", str(tmp_path))
     assert ran.code == 0, ran.err
     assert "points off overall" in ran.out
     kept = json.loads((tmp_path / "calibrate.json").read_text(encoding="utf-8"))
     assert set(kept["groups"]["all cells"]) == {"flat", "fitted", "trust"}
     assert next(one["world"] for one in kept["worlds"]) == kept["world"]
-    assert {one["world"] for one in kept["worlds"]} == {"census", "one-even-part"}
+    assert {one["world"] for one in kept["worlds"]} == {"census", "unlike-evenness"}
     assert f"The worst of 2 worlds is {kept['world']}. {kept['description']}" in " ".join(ran.out.split())
     page = (tmp_path / "calibrate.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 1

@@ -48,6 +48,12 @@ FEWEST = 60
 BINS = 10
 """Of predicted probability, all of the same width."""
 
+SIZE_CLASSES = (0.25, 0.5, 0.75)
+"""Where classes of areas by size end, as shares of the predictions."""
+
+FEWEST_OF_SIZE = 15
+"""Predictions of a column in a class of sizes below which they say nothing."""
+
 WORST = 5
 """Columns that are named."""
 
@@ -56,6 +62,9 @@ SURE = 0.6
 
 HARMLESS = 0.04
 """By how much a prediction may be off, on average, whatever the standard error."""
+
+HARMLESS_BY_SIZE = 0.012
+"""By how much zeros may be off beyond chance, on average over columns and classes of areas by size."""
 
 PASSED, FAILED, TOO_FEW = "passed", "failed", "too few"
 
@@ -67,6 +76,8 @@ class Prediction(NamedTuple):
     ----------
     column : int
         Which column it is in.
+    size : float
+        How large its area is.
     stated, right : float, bool
         How likely the likeliest published count was, and whether it was the one.
     zero, was_zero : float, bool
@@ -76,6 +87,7 @@ class Prediction(NamedTuple):
     """
 
     column: int
+    size: float
     stated: float
     right: bool
     zero: float
@@ -229,6 +241,8 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     tight.feasible[:] &= (width < WIDEST) & ~misfits.any(axis=1)
     wanted = np.zeros(hidden.shape, dtype=np.bool_)
     wanted[at, cells] = True
+    assert prior.fitted is not None  # else there is nothing to check
+    sizes = prior.fitted.mixtures.sizes.of(hidden)
     found = []
     for name in names:
         weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
@@ -238,7 +252,7 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
         cell, shown = int(cells[i]), int(published[i])
         one = _compared(model.mechanisms[cell], [_distribution(each, i, cell) for each in found], shown, len(prior.variants))
         if one is not None:
-            predictions.append(Prediction(cell, *one))
+            predictions.append(Prediction(cell, float(sizes[i]), *one))
     return predictions
 
 
@@ -342,6 +356,9 @@ def _verdict(own: Sequence[Prediction], z: Sequence[float]) -> tuple[str, str]:
     if rms is not None and rms > _most(len(z)) and abs(off) > HARMLESS + 2 * spread:
         more = "less" if off < 0 else "more"
         return FAILED, f"zeros were published {more} often than predicted, by {100 * abs(off):.0f} points"
+    by_size = _off_by_size(zeros)
+    if by_size > HARMLESS_BY_SIZE:
+        return FAILED, "zeros were published more often than predicted in some sizes of areas, and less often in others"
     sure = [one for one in own if one.stated >= SURE]
     if len(sure) >= FEWEST:
         over = sum(one.stated - one.right for one in sure) / len(sure)
@@ -349,6 +366,25 @@ def _verdict(own: Sequence[Prediction], z: Sequence[float]) -> tuple[str, str]:
         if over > HARMLESS + 2 * error:
             return FAILED, f"predictions of {100 * SURE:.0f}% or more state {100 * over:.0f} points too much"
     return PASSED, ""
+
+
+def _off_by_size(zeros: Sequence[Prediction]) -> float:
+    """Return how far published zeros are from predicted ones in a column and a class of sizes, beyond chance, on average.
+
+    A column may be right over all areas, and wrong in small and large ones.
+    """
+    edges = np.quantile([one.size for one in zeros], SIZE_CLASSES) if zeros else np.zeros(0)
+    groups: dict[tuple[int, int], list[Prediction]] = {}
+    for one in zeros:
+        groups.setdefault((one.column, int(np.searchsorted(edges, one.size))), []).append(one)
+    beyond = total = 0.0
+    for own in groups.values():
+        if len(own) >= FEWEST_OF_SIZE:
+            off = abs(sum(one.was_zero - one.zero for one in own))
+            spread = math.sqrt(sum(one.zero * (1 - one.zero) for one in own))
+            beyond += max(off - 2 * spread, 0.0)
+            total += len(own)
+    return beyond / total if total else 0.0
 
 
 def _most(columns: int) -> float:

@@ -1,0 +1,95 @@
+"""The self-check: published counts are hidden, predicted from the rest, and compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unround.audits.block import Auditor
+from unround.audits.claims import ClaimKind
+from unround.audits.model import Model
+from unround.audits.selfcheck import FAILED, PASSED, SelfCheck, choose_and_check, self_check
+from unround.comparison.practice import practice
+from unround.comparison.run import as_counts
+from unround.comparison.worlds import material_of_world
+from unround.prior import Prior, PriorFit
+from unround.release import Counts
+
+
+def published(world: str, areas: int, seed: int = 11) -> tuple[Model, Counts]:
+    material = material_of_world(world, areas, seed, rounded_total=False)
+    chosen = practice("rounding:5", material)
+    counts = as_counts(chosen.publish(material.true.astype(np.int64), np.random.default_rng(seed)))
+    return material.model(chosen.assumed), counts
+
+
+def fitted(model: Model, counts: Counts) -> tuple[Prior, Counts]:
+    fit = PriorFit(len(model.columns))
+    fit.add(counts)
+    return fit.finish(model.compiled, model.mechanisms), fit.sample.counts
+
+
+def checked(model: Model, counts: Counts) -> tuple[Prior, SelfCheck]:
+    prior, found = choose_and_check(model, *fitted(model, counts))
+    assert found is not None
+    return prior, found
+
+
+@pytest.mark.parametrize("world", ["unlike-evenness", "couples", "households"])
+def test_a_prior_that_suits_a_table_passes(world: str) -> None:
+    prior, found = checked(*published(world, 1200))
+    told = found.to_json()
+    assert told["cells"] >= 2000
+    assert 0.5 < told["rms_z"] < 1.6
+    assert [one.verdict for one in found.tables] == [PASSED]
+    assert prior.withheld == ()
+    assert told["log_score"]["best"] > told["log_score"]["flat"]
+    sure = [band for band in told["calibration"] if band["low"] >= 0.5 and band["predictions"] >= 100]
+    assert sure
+    assert all(abs(band["stated"] - band["observed"]) < 0.12 for band in sure)
+    assert sum(band["predictions"] for band in told["calibration"]) == told["cells"]
+
+
+def test_a_prior_of_other_data_fails_and_its_claims_are_withheld() -> None:
+    """Zeros are predicted as they were in other areas, where nearly everything was 0."""
+    model, counts = published("unlike-evenness", 1200)
+    emptier = counts.copy()
+    emptier[:, 1:] = np.where(np.random.default_rng(1).random(emptier[:, 1:].shape) < 0.5, 0, emptier[:, 1:])
+    wrong, _ = fitted(model, emptier)
+    found = self_check(model, wrong, counts)
+    assert found is not None
+    assert found.rms_z is not None
+    assert found.rms_z > 2
+    assert [one.verdict for one in found.tables] == [FAILED]
+    assert "less often than predicted" in found.tables[0].why
+    nobody = np.zeros(300, dtype=np.bool_)
+    open_to_all = Auditor(model, wrong).infer(counts[:300], nobody).claims
+    held = Auditor(model, replace(wrong, withheld=found.failed)).infer(counts[:300], nobody).claims
+    assert open_to_all.of_kind(ClaimKind.LIKELY).any()
+    assert not held.of_kind(ClaimKind.LIKELY).any()
+    assert (held.held_back == ClaimKind.LIKELY).sum() == open_to_all.of_kind(ClaimKind.LIKELY).sum()
+
+
+def test_what_is_right_on_the_whole_and_wrong_in_small_and_large_areas_fails() -> None:
+    """Areas are of types that go with their size: one law for all sizes is wrong in each of them."""
+    prior, found = checked(*published("neighbourhoods", 2000))
+    assert [one.verdict for one in found.tables] == [FAILED]
+    assert "in some sizes of areas" in found.tables[0].why
+    assert prior.withheld == found.failed == tuple(range(10))
+
+
+def test_the_order_of_areas_makes_no_difference() -> None:
+    model, counts = published("couples", 600)
+    order = np.random.default_rng(2).permutation(len(counts))
+    one, other = checked(model, counts)[1].to_json(), checked(model, counts[order])[1].to_json()
+    assert one == other
+
+
+def test_a_flat_prior_is_not_checked() -> None:
+    model, counts = published("couples", 10)
+    prior, sample = fitted(model, counts)
+    assert prior.is_flat
+    assert self_check(model, prior, sample) is None
+    assert choose_and_check(model, prior, sample) == (prior, None)
