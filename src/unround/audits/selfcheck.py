@@ -384,7 +384,7 @@ def _off_by_size(zeros: Sequence[Prediction]) -> float:
             spread = math.sqrt(sum(one.zero * (1 - one.zero) for one in own))
             beyond += max(off - 2 * spread, 0.0)
             total += len(own)
-    return beyond / total if total else 0.0
+    return beyond / total if total > len(zeros) / 2 else 0.0  # where there are many columns, each has too few
 
 
 def _most(columns: int) -> float:
