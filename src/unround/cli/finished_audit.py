@@ -96,6 +96,10 @@ def serve(
 
             webbrowser.open(address)
 
+    if host.strip("[]") not in ("127.0.0.1", "localhost", "::1"):
+        typer.echo(
+            f"warning: on {host}, everybody who can reach this machine can read this audit, without a password.", err=True
+        )
     api.serve(folder, host=host, port=port, started=started)
 
 
