@@ -101,8 +101,8 @@ def cluster(address: str) -> Iterator[Client]:
         ) from None
     if address.startswith("tls://") and Security().get_connection_args("client").get("ssl_context") is None:
         raise InputError(
-            f"{address} asks for certificates, and Dask's configuration names none: set DASK_DISTRIBUTED__COMM__TLS__CA_FILE "
-            "and the others; docs/scale.md has an example."
+            f"{address} asks for certificates, and Dask's configuration names none: set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the others; docs/scale.md has an example."
         )
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
