@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load bench scale docs linked paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs linked paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,10 @@ fuzz: $(VENV)/.installed-fuzz ## a million inputs against every reader and parse
 LOAD ?=
 load: $(VENV)/.installed-dev ## 200 requests a second for a minute against the explorer; none may be lost
 	$(BIN)/python -m fuzz.load $(LOAD)
+
+SOAK ?=
+soak: $(VENV)/.installed-dev ## an hour of mixed use of the explorer: memory must stay flat, and nothing may be lost
+	$(BIN)/python -m fuzz.soak $(SOAK)
 
 bench: $(VENV)/.installed-dev ## speed, as ratios against baselines in the same run; fails where one misses its aim
 	$(BIN)/python -m bench

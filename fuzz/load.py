@@ -56,6 +56,9 @@ class Told:
     lost: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
+    def __add__(self, other: Told) -> Told:
+        return Told(self.sent + other.sent, self.statuses + other.statuses, self.lost + other.lost, self.times + other.times)
+
     @property
     def failed(self) -> int:
         """How many were answered by a fault of the server."""
@@ -146,7 +149,8 @@ async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
     return int(found[1]), not closes
 
 
-async def _send(host: str, port: int, asked: Iterator[bytes], rate: float, seconds: float) -> Told:
+async def send(host: str, port: int, asked: Iterator[bytes], rate: float, seconds: float) -> Told:
+    """Send requests at a rate for so long; return what came of them."""
     told = Told()
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
@@ -185,8 +189,8 @@ async def _send(host: str, port: int, asked: Iterator[bytes], rate: float, secon
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, int]]:
-    """Serve a folder as a user does."""
+def serving(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Serve a folder as a user does; yield the address, the port, and the number of the process."""
     command = [sys.executable, "-m", "unround", "serve", str(folder), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -194,7 +198,7 @@ def serving(folder: Path) -> Iterator[tuple[str, int]]:
             found = re.search(r"http://([\d.]+):(\d+)/", server.stdout.readline())
             if found is None:
                 raise SystemExit("the explorer did not start")
-            yield found[1], int(found[2])
+            yield found[1], int(found[2]), server.pid
         finally:
             server.terminate()
 
@@ -203,12 +207,22 @@ def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 
     """Send requests to the explorer of a folder, and return what came of them."""
     asked = addresses(folder, random.Random(seed))
     drawn = [next(asked) for _ in range(round(rate * seconds))]
-    with serving(folder) as (host, port):
+    with serving(folder) as (host, port, _):
         # Kernels are compiled, or loaded, with the first views: that is not what is measured.
-        warm = asyncio.run(_send(host, port, iter(drawn[: min(60, len(drawn))]), 10, 6))
-        told = asyncio.run(_send(host, port, iter(drawn), rate, seconds))
+        warm = asyncio.run(send(host, port, iter(drawn[: min(60, len(drawn))]), 10, 6))
+        told = asyncio.run(send(host, port, iter(drawn), rate, seconds))
     told.lost += warm.lost
     return told
+
+
+def audited(place: Path, areas: int) -> Path:
+    """Return the audit of a simulated census, made in a folder."""
+    from unround.audits import audit
+    from unround.readers import read
+    from unround.simulation import simulate
+
+    audit(read(simulate(place / "census", areas, 1).files[0]), place / "audit")
+    return place / "audit"
 
 
 def main() -> None:
@@ -220,15 +234,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=None, help="an audit that is there already")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        folder = asked.folder
-        if folder is None:
-            from unround.audits import audit
-            from unround.readers import read
-            from unround.simulation import simulate
-
-            folder = Path(place) / "audit"
-            audit(read(simulate(Path(place) / "census", asked.areas, 1).files[0]), folder)
-        told = run(folder, asked.rate, asked.seconds)
+        told = run(asked.folder or audited(Path(place), asked.areas), asked.rate, asked.seconds)
     print(f"{asked.rate:g} requests a second for {asked.seconds:g} seconds:\n{told}")
     if not told.ok:
         raise SystemExit("requests were lost, or answered by a fault.")

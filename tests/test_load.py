@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from pathlib import Path
 
+from fuzz import soak
 from fuzz.load import RATE, Told, addresses, run
 
 from unround.web.app import Pages
@@ -19,6 +21,22 @@ def test_no_request_is_lost(census_audit: Path) -> None:
     # Good and bad requests alike are answered by what they deserve.
     assert {200, 400, 404} <= set(told.statuses)
     assert told.statuses[200] > told.sent * 3 // 4
+
+
+def test_memory_stays_flat_in_mixed_use(census_audit: Path) -> None:
+    """What `make soak` does for an hour."""
+    found = soak.run(census_audit, minutes=20 if "UNROUND_THOROUGH" in os.environ else 0.4)
+    assert found.ok, str(found)
+    assert found.told.sent + found.left > 600
+    assert len(found.memory) == soak.SLICES
+    assert min(found.memory) > 50 << 20
+
+
+def test_memory_that_grows_is_noticed() -> None:
+    size = 400 << 20
+    assert soak.Soaked(memory=[size] * 12).flat
+    assert soak.Soaked(memory=[size // 2] * 3 + [size] * 9).flat, "pages may be remembered at first"
+    assert not soak.Soaked(memory=[size + k * (20 << 20) for k in range(12)]).flat
 
 
 def test_threads_that_need_the_same_things_do_not_wait_for_each_other(census_audit: Path) -> None:

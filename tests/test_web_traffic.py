@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -195,6 +197,25 @@ def test_headers_that_never_end_are_not_waited_for(monkeypatch: pytest.MonkeyPat
         with socket.create_connection(("127.0.0.1", port), timeout=30) as prompt:
             prompt.sendall(b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             assert prompt.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_visitors_who_leave_do_not_end_it(hostile_audit: Path) -> None:
+    """In a process of its own, where a broken pipe is a signal that ends programs."""
+    command = [sys.executable, "-m", "unround", "serve", str(hostile_audit), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().split(":")[2].split("/")[0])
+            for pause in range(30):
+                with socket.create_connection(("127.0.0.1", port), timeout=30) as visitor:
+                    visitor.sendall(b"GET /static/unround.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
+                    time.sleep(0.002 * (pause % 10))  # and leaves while it is being answered
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as patient:
+                patient.sendall(b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                assert patient.recv(15) == b"HTTP/1.1 200 OK"
+            assert server.poll() is None
+        finally:
+            server.terminate()
 
 
 def test_whoever_listens_to_the_world_is_warned(run: Run, hostile_audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -96,6 +97,8 @@ def serve(
 
             webbrowser.open(address)
 
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a visitor who leaves must not end it, as a closed pipe ends a filter
     if host.strip("[]") not in ("127.0.0.1", "localhost", "::1"):
         typer.echo(
             f"warning: on {host}, everybody who can reach this machine can read this audit, without a password.", err=True
