@@ -13,6 +13,23 @@
     [[exact]]                    # counts that were published as they are
     age = ["all"]
 
+A table with one row per area has no `value`: every column that is not an axis holds counts, and the codes of the other
+axes stand in the rows of its header, or are listed by the names of the columns.
+
+    data = "draft.xlsx"
+    sheet = "Table 1"
+    header = [4, 5]              # rows, as the spreadsheet numbers them
+    rows = [6, 45]               # the first and the last row of the table below it
+
+    [axes.district]
+    [axes.age]
+    header = 1                   # its codes stand in the first row of the header
+    [axes.sex]
+    header = 2
+
+    [counts]                     # or, where one name says several things
+    "Men 0-14" = { age = "0-14", sex = "men" }
+
 Every word of the file is checked: one that is not known is an error, for a misspelt key must not pass for a missing one.
 """
 
@@ -64,6 +81,10 @@ class AxisRule:
     sums: tuple[SumRule, ...] = ()
     hierarchy: Path | None = None
     total: str | None = None
+    header: int | None = None
+    """The row of the header that its codes stand in, counted from 1 within the header; None if they stand in a column."""
+    fill: bool = False
+    """Whether an empty cell of its column repeats the one above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +97,10 @@ class CellRule:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All that a TOML says about a tidy table. `where` is what to call the file in errors."""
+    """All that a TOML says about a table. `where` is what to call the file in errors.
+
+    `value` is "" for a table with one row per area, whose columns hold counts. `header` and `rows` are numbered from 1.
+    """
 
     value: str
     axes: tuple[AxisRule, ...]
@@ -89,6 +113,24 @@ class Description:
     data: Path | None = None
     product: str | None = None
     where: str = "the description"
+    sheet: str | None = None
+    header: tuple[int, ...] = (1,)
+    rows: tuple[int, int] | None = None
+    counts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ignore: tuple[str, ...] = ()
+    thousands: str = ""
+    decimal: str = ""
+    status: str | None = None
+
+    @property
+    def wide(self) -> bool:
+        """Whether counts stand in many columns, one row per area."""
+        return not self.value
+
+    @property
+    def placed(self) -> bool:
+        """Whether the description says where in its file the table is."""
+        return self.sheet is not None or self.rows is not None or self.header != (1,)
 
     @property
     def named(self) -> set[str]:
@@ -154,9 +196,11 @@ MISSING: Mapping[str, int] = {
 
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
-    "structure",
+    "structure", "sheet", "header", "rows", "counts", "ignore", "thousands", "decimal", "status",
 )  # fmt: skip
-_AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total")
+_AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "fill")
+THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
+"""What may group the digits of a number, and what may part its decimals."""
 
 
 def read_description(path: Path) -> Description:
@@ -278,11 +322,17 @@ class _DescriptionReader:
             raise self.error(
                 f'format = {_shown(table["format"])} is not described by a TOML; only "tidy" tables are.', "format"
             )
-        value = self.word(table, "value")
-        if value is None:
-            raise self.error('say which column holds the counts: value = "…".')
         axes = self.axes(table)
         names = [axis.name for axis in axes]
+        value, counts = self.word(table, "value"), self.counts(table, names)
+        wide = bool(counts) or any(axis.header is not None for axis in axes)
+        if value is None and not wide:
+            raise self.error(
+                'say which column holds the counts: value = "…". If counts stand in many columns, one row per area, give '
+                "the axis of these columns header = 1."
+            )
+        if value is not None and wide:
+            raise self.error("`value` is for a table with one count per row; with counts in many columns, leave it out.", "value")
         areas = self.codes(table["areas"], "areas") if table.get("areas") is not None else None
         for name in areas or ():
             if name not in names:
@@ -292,7 +342,7 @@ class _DescriptionReader:
         sums = tuple(self.sum(item, self.axis_of_sums(item, axes, areas)) for item in self.tables(table, "sums"))
         data = self.word(table, "data")
         return Description(
-            value=value,
+            value=value or "",
             axes=axes,
             areas=areas,
             missing=self.meaning(table.get("missing", "not available"), "missing"),
@@ -303,7 +353,56 @@ class _DescriptionReader:
             data=self.folder / data if data is not None else None,
             product=self.word(table, "product"),
             where=self.where,
+            sheet=self.word(table, "sheet"),
+            header=self.numbers(table, "header", [1]),
+            rows=self.ends(table),
+            counts=counts,
+            ignore=self.codes(table["ignore"], "ignore") if table.get("ignore") else (),
+            thousands=self.sign(table, "thousands", THOUSANDS),
+            decimal=self.sign(table, "decimal", DECIMALS),
+            status=self.word(table, "status"),
         )
+
+    def numbers(self, table: Mapping[str, Any], key: str, default: list[int]) -> tuple[int, ...]:
+        """Return numbers of rows, from 1; a single one needs no brackets."""
+        value = table.get(key, default)
+        found = list(value) if isinstance(value, list | tuple) else [value]
+        if not found or not all(isinstance(one, int) and not isinstance(one, bool) and one >= 1 for one in found):
+            raise self.error(f"{key} must be numbers of rows, counted from 1, such as [4, 5]; not {_shown(value)}.", key)
+        return tuple(sorted(set(found)))
+
+    def ends(self, table: Mapping[str, Any]) -> tuple[int, int] | None:
+        """Return the first and the last row of the table, where they are given."""
+        if table.get("rows") is None:
+            return None
+        found = self.numbers(table, "rows", [])
+        if len(found) > 2:
+            raise self.error(f"rows must be the first and the last row of the table, such as [6, 45]; not {list(found)}.", "rows")
+        return found[0], found[-1]
+
+    def sign(self, table: Mapping[str, Any], key: str, known: tuple[str, ...]) -> str:
+        """Return a sign within numbers, or "" where none is given."""
+        value = self.word(table, key) or ""
+        if value and value not in known:
+            raise self.error(f"{key} must be one of {', '.join(map(repr, known))}; not {_shown(value)}.", key)
+        return value
+
+    def counts(self, table: Mapping[str, Any], names: list[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the columns that hold counts, each with its codes, where they are listed."""
+        given = table.get("counts", {})
+        example = 'write [counts], and below it "name of a column" = { age = "0-14", sex = "men" }.'
+        if not isinstance(given, Mapping) or not all(isinstance(codes, Mapping) and codes for codes in given.values()):
+            raise self.error(f"counts must be a table of columns and their codes: {example}", "counts")
+        found: dict[str, Mapping[str, str]] = {}
+        first = next(iter(given.values()), {})
+        for column, codes in given.items():
+            for axis in codes:
+                if axis not in names:
+                    raise self.no_axis(axis, names, f"counts.{column} names", axis)
+            if set(codes) != set(first):
+                raise self.error(f"counts: every column needs a code of {', '.join(first)}; {column!r} differs.", column)
+            found[column] = {axis: self.code(code, axis) for axis, code in codes.items()}
+        return found
 
     def meaning(self, value: object, key: str) -> int:
         if not isinstance(value, str) or value not in MISSING:
@@ -346,6 +445,11 @@ class _DescriptionReader:
         if hierarchy is not None and not (self.folder / hierarchy).is_file():
             raise self.error(f"there is no file {self.folder / hierarchy}; check its name.", "hierarchy")
         total = self.code(table["total"], "total") if table.get("total") is not None else None
+        header = self.numbers(table, "header", [1])[0] if table.get("header") is not None else None
+        if header is not None and any(key in table for key in ("column", "name", "level", "parent", "fill")):
+            raise self.error(f"axes.{name} stands in the header, so it has no column: leave out one of the two.", name)
+        if table.get("fill", "down") != "down":
+            raise self.error(f'fill must be "down": an empty cell repeats the one above. Not {_shown(table["fill"])}.', "fill")
         if total is not None and hierarchy is None:
             raise self.error(f"axes.{name} has a `total` but no `hierarchy`. Add one, or write sums.", "total")
         return AxisRule(
@@ -357,6 +461,8 @@ class _DescriptionReader:
             sums=tuple(self.sum(item, name) for item in self.tables(table, "sums")),
             hierarchy=self.folder / hierarchy if hierarchy is not None else None,
             total=total,
+            header=header,
+            fill="fill" in table,
         )
 
     def sum(self, table: Mapping[str, Any], axis: str) -> SumRule:

@@ -1,0 +1,373 @@
+"""START HERE: look at a table that nobody described, and describe it.
+
+1. Open it, and find its header (`opening`, `layout`).
+2. Tell codes from counts (`roles`), and find the axes (`axes`).
+3. Gather the sums that names suggest (`candidates`), and let the counts judge them (`verdicts`).
+4. Write down what was found (`draft`), and what could not be known (`questions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unround.describing.axes import OTHER, Axes, DraftAxis, find_axes
+from unround.describing.candidates import Candidate, find_candidates
+from unround.describing.draft import Draft
+from unround.describing.numbers import LONGEST_SIGN, Writing
+from unround.describing.opening import Opened, open_table
+from unround.describing.questions import Ask, Question, take_default
+from unround.describing.roles import Roles, find_roles
+from unround.describing.verdicts import Protection, Verdict, protection, row_axes, verify
+from unround.errors import InputError
+from unround.mechanisms import Exact
+from unround.readers.description import MISSING, make_description
+from unround.readers.reshape import read_headed
+from unround.readers.symbols import SIGNS
+from unround.release import Release
+from unround.structure import Structure
+
+DESCRIBED = "described"
+"""The format of a table that was described on the way."""
+MEANINGS = ("suppressed", "not available", "not applicable", "unreliable", "0")
+_DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":": "not available"}
+"""Signs that agencies use for different things, and what is assumed if nobody says."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """A table and its description.
+
+    Parameters
+    ----------
+    opened : Opened
+        The table, and where it stood.
+    release : Release
+        What was published, as described; sums are proposals from names, mechanisms are left to the counts.
+    structure : Structure
+        What the counts say of it.
+    axes : Axes
+        What the codes stand for.
+    roles : Roles
+        What the columns are.
+    verdicts : tuple of Verdict
+        The sums that names suggested.
+    protection : Protection
+        How counts were published.
+    answers : tuple
+        What was asked, and the answers.
+    draft : Draft
+        The description.
+    """
+
+    opened: Opened
+    release: Release
+    structure: Structure
+    axes: Axes
+    roles: Roles
+    verdicts: tuple[Verdict, ...]
+    protection: Protection
+    answers: tuple[tuple[Question, str], ...]
+    draft: Draft
+
+    def toml(self, where: Path | None = None) -> str:
+        """Return the description as a TOML file, to be kept at `where`; beside the table by default."""
+        return self.draft.toml(self.opened.path, where)
+
+    @property
+    def holds_sums(self) -> bool:
+        """Whether anything adds up, so that something can be inferred."""
+        return bool(self.structure.sums) or any(one.used for one in self.verdicts)
+
+    @property
+    def note(self) -> str:
+        """What a user of the table should know, in one sentence."""
+        used = sum(one.used for one in self.verdicts)
+        sums = f"{used} sums of codes" if used != 1 else "1 sum of codes"
+        rows = " and ".join(self.release.areas)
+        where = f" on sheet {self.opened.sheet!r}" if self.opened.sheet is not None else ""
+        command = f": unround describe {self.opened.typed}" if self.opened.path is not None else ""
+        return (
+            f"Nobody described this table{where}, so its columns were guessed: rows by {rows}, columns by "
+            f"{' and '.join(self.release.axes)}, {sums}. Check that it is right{command}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        layout, names = self.opened.layout, self.opened.table.names
+        return {
+            "source": self.release.source,
+            "sheet": self.opened.sheet,
+            "header": list(layout.header) if layout else None,
+            "rows": list(layout.rows) if layout else None,
+            "description": self.draft.keys,
+            "axes": [
+                {"name": axis.name, "about": axis.about, "codes": len(axis.codes), "rows": axis.name in self.release.areas}
+                for axis in self.axes.all
+            ],
+            "sums": [
+                {
+                    "axis": one.candidate.axis,
+                    "total": one.candidate.total,
+                    "parts": list(one.candidate.parts),
+                    "suggested_by": one.candidate.why,
+                    "used": one.used,
+                    "why": one.why,
+                }
+                for one in self.verdicts
+            ],
+            "mechanism": self.protection.default.name if self.protection.default else None,
+            "mechanism_why": self.protection.why,
+            "left_out": {names[at]: why for at, why in self.roles.left_out.items()},
+            "questions": [{"about": one.key, "question": one.text, "answer": answer} for one, answer in self.answers],
+            "notes": list(self.release.notes),
+        }
+
+
+def describe(
+    source: object,
+    *,
+    sheet: str | None = None,
+    header: Sequence[int] | None = None,
+    value: str | None = None,
+    ask: Ask = take_default,
+) -> Described:
+    """Look at a file or frame, and describe it.
+
+    Parameters
+    ----------
+    source : path or frame
+        A spreadsheet, a delimited file, a Parquet or PC-Axis file; or a frame of polars or pandas.
+    sheet : str, optional
+        Which sheet of a spreadsheet.
+    header : sequence of int, optional
+        The rows of the header, from 1, if they are not to be looked for.
+    value : str, optional
+        The column of counts, where several hold numbers.
+    ask : function
+        Answers a `Question`; by default with what is assumed if nobody is there.
+
+    Raises
+    ------
+    InputError
+        Where there is no table of counts, or it cannot be told which column holds them.
+    """
+    answers: list[tuple[Question, str]] = []
+
+    def asking(question: Question) -> str:
+        answer = ask(question) or question.default
+        answers.append((question, answer))
+        return answer
+
+    opened = open_table(source, sheet, None if header is None else tuple(header), asking)
+    found = _described(opened, value, asking)
+    if value is None and (several := _several_values(found, opened)):
+        question = Question("value", "Several columns hold numbers that do not add up. Which one holds the counts?", several, "")
+        chosen = asking(question)
+        if not chosen:
+            raise InputError(
+                f"{found.release.source} has {len(several)} columns of values ({', '.join(several)}), and nothing says "
+                f"which of them holds the counts. Name it: unround describe {opened.typed} --value {_quoted(several[0])}"
+            )
+        found = _described(opened, chosen, asking)
+    return replace(found, answers=tuple(answers))
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else f'"{name}"'
+
+
+def _several_values(found: Described, opened: Opened) -> tuple[str, ...]:
+    """Return the columns of values if their names make no axis: rows have sums, and the columns have none."""
+    across = found.axes.across
+    if len(across) != 1 or found.axes.counts or across[0].about != OTHER:
+        return ()
+    axis = across[0].name
+    if any(one.used and one.candidate.axis == axis for one in found.verdicts):
+        return ()
+    rows = [one for one in found.verdicts if one.used and one.candidate.axis not in (axis, *found.release.areas)]
+    if not rows:
+        return ()
+    if axis in found.release.axes:
+        place = found.release.axes.index(axis)
+        columns = found.release.columns
+        along = any(columns[one.total].codes[place] != columns[one.parts[0]].codes[place] for one in found.structure.sums)
+        if along:
+            return ()
+    return tuple(opened.table.names[at] for at in found.roles.values)
+
+
+def _described(opened: Opened, value: str | None, ask: Ask) -> Described:
+    """Describe a table that is open."""
+    table = opened.table
+    roles = find_roles(table, value)
+    axes = find_axes(table, roles, opened.layout.heading if opened.layout else "")
+    if not axes.all:
+        raise InputError(
+            f"{table.source} has a column of numbers and nothing that says what they count; add a column of names for its "
+            f"rows, then run: unround describe {opened.typed}"
+        )
+    draft = Draft(_where_it_stands(opened, axes, roles))
+    _signs(draft, roles.writing, table.source, ask)
+    candidates = {axis.name: find_candidates(axis) for axis in axes.all}
+    rows = row_axes(axes.all, candidates)
+    if len(rows) > 1:
+        candidates = {name: [] if name in rows else found for name, found in candidates.items()}
+    draft.keys["areas"] = rows
+    draft.keys["axes"] = {axis.name: _axis_keys(axis) for axis in axes.all}
+    structure, verdicts, release = _verified(opened, draft, candidates, rows)
+    how = protection(release, structure)
+    _write_sums(draft, axes, verdicts)
+    _write_protection(draft, how)
+    _write_asides(draft, axes, verdicts, structure, roles, opened)
+    final = _release(opened, {key: one for key, one in draft.keys.items() if key not in ("default", "exact", "mechanisms")})
+    final = replace(final, proposals=tuple(replace(one, origin="names") for one in final.proposals))
+    made = Described(opened, final, structure, axes, roles, tuple(verdicts), how, (), draft)
+    final.notes.insert(0, made.note)
+    return made
+
+
+def _where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
+    """Return the keys that say where the table is, and how its numbers are written."""
+    keys: dict[str, Any] = {}
+    names, layout = opened.table.names, opened.layout
+    if opened.sheet is not None:
+        keys["sheet"] = opened.sheet
+    if layout is not None and (opened.sheet is not None or layout.header != (1,) or layout.below):
+        keys["header"], keys["rows"] = list(layout.header), list(layout.rows)
+    if len(roles.values) == 1:
+        keys["value"] = names[roles.values[0]]
+    if roles.status is not None:
+        keys["status"] = names[roles.status]
+    for key, sign in (("thousands", roles.writing.thousands), ("decimal", roles.writing.decimal)):
+        if sign:
+            keys[key] = sign
+    ignored = [names[at] for at in roles.left_out if names[at]]
+    if axes.across and not axes.counts and ignored:
+        keys["ignore"] = ignored
+    if axes.counts:
+        keys["counts"] = {column: dict(codes) for column, codes in axes.counts.items()}
+    return keys
+
+
+def _axis_keys(axis: DraftAxis) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    if axis.header is not None:
+        keys["header"] = axis.header
+    elif axis.column is not None and axis.column != axis.name:
+        keys["column"] = axis.column
+    if axis.label is not None:
+        keys["name"] = axis.label
+    if axis.fill:
+        keys["fill"] = "down"
+    return keys
+
+
+def _signs(draft: Draft, writing: Writing, source: str, ask: Ask) -> None:
+    """Write down what empty cells and signs in place of counts mean; ask where agencies differ."""
+    if writing.blank:
+        question = Question("missing", f"What does an empty cell of {source} mean?", MEANINGS[:4], "not available")
+        draft.keys["missing"] = ask(question)
+        draft.remarks["missing"] = f"{writing.blank:,} empty cells"
+    symbols: dict[str, Any] = {}
+    for sign, times in writing.signs.items():
+        known = SIGNS.get(sign.lower())
+        if known is not None and sign not in _DOUBTFUL:
+            continue
+        if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN:
+            continue  # a number with a footnote, or text: it is reported as neither count nor sign
+        default = _DOUBTFUL.get(sign, "not available")
+        answer = ask(Question(sign, f"What does {sign!r} mean in place of a count ({times:,} times)?", MEANINGS, default))
+        symbols[sign] = 0 if answer == "0" else answer if answer in MISSING else default
+    if symbols:
+        draft.keys["symbols"] = symbols
+        draft.remarks["symbols"] = "assumed, unless you were asked: check what the agency says"
+
+
+def _verified(
+    opened: Opened, draft: Draft, candidates: Mapping[str, Sequence[Candidate]], rows: Sequence[str]
+) -> tuple[Structure, list[Verdict], Release]:
+    """Read the table with all sums that names suggest, and let the counts judge them."""
+    trial = {**draft.keys, "axes": {name: dict(keys) for name, keys in draft.keys["axes"].items()}}
+    tried: list[Candidate] = []
+    for name, found in candidates.items():
+        chosen = _one_hierarchy(found) if name in rows else list(found)
+        tried += chosen
+        if chosen:
+            trial["axes"][name]["sums"] = [{"total": one.total, "parts": list(one.parts)} for one in chosen]
+    release = _release(opened, trial)
+    structure, verdicts = verify(release, tried)
+    return structure, verdicts, release
+
+
+def _one_hierarchy(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return of the sums of areas those that make one hierarchy: every area lies in one other at most."""
+    nested = [one for one in candidates if one.why.startswith(("codes", "a total and its top"))]
+    return nested or list(candidates[:1])
+
+
+def _release(opened: Opened, keys: Mapping[str, Any]) -> Release:
+    folder = opened.path.parent if opened.path is not None else None
+    description = make_description(keys, where="the description", folder=folder)
+    release = read_headed(opened.table, description, form=DESCRIBED)
+    if not release.columns:
+        raise InputError(
+            f"{release.source} has no counts: every column holds numbers with decimals. There is nothing to audit in a table "
+            "of rates; give the table of counts that they come from."
+        )
+    return release
+
+
+def _write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
+    for axis in axes.all:
+        used = [one for one in verdicts if one.used and one.candidate.axis == axis.name]
+        if used:
+            draft.keys["axes"][axis.name]["sums"] = [
+                {"total": one.candidate.total, "parts": list(one.candidate.parts)} for one in used
+            ]
+        draft.remarks |= {(axis.name, at): f"{one.candidate.why}; {one.why}" for at, one in enumerate(used)}
+
+
+def _write_protection(draft: Draft, how: Protection) -> None:
+    if how.default is None:
+        draft.asides.append(f'How counts were published could not be told ({how.why}). Say so: default = "rounding:3"')
+        return
+    draft.keys["default"] = how.default.name
+    draft.remarks["default"] = f"inferred from the counts ({how.why}); confirm it with the agency"
+    for other, rules in how.others:
+        if isinstance(other, Exact):
+            draft.keys.setdefault("exact", []).extend({axis: _one_or_more(codes) for axis, codes in rule.items()} for rule in rules)
+            draft.remarks["exact"] = "inferred: these counts are no multiples of the base"
+        else:
+            made = [{"mechanism": other.name, "where": {a: _one_or_more(c) for a, c in rule.items()}} for rule in rules]
+            draft.keys.setdefault("mechanisms", []).extend(made)
+    draft.remarks.setdefault("exact", "")
+
+
+def _one_or_more(codes: Sequence[str]) -> str | list[str]:
+    return codes[0] if len(codes) == 1 else list(codes)
+
+
+def _write_asides(
+    draft: Draft, axes: Axes, verdicts: Sequence[Verdict], structure: Structure, roles: Roles, opened: Opened
+) -> None:
+    """Write down what was tried and not used, and what the counts alone suggest."""
+    names = opened.table.names
+    draft.asides += [f"Not used ({one.candidate.axis}): {one.candidate.shown}: {one.why}" for one in verdicts if not one.used]
+    columns = structure.columns
+    for one in structure.sums:
+        if one.origin == "data" and len(one.parts) > 1:
+            shown = f"{columns[one.total].key} = {' + '.join(columns[part].key for part in one.parts[:8])}"
+            more = f" + … ({len(one.parts)} parts)" if len(one.parts) > 8 else ""
+            draft.asides.append(f"Found in the counts, and used with less trust than a sum that you list: {shown}{more}")
+    draft.asides += [f"Left out: {names[at] or f'column {at + 1}'} ({why})" for at, why in roles.left_out.items()]
+    if not structure.sums and not any(one.used for one in verdicts):
+        axis = next((axis.name for axis in axes.all if axis.name not in draft.keys["areas"]), axes.all[0].name)
+        draft.asides.append(
+            f"No sum was found, and without one nothing can be inferred. If some counts add up, say so under [axes.{axis}]: "
+            'sums = [{ total = "…", parts = ["…", "…"] }]'
+        )
+
+

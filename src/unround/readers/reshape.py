@@ -1,0 +1,182 @@
+"""Reshape: a table with a header, long or wide, becomes one row per cell, as a description says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from unround.errors import InputError
+from unround.readers.cells import assemble
+from unround.readers.description import AxisRule, Description, near
+from unround.readers.grid import HeadedTable, refuse_merged_counts
+from unround.readers.small_files import shortened
+from unround.readers.symbols import plain_numbers
+from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, Release
+
+CELL = "count of the cell"
+"""The column of counts in the long form of a wide table."""
+
+STATUSES: Mapping[str, int] = {
+    # Of SDMX (CL_OBS_STATUS), and below of Eurostat; others, such as A (normal) or P (provisional), go with a count.
+    "q": SUPPRESSED, "m": NOT_APPLICABLE, "l": NOT_AVAILABLE, "o": NOT_AVAILABLE, "h": NOT_AVAILABLE, "j": NOT_AVAILABLE,
+    "c": SUPPRESSED, "z": NOT_APPLICABLE,
+}  # fmt: skip
+"""What a status beside an empty cell says of it, in lower case."""
+
+
+def read_headed(table: HeadedTable, description: Description, *, form: str = "tidy", notes: Sequence[str] = ()) -> Release:
+    """Return the release that a table with a header holds.
+
+    Raises
+    ------
+    InputError
+        Where the description names columns, codes or rows of the header that are not there; or merged cells hold counts.
+    """
+    long, described = to_long(table, description)
+    return assemble(long, described, source=table.source, form=form, size=table.size, notes=[*table.notes, *notes])
+
+
+def to_long(table: HeadedTable, description: Description) -> tuple[pl.DataFrame, Description]:
+    """Return a table as one row per cell, and what describes that."""
+    table = _filled(table, description)
+    if description.wide:
+        long, described = _melted(table, description)
+    else:
+        names = table.names
+        frame = table.cells.rename({str(at): name or f"column {at + 1}" for at, name in enumerate(names)})
+        long, described = frame.filter(~pl.all_horizontal(pl.all().is_null())), description
+        if description.value in names:
+            refuse_merged_counts(table, [names.index(description.value)], table.source)
+    return _with_statuses(_with_plain_numbers(long, described), described), replace(described, status=None)
+
+
+def value_columns(table: HeadedTable, description: Description) -> list[int]:
+    """Return the columns of a wide table that hold counts."""
+    names = table.names
+    if description.counts:
+        return [_place(names, name, description, table.source) for name in description.counts]
+    taken = {name for axis in description.axes for name in _columns_of(axis)} | set(description.ignore)
+    return [at for at, name in enumerate(names) if name not in taken and not table.column(at).is_null().all()]
+
+
+def _columns_of(axis: AxisRule) -> list[str]:
+    own = [axis.column] if axis.header is None else []
+    return [*own, *(name for name in (axis.label, axis.level, axis.parent) if name is not None)]
+
+
+def _place(names: Sequence[str], name: str, description: Description, source: str) -> int:
+    if name not in names:
+        raise InputError(
+            f"{description.where} names the column {name!r}, which {source} does not have.{near(name, names)} Its columns "
+            f"are {shortened([one for one in names if one])}."
+        )
+    return names.index(name)
+
+
+def _filled(table: HeadedTable, description: Description) -> HeadedTable:
+    """Repeat codes over the empty cells below them, where the description or merged cells say so."""
+    cells, names = table.cells, table.names
+    in_columns = [axis for axis in description.axes if axis.header is None and axis.name not in _listed(description)]
+    for axis in in_columns:
+        at = str(_place(names, axis.column, description, table.source))
+        if axis.fill:
+            cells = cells.with_columns(pl.col(at).fill_null(strategy="forward"))
+        for one in table.merged:
+            top, bottom = one.top - table.first_row + 1, one.bottom - table.first_row + 1
+            if str(one.left) == at and one.left == one.right and 0 <= top < bottom:
+                row = pl.int_range(pl.len())
+                within = (row >= top) & (row <= bottom)
+                cells = cells.with_columns(pl.when(within).then(pl.lit(cells[at][top])).otherwise(pl.col(at)).alias(at))
+    return replace(table, cells=cells)
+
+
+def _listed(description: Description) -> set[str]:
+    """Return the axes whose codes are listed under [counts]."""
+    return set(next(iter(description.counts.values()), {}))
+
+
+def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame, Description]:
+    """Return a wide table as one row per cell."""
+    names, listed = table.names, _listed(description)
+    values = value_columns(table, description)
+    refuse_merged_counts(table, values, table.source)
+    if not values:
+        raise InputError(f"{table.source} has no column of counts besides its axes; check {description.where}.")
+    across = [axis for axis in description.axes if axis.header is not None or axis.name in listed]
+    down = [axis for axis in description.axes if axis not in across]
+    codes = [_codes(table, description, axis, values) for axis in across]
+    kept = {name: _place(names, name, description, table.source) for axis in down for name in _columns_of(axis)}
+    cells = table.cells
+    if down:
+        cells = cells.filter(~pl.all_horizontal(pl.col(str(at)).is_null() for at in {*kept.values(), *values}))
+    kinds = {cells[str(at)].dtype for at in values}
+    kind = pl.String() if pl.String in kinds else pl.Float64() if any(one.is_float() for one in kinds) else pl.Int64()
+    index = [pl.col(str(at)).alias(_away(name)) for name, at in kept.items()]
+    wide = cells.select(*index, *(pl.col(str(at)).cast(kind) for at in values))
+    long = wide.unpivot(on=[str(at) for at in values], index=[_away(name) for name in kept], variable_name="at", value_name=CELL)
+    places = {axis.name: dict(zip(map(str, values), said, strict=True)) for axis, said in zip(across, codes, strict=True)}
+    long = long.with_columns(
+        pl.col("at").replace_strict(said, return_dtype=pl.String).alias(f"{name} (axis)") for name, said in places.items()
+    ).drop("at")
+    axes = tuple(
+        replace(axis, column=f"{axis.name} (axis)", header=None)
+        if axis in across
+        else replace(
+            axis,
+            column=_away(axis.column),
+            label=None if axis.label is None else _away(axis.label),
+            level=None if axis.level is None else _away(axis.level),
+            parent=None if axis.parent is None else _away(axis.parent),
+        )
+        for axis in description.axes
+    )
+    return long, replace(description, value=CELL, axes=axes)
+
+
+def _away(name: str) -> str:
+    """Return a name that no axis of the header has."""
+    return f"{name} (column)"
+
+
+def _codes(table: HeadedTable, description: Description, axis: AxisRule, values: Sequence[int]) -> list[str]:
+    """Return the code that every column of counts has on an axis."""
+    if axis.header is None:
+        return [codes[axis.name] for codes in description.counts.values()]
+    if axis.header > len(table.header):
+        raise InputError(
+            f"{description.where}: axes.{axis.name} stands in row {axis.header} of the header, which has "
+            f"{len(table.header)}. Give the rows of the header: header = [4, 5]."
+        )
+    row = table.header[axis.header - 1]
+    if unnamed := [at for at in values if not row[at]]:
+        raise InputError(
+            f"{table.source}: {len(unnamed)} columns of counts have no name in the header, the first of them column "
+            f"{unnamed[0] + 1}. Name them, or leave them out: ignore = […]."
+        )
+    return [row[at] for at in values]
+
+
+def _with_plain_numbers(long: pl.DataFrame, description: Description) -> pl.DataFrame:
+    if description.value in long.columns and long[description.value].dtype == pl.String:
+        series = plain_numbers(long[description.value], description.thousands, description.decimal)
+        return long.with_columns(series.alias(description.value))
+    return long
+
+
+def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame:
+    """Say, where a cell is empty, what the status beside it tells; a count beside any status stays a count."""
+    if description.status is None:
+        return long
+    if description.status not in long.columns:
+        raise InputError(f"{description.where}: status names the column {description.status!r}, which is not there.")
+    words = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available"}
+    meaning = {status: words[code] for status, code in STATUSES.items()}
+    meaning |= {sign.lower(): words[code] for sign, code in description.symbols.items() if code in words}
+    said = long[description.status].cast(pl.String).str.strip_chars().str.to_lowercase()
+    why = said.replace_strict(meaning, default=None, return_dtype=pl.String)
+    counts = long[description.value].cast(pl.String)
+    bare = counts.str.strip_chars().str.to_lowercase()
+    empty = (bare.is_null() | bare.is_in(["", "nan", ":"])).fill_null(True)
+    return long.with_columns(why.zip_with(empty & why.is_not_null(), counts).alias(description.value))
