@@ -28,6 +28,7 @@ from unround.cli import run as unround_command
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
     "solve",
+    "describe",
     "inspect",
     "check",
     "audit",

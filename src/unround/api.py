@@ -227,6 +227,8 @@ def describe(
     sheet: str | None = None,
     header: Sequence[int] | None = None,
     value: str | None = None,
+    base: int | None = None,
+    mechanism: str | None = None,
     ask: Callable[[Question], str] | None = None,
 ) -> Described:
     """Look at a table of your own and draft its description: axes, totals, sexes, signs, base and exact counts.
@@ -245,6 +247,10 @@ def describe(
         The rows of the header, counted from 1, if they are not to be looked for.
     value : str, optional
         The column of counts, where several columns hold numbers.
+    base : int, optional
+        The base to which counts were randomly rounded, if the agency says so; inferred from the counts by default.
+    mechanism : str, optional
+        How counts were published, such as "sample:5"; in place of `base`.
     ask : function, optional
         Called with each `Question` that the table leaves open; returns the answer. By default, defaults are taken.
 
@@ -258,10 +264,13 @@ def describe(
     from unround.describing import describe as describe_table
     from unround.describing.questions import take_default
 
+    if base is not None and mechanism is not None:
+        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
+    how = mechanism if base is None else f"rounding:{base}"
     given = Path(table) if isinstance(table, str | os.PathLike) else table
     target = None if out is None else Path(out)
     refuse_overwriting(target)
-    found = describe_table(given, sheet=sheet, header=header, value=value, ask=ask or take_default)
+    found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)
     if target is not None:
         write_text(target, found.toml(target))
     return found

@@ -8,7 +8,21 @@ from dataclasses import dataclass, field, replace
 
 from unround.describing.ages import written_age
 from unround.describing.roles import Roles
-from unround.describing.words import AGES, AREAS, LETTERS, MEN, SEXES, TIMES, TOTALS, WOMEN, about, is_total, sex_of
+from unround.describing.words import (
+    AGES,
+    AREAS,
+    CODES,
+    LETTERS,
+    MEN,
+    SEXES,
+    TIMES,
+    TOTALS,
+    WOMEN,
+    about,
+    is_total,
+    sex_of,
+    tokens,
+)
 from unround.readers.cells import code_text
 from unround.readers.description import BY_KEY
 from unround.readers.grid import HeadedTable
@@ -89,7 +103,11 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
         shown = {code: label for code, label in labels.items() if code and label}
         kind = subject(names[one.at], codes, shown)
         label = None if one.label is None else names[one.label]
-        rows.append(DraftAxis(slug(names[one.at], kind), kind, codes, shown, names[one.at], label, None, one.fill))
+        called = names[one.at]
+        if label is not None and set(tokens(called)) <= CODES:
+            called = label  # "Code" says nothing about what it is the code of
+        kind = subject(called, codes, shown) if kind == OTHER else kind
+        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill))
     across: list[DraftAxis] = []
     counts: Mapping[str, Mapping[str, str]] = {}
     if len(roles.values) > 1:

@@ -16,7 +16,7 @@ from typing import Any
 from unround.describing.axes import OTHER, Axes, DraftAxis, find_axes
 from unround.describing.candidates import Candidate, find_candidates
 from unround.describing.draft import Draft
-from unround.describing.numbers import LONGEST_SIGN, Writing
+from unround.describing.numbers import LONGEST_SIGN
 from unround.describing.opening import Opened, open_table
 from unround.describing.questions import Ask, Question, take_default
 from unround.describing.roles import Roles, find_roles
@@ -24,7 +24,7 @@ from unround.describing.verdicts import Protection, Verdict, protection, row_axe
 from unround.errors import InputError
 from unround.mechanisms import Exact
 from unround.readers.description import MISSING, make_description
-from unround.readers.reshape import read_headed
+from unround.readers.reshape import explained, read_headed
 from unround.readers.symbols import SIGNS
 from unround.release import Release
 from unround.structure import Structure
@@ -90,7 +90,7 @@ class Described:
         where = f" on sheet {self.opened.sheet!r}" if self.opened.sheet is not None else ""
         command = f": unround describe {self.opened.typed}" if self.opened.path is not None else ""
         return (
-            f"Nobody described this table{where}, so its columns were guessed: rows by {rows}, columns by "
+            f"This table{where} came without a description, so one was drafted: rows by {rows}, columns by "
             f"{' and '.join(self.release.axes)}, {sums}. Check that it is right{command}"
         )
 
@@ -132,6 +132,7 @@ def describe(
     sheet: str | None = None,
     header: Sequence[int] | None = None,
     value: str | None = None,
+    mechanism: str | None = None,
     ask: Ask = take_default,
 ) -> Described:
     """Look at a file or frame, and describe it.
@@ -146,6 +147,8 @@ def describe(
         The rows of the header, from 1, if they are not to be looked for.
     value : str, optional
         The column of counts, where several hold numbers.
+    mechanism : str, optional
+        How counts were published, such as "rounding:3", where the agency says so; inferred from the counts by default.
     ask : function
         Answers a `Question`; by default with what is assumed if nobody is there.
 
@@ -162,7 +165,7 @@ def describe(
         return answer
 
     opened = open_table(source, sheet, None if header is None else tuple(header), asking)
-    found = _described(opened, value, asking)
+    found = _described(opened, value, mechanism, asking)
     if value is None and (several := _several_values(found, opened)):
         question = Question("value", "Several columns hold numbers that do not add up. Which one holds the counts?", several, "")
         chosen = asking(question)
@@ -171,7 +174,7 @@ def describe(
                 f"{found.release.source} has {len(several)} columns of values ({', '.join(several)}), and nothing says "
                 f"which of them holds the counts. Name it: unround describe {opened.typed} --value {_quoted(several[0])}"
             )
-        found = _described(opened, chosen, asking)
+        found = _described(opened, chosen, mechanism, asking)
     return replace(found, answers=tuple(answers))
 
 
@@ -199,7 +202,7 @@ def _several_values(found: Described, opened: Opened) -> tuple[str, ...]:
     return tuple(opened.table.names[at] for at in found.roles.values)
 
 
-def _described(opened: Opened, value: str | None, ask: Ask) -> Described:
+def _described(opened: Opened, value: str | None, mechanism: str | None, ask: Ask) -> Described:
     """Describe a table that is open."""
     table = opened.table
     roles = find_roles(table, value)
@@ -210,19 +213,23 @@ def _described(opened: Opened, value: str | None, ask: Ask) -> Described:
             f"rows, then run: unround describe {opened.typed}"
         )
     draft = Draft(_where_it_stands(opened, axes, roles))
-    _signs(draft, roles.writing, table.source, ask)
+    _signs(draft, roles, opened, ask)
     candidates = {axis.name: find_candidates(axis) for axis in axes.all}
     rows = row_axes(axes.all, candidates)
     if len(rows) > 1:
         candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
     draft.keys["axes"] = {axis.name: _axis_keys(axis) for axis in axes.all}
+    if mechanism is not None:
+        draft.keys["default"] = mechanism
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     how = protection(release, structure)
     _write_sums(draft, axes, verdicts)
-    _write_protection(draft, how)
+    if mechanism is None:
+        _write_protection(draft, how)
     _write_asides(draft, axes, verdicts, structure, roles, opened)
-    final = _release(opened, {key: one for key, one in draft.keys.items() if key not in ("default", "exact", "mechanisms")})
+    inferred = () if mechanism is not None else ("default", "exact", "mechanisms")
+    final = _release(opened, {key: one for key, one in draft.keys.items() if key not in inferred})
     final = replace(final, proposals=tuple(replace(one, origin="names") for one in final.proposals))
     made = Described(opened, final, structure, axes, roles, tuple(verdicts), how, (), draft)
     final.notes.insert(0, made.note)
@@ -265,12 +272,14 @@ def _axis_keys(axis: DraftAxis) -> dict[str, Any]:
     return keys
 
 
-def _signs(draft: Draft, writing: Writing, source: str, ask: Ask) -> None:
+def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
     """Write down what empty cells and signs in place of counts mean; ask where agencies differ."""
-    if writing.blank:
-        question = Question("missing", f"What does an empty cell of {source} mean?", MEANINGS[:4], "not available")
+    writing, table = roles.writing, opened.table
+    blank = writing.blank - (0 if roles.status is None else explained(table.column(roles.values[0]), table.column(roles.status)))
+    if blank:
+        question = Question("missing", f"What does an empty cell mean ({blank:,} of them)?", MEANINGS[:4], "not available")
         draft.keys["missing"] = ask(question)
-        draft.remarks["missing"] = f"{writing.blank:,} empty cells"
+        draft.remarks["missing"] = f"what an empty cell means; there are {blank:,}"
     symbols: dict[str, Any] = {}
     for sign, times in writing.signs.items():
         known = SIGNS.get(sign.lower())

@@ -333,7 +333,9 @@ class _DescriptionReader:
             )
         if value is not None and wide:
             raise self.error("`value` is for a table with one count per row; with counts in many columns, leave it out.", "value")
-        areas = self.codes(table["areas"], "areas") if table.get("areas") is not None else None
+        given = table.get("areas")
+        # None of the axes may be one of rows: a table of a single area has none.
+        areas = None if given is None else () if given == [] else self.codes(given, "areas")
         for name in areas or ():
             if name not in names:
                 raise self.no_axis(name, names, "areas names", "areas")

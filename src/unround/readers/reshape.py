@@ -171,12 +171,27 @@ def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame
         return long
     if description.status not in long.columns:
         raise InputError(f"{description.where}: status names the column {description.status!r}, which is not there.")
-    words = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available"}
-    meaning = {status: words[code] for status, code in STATUSES.items()}
-    meaning |= {sign.lower(): words[code] for sign, code in description.symbols.items() if code in words}
-    said = long[description.status].cast(pl.String).str.strip_chars().str.to_lowercase()
-    why = said.replace_strict(meaning, default=None, return_dtype=pl.String)
-    counts = long[description.value].cast(pl.String)
-    bare = counts.str.strip_chars().str.to_lowercase()
-    empty = (bare.is_null() | bare.is_in(["", "nan", ":"])).fill_null(True)
-    return long.with_columns(why.zip_with(empty & why.is_not_null(), counts).alias(description.value))
+    counts, status = long[description.value].cast(pl.String), long[description.status]
+    own = {sign.lower(): _WORDS[code] for sign, code in description.symbols.items() if code in _WORDS}
+    why = _reasons(status, own)
+    return long.with_columns(why.zip_with(_are_empty(counts) & why.is_not_null(), counts).alias(description.value))
+
+
+_WORDS = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available"}
+
+
+def _reasons(status: pl.Series, own: Mapping[str, str]) -> pl.Series:
+    """Return why there is no count, as far as a status tells; null where it goes with a count."""
+    meaning = {sign: _WORDS[code] for sign, code in STATUSES.items()} | dict(own)
+    said = status.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return said.replace_strict(meaning, default=None, return_dtype=pl.String)
+
+
+def _are_empty(counts: pl.Series) -> pl.Series:
+    bare = counts.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return (bare.is_null() | bare.is_in(["", "nan", ":"])).fill_null(True)
+
+
+def explained(counts: pl.Series, status: pl.Series) -> int:
+    """Return how many empty cells have a status beside them that says why."""
+    return int((_are_empty(counts) & _reasons(status, {}).is_not_null()).sum())
