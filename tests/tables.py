@@ -53,7 +53,12 @@ def draw(regions: int = 40, base: int = 3, seed: int = 1, exact: bool = False, m
     return Drawn(tuple(f"Region {number:02d}" for number in range(1, regions + 1)), true, published)
 
 
-def write_xlsx(path: Path, rows: Sequence[Sequence[object]], merged: Sequence[tuple[int, int, int, int]] = (), **others: Sequence[Sequence[object]]) -> Path:
+def write_xlsx(
+    path: Path,
+    rows: Sequence[Sequence[object]],
+    merged: Sequence[tuple[int, int, int, int]] = (),
+    **others: Sequence[Sequence[object]],
+) -> Path:
     """Write rows into the sheet "Table 1", and others into sheets of their own, which come first."""
     import xlsxwriter
 
@@ -71,6 +76,11 @@ def write_xlsx(path: Path, rows: Sequence[Sequence[object]], merged: Sequence[tu
     return path
 
 
+def _typed(value: object) -> str:
+    number = isinstance(value, int | float)
+    return f'office:value-type="float" office:value="{value}"' if number else 'office:value-type="string"'
+
+
 def write_ods(path: Path, rows: Sequence[Sequence[object]]) -> Path:
     """Write rows into the only sheet of an ODS."""
     lines = []
@@ -78,9 +88,7 @@ def write_ods(path: Path, rows: Sequence[Sequence[object]]) -> Path:
         cells = [
             "<table:table-cell/>"
             if value is None
-            else f'<table:table-cell office:value-type="float" office:value="{value}"><text:p>{value}</text:p></table:table-cell>'
-            if isinstance(value, int | float)
-            else f'<table:table-cell office:value-type="string"><text:p>{escape(str(value))}</text:p></table:table-cell>'
+            else f"<table:table-cell {_typed(value)}><text:p>{escape(str(value))}</text:p></table:table-cell>"
             for value in row
         ]
         lines.append(f"<table:table-row>{''.join(cells)}</table:table-row>")
@@ -94,7 +102,9 @@ def write_ods(path: Path, rows: Sequence[Sequence[object]]) -> Path:
     kind = "application/vnd.oasis.opendocument.spreadsheet"
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("mimetype", kind)
-        packed.writestr("META-INF/manifest.xml", f'<manifest:manifest xmlns:manifest="{space}:manifest:1.0"><manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/></manifest:manifest>')
+        entry = f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/>'
+        manifest = f'<manifest:manifest xmlns:manifest="{space}:manifest:1.0">{entry}</manifest:manifest>'
+        packed.writestr("META-INF/manifest.xml", manifest)
         packed.writestr("content.xml", content)
     return path
 
@@ -137,7 +147,9 @@ def wide_csv(path: Path, drawn: Drawn) -> Path:
     lines = [",".join(["Code", "Region", *(label(*one) for one in order), "Share of women (%)"])]
     for at, region in enumerate(drawn.regions):
         counts = [str(drawn.at(at, *one)) for one in order]
-        lines.append(",".join([f"{at + 1:03d}", region, *counts, f"{100 * drawn.at(at, 3, 1) / max(1, drawn.at(at, 3, 2)):.1f}"]))
+        lines.append(
+            ",".join([f"{at + 1:03d}", region, *counts, f"{100 * drawn.at(at, 3, 1) / max(1, drawn.at(at, 3, 2)):.1f}"])
+        )
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

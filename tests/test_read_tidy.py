@@ -14,7 +14,7 @@ from unround import Cell, Sum, System, check_proof, solve
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding
 from unround.readers import tidy
-from unround.readers.description import make_description, read_description
+from unround.readers.description_file import make_description, read_description
 from unround.readers.frames import from_frame
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
 from unround.simulation import simulate

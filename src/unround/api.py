@@ -35,6 +35,7 @@ from unround.arguments import (
     prior_of,
     public,
     refuse_file,
+    refuse_hopeless,
     refuse_overwriting,
     write_result,
     write_text,
@@ -263,6 +264,7 @@ def describe(
     """
     from unround.describing import describe as describe_table
     from unround.describing.questions import take_default
+    from unround.readers import census_format
 
     if base is not None and mechanism is not None:
         raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
@@ -270,6 +272,8 @@ def describe(
     given = Path(table) if isinstance(table, str | os.PathLike) else table
     target = None if out is None else Path(out)
     refuse_overwriting(target)
+    if isinstance(given, Path) and (known := census_format(given)) is not None:
+        raise InputError(f"{given} is in the format {known}, which needs no description. Run: unround inspect {given}")
     found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)
     if target is not None:
         write_text(target, found.toml(target))
@@ -293,7 +297,9 @@ def check(table: Table, *, plan: PlanFile | AnyPath | None = None, progress: Sta
     from unround.checks import check_release
 
     plan_file = plan_file_of(plan)
-    return check_release(read(table, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    release = read(table, plan=plan_file, progress=progress, **reading)
+    refuse_hopeless(release, plan_file)
+    return check_release(release, plan_file, progress)
 
 
 @public
@@ -355,6 +361,7 @@ def audit(
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block)
     plan_file, true_counts = plan_file_of(plan), None if truth is None else read(truth)
     release = read(table, plan=plan_file, progress=progress, **reading)
+    refuse_hopeless(release, plan_file)
     if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
         true_counts = with_truth(true_counts, release)
 

@@ -222,6 +222,12 @@ def refuse_file(out: AnyPath | None) -> None:
         raise InputError(f"{out} is a file: choose a folder to write into.")
 
 
+def refuse_hopeless(release: Release, plan_file: PlanFile | None) -> None:
+    """Complain of a table that nothing can be inferred from, unless a plan adds what it lacks."""
+    if release.obstacle and plan_file is None:
+        raise InputError(release.obstacle)
+
+
 def refuse_overwriting(file: Path | None) -> None:
     """Complain of a file that is there: somebody may have worked on it."""
     if file is not None and file.exists():

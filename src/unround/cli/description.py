@@ -50,10 +50,9 @@ def describe(
       unround describe draft.xlsx --sheet "Table 2" --header 4-5
       unround describe table.csv --value persons         if several columns hold numbers
 
-    Sums are suggested by names (Total, Both sexes, _T, Insgesamt; ages that make up another age), and each is verified on the
-    counts. What cannot be known is asked if a person is at the terminal, and assumed otherwise. Other commands take such a
-    file directly and describe it on the way; a description that lies beside the table under the same name is found by
-    itself.
+    Sums are suggested by names (Total, Both sexes, _T, Insgesamt; ages that make up another age), and each is verified on
+    the counts. What cannot be known is asked if a person is at the terminal, and assumed otherwise. Other commands take
+    such a file directly and describe it on the way; a description beside the table, under the same name, is found by itself.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     interactive = not yes and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     found = api.describe(

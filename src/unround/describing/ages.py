@@ -30,7 +30,7 @@ _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"(?:over|über|plus de|>)\s*(\d+)" + _YEARS), "above"),
     (re.compile(r"(?:≥|>=|at least|ab|from)\s*(\d+)" + _YEARS), "over"),
-    (re.compile(r"(?:under|unter|<|less than|below|moins de|menos de|meno di|younger than|up to under)\s*(\d+)" + _YEARS), "under"),
+    (re.compile(r"(?:under|unter|<|less than|below|moins de|menos de|meno di|younger than)\s*(\d+)" + _YEARS), "under"),
     (re.compile(r"(?:≤|<=|up to|bis)\s*(\d+)" + _YEARS), "most"),
     (re.compile(_BEFORE + r"(\d+)" + _YEARS), "single"),
 )  # fmt: skip

@@ -32,6 +32,7 @@ AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"
 _MOST = 0.6
 """An axis with so many ages among its codes is one of ages."""
 LONGEST_NAME = 40
+_YEAR = re.compile(r"(?:18|19|20)\d\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def _header_axes(table: HeadedTable, values: Sequence[int], heading: str) -> lis
         codes = tuple(dict.fromkeys(said))
         if len(codes) > 1:
             kind = subject("", codes, {})
-            found.append(DraftAxis(slug(heading, kind) if heading else kind, kind, codes, header=number))
+            found.append(DraftAxis(slug(heading, kind), kind, codes, header=number))
     return found
 
 
@@ -143,7 +144,7 @@ def subject(name: str, codes: Sequence[str], labels: Mapping[str, str]) -> str:
         return AGE
     if about(name, SEXES):
         return SEX
-    if about(name, TIMES):
+    if about(name, TIMES) or all(_YEAR.fullmatch(code) for code in codes):
         return TIME
     return AREA if about(name, AREAS) else OTHER
 
@@ -174,7 +175,9 @@ def _distinct(axes: Axes) -> Axes:
         if axis.header is None and axis.column is None:
             changed[axis.name] = name
         made.append(replace(axis, name=name))
-    counts = {column: {changed.get(axis, axis): code for axis, code in codes.items()} for column, codes in axes.counts.items()}
+    counts = {
+        column: {changed.get(axis, axis): code for axis, code in codes.items()} for column, codes in axes.counts.items()
+    }
     return Axes(tuple(made[: len(axes.rows)]), tuple(made[len(axes.rows) :]), counts)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unround.describing.ages import age_sums, written_age
-from unround.describing.axes import AGE, SEX, TIME, DraftAxis
+from unround.describing.axes import AGE, AREA, SEX, TIME, DraftAxis
 from unround.describing.words import is_total, is_unknown, sex_of
 
 MOST_PARTS = 5_000
 """Parts of a sum that a description lists."""
+HEADED = 0.8
+"""Where codes make a hierarchy, so many of those of an upper level have others below them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
     """
     if axis.about == TIME or len(axis.codes) < 2:
         return []
-    totals = [code for code in axis.codes if is_total(*axis.names_of(code))]
+    totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]
     unknown = [code for code in axis.codes if is_unknown(*axis.names_of(code)) and code not in totals]
     found = _sexes(axis, totals) if axis.about == SEX else _ages(axis, totals, unknown) if axis.about == AGE else []
     if not found or (axis.about == AGE and totals and not any(one.total in totals for one in found)):
@@ -87,7 +89,9 @@ def _all_others(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[
     others = tuple(code for code in axis.codes if code not in totals)
     found = [Candidate(axis.name, total, others, "a total and all others")]
     if unknown:
-        found.append(Candidate(axis.name, total, tuple(c for c in others if c not in unknown), "a total and all others known"))
+        found.append(
+            Candidate(axis.name, total, tuple(c for c in others if c not in unknown), "a total and all others known")
+        )
     return found
 
 
@@ -101,12 +105,15 @@ def _prefixes(axis: DraftAxis, known: list[Candidate]) -> list[Candidate]:
         above = next((code[:cut] for cut in range(len(code) - 1, 0, -1) if code[:cut] in codes), None)
         if above is not None:
             below.setdefault(above, []).append(code)
+    heads = {len(head) for head in below}
+    with_heads = [code for code in codes if len(code) in heads]
+    if len(below) < HEADED * len(with_heads):
+        return []  # R1 is not above R10, or R2 would be above others too
     found = [Candidate(axis.name, head, tuple(parts), "codes that begin alike") for head, parts in below.items()]
     inner = {part for one in found for part in one.parts if len(one.parts) > 1}
-    heads = [one for one in known if one.why.startswith("a total")]
     found += [
         Candidate(axis.name, one.total, tuple(part for part in one.parts if part not in inner), "a total and its top codes")
-        for one in heads
-        if inner
+        for one in known
+        if inner and one.why.startswith("a total")
     ]
     return found

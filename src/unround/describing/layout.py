@@ -53,10 +53,10 @@ def find_layout(grid: Grid, header: tuple[int, ...] | None = None) -> Layout:
     signs = [are_signs(cells).to_list() for cells in bare]
     values = _number_columns(filled, numbers, signs, head.height)
     if not values:
-        raise InputError(
-            f"{grid.place} has no column of numbers below a header, so there are no counts to describe. If the table is on "
-            f"another sheet, run: unround describe {grid.source} --sheet NAME"
+        other = (
+            "" if grid.sheet is None else f" If the table is on another sheet: unround describe {grid.source} --sheet NAME"
         )
+        raise InputError(f"{grid.place} has no column of numbers below a header, so there are no counts in it.{other}")
     first = max(header) if header else _first_row(grid, values, filled, numbers, signs)
     rows = header or _header_rows(grid, first, values, filled)
     last = _last_row(grid, values)
@@ -129,14 +129,14 @@ def _header_rows(grid: Grid, first: int, values: list[int], filled: list[list[bo
     rows = [row for row in rows if not _numbered([grid.row(row - 1)[c] for c in values])]
     if not rows:
         raise InputError(
-            f"{grid.place} has no header: nothing above row {first + 1} names its columns. Write names into the first row, "
-            f"or say where they are: unround describe {grid.source} --header 1"
+            f"{grid.place} has no header: nothing above row {first + 1} names its columns. Write their names into a row "
+            f"above, then run: unround describe {grid.source}"
         )
     return tuple(sorted(rows))
 
 
 def _numbered(cells: list[str]) -> bool:
-    """Say whether cells only number the columns: (1), (2), (3) …"""
+    """Say whether cells only number the columns, as in (1), (2), (3)."""
     bare = [cell.strip("()[]") for cell in cells if cell]
     return len(bare) > 2 and all(cell.isdigit() for cell in bare) and [int(cell) for cell in bare] == list(
         range(int(bare[0]), int(bare[0]) + len(bare))
@@ -148,8 +148,10 @@ def _last_row(grid: Grid, values: list[int]) -> int:
     there = pl.lit(False)
     for at in values:
         bare = pl.col(str(at)).str.strip_chars(" \t\r\n\u00a0")
-        there = there | (bare.str.contains(r"[0-9]") & (bare.str.len_chars() <= 25)) | bare.str.to_lowercase().is_in(
-            ["x", "..", "...", "…", "-", "–", "c", "s", ":", "*", "na", "n/a"]
+        there = (
+            there
+            | (bare.str.contains(r"[0-9]") & (bare.str.len_chars() <= 25))
+            | bare.str.to_lowercase().is_in(["x", "..", "...", "…", "-", "–", "c", "s", ":", "*", "na", "n/a"])
         )
     held = grid.cells.select(there.fill_null(False).alias("held"))["held"]
     last = held.arg_true()

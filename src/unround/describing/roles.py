@@ -143,10 +143,10 @@ def _is_numeric(cells: pl.Series) -> bool:
 
 def _is_code(name: str, cells: pl.Series) -> bool:
     """Say whether a column of numbers holds codes: by its name, by leading zeros, or because they are years."""
-    if about(name, CODES) or about(name, TIMES) or about(name, SEXES) or about(name, AGES) or _is_area(name):
-        # "Persons aged 15" or "total area" may well be counts: the name has to be about the code, not mention it.
-        if len(tokens(name)) <= 3 and not about(name, VALUES):
-            return True
+    named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
+    # "Persons aged 15" may well be counts: the name has to be about the code, not mention it.
+    if named and len(tokens(name)) <= 3 and not about(name, VALUES):
+        return True
     bare = bare_text(cells).drop_nulls()
     if cells.dtype == pl.String and bool(bare.str.contains("^0[0-9]+$").any()):
         return True

@@ -20,10 +20,12 @@ from unround.describing.numbers import LONGEST_SIGN
 from unround.describing.opening import Opened, open_table
 from unround.describing.questions import Ask, Question, take_default
 from unround.describing.roles import Roles, find_roles
-from unround.describing.verdicts import Protection, Verdict, protection, row_axes, verify
+from unround.describing.verdicts import Protection, Verdict, protection, row_axes, trusted, verify
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.readers.description import MISSING, make_description
+from unround.mechanisms import mechanism as mechanism_of
+from unround.readers.description import MISSING
+from unround.readers.description_file import make_description
 from unround.readers.reshape import explained, read_headed
 from unround.readers.symbols import SIGNS
 from unround.release import Release
@@ -45,7 +47,7 @@ class Described:
     opened : Opened
         The table, and where it stood.
     release : Release
-        What was published, as described; sums are proposals from names, mechanisms are left to the counts.
+        What was published, as described; how counts were published is left to the counts, unless somebody said it.
     structure : Structure
         What the counts say of it.
     axes : Axes
@@ -167,15 +169,23 @@ def describe(
     opened = open_table(source, sheet, None if header is None else tuple(header), asking)
     found = _described(opened, value, mechanism, asking)
     if value is None and (several := _several_values(found, opened)):
-        question = Question("value", "Several columns hold numbers that do not add up. Which one holds the counts?", several, "")
+        question = Question(
+            "value", "Several columns hold numbers that do not add up. Which one holds the counts?", several, ""
+        )
         chosen = asking(question)
         if not chosen:
             raise InputError(
                 f"{found.release.source} has {len(several)} columns of values ({', '.join(several)}), and nothing says "
-                f"which of them holds the counts. Name it: unround describe {opened.typed} --value {_quoted(several[0])}"
+                f"which of them holds the counts. Name it: unround describe {opened.typed} --value {_quoted(several[0])} "
+                f"-o {_toml(opened)}; then run: unround audit {_toml(opened)} -o audit"
             )
         found = _described(opened, chosen, mechanism, asking)
     return replace(found, answers=tuple(answers))
+
+
+def _toml(opened: Opened) -> str:
+    """Return what to call the description."""
+    return "draft.toml" if opened.path is None else opened.path.with_suffix(".toml").name
 
 
 def _quoted(name: str) -> str:
@@ -183,22 +193,20 @@ def _quoted(name: str) -> str:
 
 
 def _several_values(found: Described, opened: Opened) -> tuple[str, ...]:
-    """Return the columns of values if their names make no axis: rows have sums, and the columns have none."""
+    """Return the columns of values if their names make no axis: rows have totals, and nothing adds up across columns."""
     across = found.axes.across
     if len(across) != 1 or found.axes.counts or across[0].about != OTHER:
         return ()
     axis = across[0].name
     if any(one.used and one.candidate.axis == axis for one in found.verdicts):
         return ()
-    rows = [one for one in found.verdicts if one.used and one.candidate.axis not in (axis, *found.release.areas)]
-    if not rows:
+    if not any(one.candidate.axis not in (axis, *found.release.areas) for one in found.verdicts):
         return ()
-    if axis in found.release.axes:
-        place = found.release.axes.index(axis)
-        columns = found.release.columns
-        along = any(columns[one.total].codes[place] != columns[one.parts[0]].codes[place] for one in found.structure.sums)
-        if along:
-            return ()
+    if axis not in found.release.axes:
+        return ()  # the header names areas, or whatever the same table is published for
+    place, columns = found.release.axes.index(axis), found.structure.columns
+    if any(columns[one.total].codes[place] != columns[one.parts[0]].codes[place] for one in found.structure.sums):
+        return ()
     return tuple(opened.table.names[at] for at in found.roles.values)
 
 
@@ -220,20 +228,38 @@ def _described(opened: Opened, value: str | None, mechanism: str | None, ask: As
         candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
     draft.keys["axes"] = {axis.name: _axis_keys(axis) for axis in axes.all}
-    if mechanism is not None:
-        draft.keys["default"] = mechanism
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     how = protection(release, structure)
+    if mechanism is not None:
+        how = how.as_said(mechanism_of(mechanism))
+    _write_protection(draft, how)
+    if mechanism is not None:
+        structure, verdicts, release = _verified(opened, draft, candidates, rows)
     _write_sums(draft, axes, verdicts)
-    if mechanism is None:
-        _write_protection(draft, how)
     _write_asides(draft, axes, verdicts, structure, roles, opened)
     inferred = () if mechanism is not None else ("default", "exact", "mechanisms")
     final = _release(opened, {key: one for key, one in draft.keys.items() if key not in inferred})
-    final = replace(final, proposals=tuple(replace(one, origin="names") for one in final.proposals))
+    final = trusted(final, structure)
     made = Described(opened, final, structure, axes, roles, tuple(verdicts), how, (), draft)
     final.notes.insert(0, made.note)
-    return made
+    return replace(made, release=replace(final, obstacle=_obstacle(made)))
+
+
+def _obstacle(found: Described) -> str:
+    """Return why nothing can be inferred from the table, and what to do about it; "" if something can."""
+    toml = _toml(found.opened)
+    source, typed = found.release.source, found.opened.typed
+    if found.protection.default is None:
+        return (
+            f"{source}: how its counts were published cannot be told ({found.protection.why}). Say it, with the base that "
+            f"the agency names: unround describe {typed} --base 3 -o {toml}; then run: unround audit {toml} -o audit"
+        )
+    if not found.holds_sums:
+        return (
+            f"{source}: no sum was found, and without one nothing can be inferred. `unround describe {typed}` shows what "
+            f"was tried. If some counts add up, draft a description, unround describe {typed} -o {toml}, and add the sums."
+        )
+    return ""
 
 
 def _where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
@@ -248,9 +274,8 @@ def _where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]
         keys["value"] = names[roles.values[0]]
     if roles.status is not None:
         keys["status"] = names[roles.status]
-    for key, sign in (("thousands", roles.writing.thousands), ("decimal", roles.writing.decimal)):
-        if sign:
-            keys[key] = sign
+    marks = {"thousands": roles.writing.thousands, "decimal": roles.writing.decimal}
+    keys |= {key: sign for key, sign in marks.items() if sign}
     ignored = [names[at] for at in roles.left_out if names[at]]
     if axes.across and not axes.counts and ignored:
         keys["ignore"] = ignored
@@ -275,7 +300,9 @@ def _axis_keys(axis: DraftAxis) -> dict[str, Any]:
 def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
     """Write down what empty cells and signs in place of counts mean; ask where agencies differ."""
     writing, table = roles.writing, opened.table
-    blank = writing.blank - (0 if roles.status is None else explained(table.column(roles.values[0]), table.column(roles.status)))
+    blank = writing.blank - (
+        0 if roles.status is None else explained(table.column(roles.values[0]), table.column(roles.status))
+    )
     if blank:
         question = Question("missing", f"What does an empty cell mean ({blank:,} of them)?", MEANINGS[:4], "not available")
         draft.keys["missing"] = ask(question)
@@ -323,8 +350,8 @@ def _release(opened: Opened, keys: Mapping[str, Any]) -> Release:
     release = read_headed(opened.table, description, form=DESCRIBED)
     if not release.columns:
         raise InputError(
-            f"{release.source} has no counts: every column holds numbers with decimals. There is nothing to audit in a table "
-            "of rates; give the table of counts that they come from."
+            f"{release.source} has no counts: every column holds numbers with decimals. There is nothing to audit in a "
+            "table of rates; give the table of counts that they come from."
         )
     return release
 
@@ -344,15 +371,17 @@ def _write_protection(draft: Draft, how: Protection) -> None:
         draft.asides.append(f'How counts were published could not be told ({how.why}). Say so: default = "rounding:3"')
         return
     draft.keys["default"] = how.default.name
-    draft.remarks["default"] = f"inferred from the counts ({how.why}); confirm it with the agency"
+    if not how.said:
+        draft.remarks["default"] = f"inferred from the counts ({how.why}); confirm it with the agency"
     for other, rules in how.others:
         if isinstance(other, Exact):
-            draft.keys.setdefault("exact", []).extend({axis: _one_or_more(codes) for axis, codes in rule.items()} for rule in rules)
+            draft.keys.setdefault("exact", []).extend(
+                {axis: _one_or_more(codes) for axis, codes in rule.items()} for rule in rules
+            )
             draft.remarks["exact"] = "inferred: these counts are no multiples of the base"
         else:
             made = [{"mechanism": other.name, "where": {a: _one_or_more(c) for a, c in rule.items()}} for rule in rules]
             draft.keys.setdefault("mechanisms", []).extend(made)
-    draft.remarks.setdefault("exact", "")
 
 
 def _one_or_more(codes: Sequence[str]) -> str | list[str]:
@@ -364,7 +393,9 @@ def _write_asides(
 ) -> None:
     """Write down what was tried and not used, and what the counts alone suggest."""
     names = opened.table.names
-    draft.asides += [f"Not used ({one.candidate.axis}): {one.candidate.shown}: {one.why}" for one in verdicts if not one.used]
+    draft.asides += [
+        f"Not used ({one.candidate.axis}): {one.candidate.shown}: {one.why}" for one in verdicts if not one.used
+    ]
     columns = structure.columns
     for one in structure.sums:
         if one.origin == "data" and len(one.parts) > 1:
@@ -378,5 +409,3 @@ def _write_asides(
             f"No sum was found, and without one nothing can be inferred. If some counts add up, say so under [axes.{axis}]: "
             'sums = [{ total = "…", parts = ["…", "…"] }]'
         )
-
-

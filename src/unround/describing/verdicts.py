@@ -11,6 +11,7 @@ from unround.describing.candidates import Candidate
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Release
 from unround.structure import JudgedSum, Structure, find_structure
+from unround.structure.plan_file import MOST
 
 REFUSED = ("impossible", "mean", "spread")
 """Why a sum is wrong; other reasons say that nothing tells."""
@@ -44,6 +45,8 @@ def row_axes(axes: Sequence[DraftAxis], candidates: Mapping[str, Sequence[Candid
     areas = [axis.name for axis in axes if axis.about == AREA][:1]
     summed = [axis.name for axis in axes if candidates.get(axis.name)]
     columns = [axis.name for axis in axes if axis.about in (AGE, SEX) or (axis.name in summed and axis.name not in areas)]
+    if areas:  # then a header does not name areas
+        columns += [axis.name for axis in axes if axis.column is None and axis.about == OTHER and axis.name not in columns]
     columns = [name for name in columns if next(a for a in axes if a.name == name).about != TIME]
     if not columns:
         headers = [axis.name for axis in axes if axis.column is None]
@@ -88,15 +91,17 @@ def _judged(candidate: Candidate, release: Release, structure: Structure) -> Ver
                 mine.append(one)
     refused = [one for one in mine if not one.kept and one.cause in REFUSED]
     fine = [one for one in mine if one.kept or one.unjudged or one.exactly or one.cause in UNTESTED]
-    used = bool(fine) and len(refused) <= TOLERATED * len(mine)
+    hopeless = any(one.impossible > MOST * one.areas for one in refused)  # nobody may insist on such a sum
+    used = bool(fine) and len(refused) <= TOLERATED * len(mine) and not hopeless
     return Verdict(candidate, used, _words(mine, fine, refused), len(refused), len(mine))
 
 
 def _words(mine: Sequence[JudgedSum], fine: Sequence[JudgedSum], refused: Sequence[JudgedSum]) -> str:
     if not mine:
         return "its codes never occur together"
-    if refused and len(refused) > TOLERATED * len(mine):
-        return f"does not hold: {refused[0].why}"
+    if not fine or len(refused) > TOLERATED * len(mine) or any(one.impossible > MOST * one.areas for one in refused):
+        worst = max(refused or mine, key=lambda one: one.impossible)
+        return f"does not hold: {worst.why}"
     exactly = sum(one.exactly for one in fine)
     if fine and exactly == len(fine):
         return "adds up exactly: the total was added up after rounding, and tells nothing about its parts"
@@ -133,29 +138,54 @@ def _best(verdicts: Sequence[Verdict]) -> list[Verdict]:
     return [
         one
         if not one.used or id(one) in chosen
-        else replace(one, used=False, why=f"another sum fits at least as well: {best[one.candidate.axis, one.candidate.total].candidate.shown}")
+        else replace(
+            one,
+            used=False,
+            why=f"another sum fits at least as well: {best[one.candidate.axis, one.candidate.total].candidate.shown}",
+        )
         for one in verdicts
     ]
 
 
+def trusted(release: Release, structure: Structure) -> Release:
+    """Return a release whose sums are taken as said, as those of a description are.
+
+    Every one of them was verified as a sum of codes; where counts are too small to tell, it holds as it does elsewhere.
+    Only where it is not known how counts were published does the word of a description not count.
+    """
+    untold = {column.codes for column, how in zip(structure.columns, structure.mechanisms, strict=True) if how is None}
+    columns = release.columns
+    origin = [
+        "names" if any(columns[at].codes in untold for at in (one.total, *one.parts)) else "file"
+        for one in release.proposals
+    ]
+    return replace(
+        release, proposals=tuple(replace(one, origin=by) for one, by in zip(release.proposals, origin, strict=True))
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """How counts were published: usually, and where otherwise; as far as the counts tell."""
+    """How counts were published: usually, and where otherwise; as far as the counts tell, or as a person says."""
 
     default: Mechanism | None
     why: str
     others: tuple[tuple[Mechanism, tuple[Mapping[str, tuple[str, ...]], ...]], ...] = ()
-    untold: int = 0
+    said: bool = False
+
+    def as_said(self, mechanism: Mechanism) -> Protection:
+        """Return what holds if a person says how counts were published; those that are exact among others stay so."""
+        exact = () if self.default in (None, Exact()) else tuple(one for one in self.others if one[0] == Exact())
+        return Protection(mechanism, "as you say", exact, said=True)
 
 
 def protection(release: Release, structure: Structure) -> Protection:
     """Return how counts were published, as rules of a description."""
     told = Counter(how for how in structure.mechanisms if how is not None)
     rounded = {how: times for how, times in told.items() if not isinstance(how, Exact)}
-    untold = sum(how is None for how in structure.mechanisms)
     if not told:
         why = next((one.why for one in structure.how), "there are no counts")
-        return Protection(None, why, untold=untold)
+        return Protection(None, why)
     default = max(rounded or told, key=lambda how: told[how])
     why = max((one for one in structure.how if one.mechanism == default), key=lambda one: len(one.columns)).why
     others = []
@@ -163,21 +193,25 @@ def protection(release: Release, structure: Structure) -> Protection:
         if how != default:
             those = [at for at, one in enumerate(structure.mechanisms) if one == how]
             others.append((how, tuple(_where(release, those))))
-    return Protection(default, why, tuple(others), untold)
+    return Protection(default, why, tuple(others))
 
 
 def _where(release: Release, those: Sequence[int]) -> list[Mapping[str, tuple[str, ...]]]:
     """Return the rules, as codes of axes, that say which columns are meant: one if that is possible."""
     wanted = {release.columns[at].codes for at in those}
     everything = [column.codes for column in release.columns]
-    sides = [tuple(dict.fromkeys(codes[place] for codes in everything if codes in wanted)) for place in range(len(release.axes))]
+    sides = [
+        tuple(dict.fromkeys(codes[place] for codes in everything if codes in wanted)) for place in range(len(release.axes))
+    ]
     product = {codes for codes in everything if all(code in side for code, side in zip(codes, sides, strict=True))}
     if product == wanted:
-        full = [set(codes[place] for codes in everything) for place in range(len(release.axes))]
+        full = [{codes[place] for codes in everything} for place in range(len(release.axes))]
         rule = {
             axis: side for axis, side, all_ in zip(release.axes, sides, full, strict=True) if set(side) != all_
         }  # fmt: skip
         return [rule or {release.axes[0]: sides[0]}]
     if len(wanted) > MOST_RULES:
         return []
-    return [{axis: (code,) for axis, code in zip(release.axes, codes, strict=True)} for codes in everything if codes in wanted]
+    return [
+        {axis: (code,) for axis, code in zip(release.axes, codes, strict=True)} for codes in everything if codes in wanted
+    ]

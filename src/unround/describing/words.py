@@ -18,7 +18,8 @@ TOTALS = _words(
     "σύνολο|всего|total stated"
 )
 """Codes and names that stand for everybody, in lower case."""
-_TOTAL = re.compile(r"(?:grand )?total\b.*|all \w+(?: \w+)?|.*, total|.*\btotal$|insgesamt\b.*|gesamt\b.*")
+_TOTAL = re.compile(r"(?:grand )?total\b.*|.*, total|.*\btotal$|insgesamt\b.*|gesamt\b.*")
+_ALL = re.compile(r"all \w+(?: \w+)?")
 
 MEN = _words(
     "men|man|male|males|men+|m|boys|männlich|maennlich|männer|maenner|mann|hommes|homme|masculin|h|hombres|hombre|"
@@ -87,8 +88,10 @@ def about(name: str, words: Iterable[str]) -> bool:
     return " ".join(name.lower().split()) in known or bool(known & set(tokens(name)))
 
 
-def is_total(*texts: str) -> bool:
+def is_total(*texts: str, of_places: bool = True) -> bool:
     """Say whether a code, or what people read for it, stands for everybody.
+
+    "All dwellings" is a total, unless codes may be the names of places: then it may be a village.
 
     Examples
     --------
@@ -97,7 +100,7 @@ def is_total(*texts: str) -> bool:
     """
     for text in texts:
         bare = " ".join(text.lower().split()).strip(" .:*")
-        if bare in TOTALS or (_TOTAL.fullmatch(bare) and not bare.startswith("all ")):
+        if bare in TOTALS or _TOTAL.fullmatch(bare) or (not of_places and _ALL.fullmatch(bare)):
             return True
     return False
 

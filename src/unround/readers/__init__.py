@@ -121,6 +121,17 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     return release
 
 
+def census_format(path: Path) -> str | None:
+    """Return the format of a file that needs no description, or None."""
+    from unround.readers.source import Source
+
+    if not path.is_file() or path.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(path):
+        return None
+    source = Source(path)
+    head, name = source.head(), source.name
+    return next((one for one in FORMATS if one != "tidy" and _module(one).matches(head, name)), None)
+
+
 def _module(file_format: str) -> ModuleType:
     return import_module(f"unround.readers.{_MODULES.get(file_format, file_format.replace('-', '_'))}")
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.cells import assemble
-from unround.readers.description import make_description
+from unround.readers.description_file import make_description
 from unround.readers.grid import HeadedTable
 from unround.release import Release
 

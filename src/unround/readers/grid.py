@@ -96,7 +96,9 @@ class HeadedTable:
     @property
     def names(self) -> list[str]:
         """What every column is called: the cells of its header, each once."""
-        return [NAMES_JOINED.join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*self.header, strict=True)]
+        return [
+            NAMES_JOINED.join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*self.header, strict=True)
+        ]
 
     def column(self, at: int) -> pl.Series:
         """Return the cells of one column."""
@@ -190,9 +192,7 @@ def with_header(grid: Grid, header: Sequence[int], rows: tuple[int, int] | None 
         )
     spans = _spanned([grid.row(at - 1) for at in header], [at - 1 for at in header], grid.merged)
     cells = grid.cells[first - 1 : last]
-    table = HeadedTable(
-        tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, first, grid.notes
-    )
+    table = HeadedTable(tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, first, grid.notes)
     names = table.names
     for at, name in enumerate(names):
         if name and names.index(name) != at:

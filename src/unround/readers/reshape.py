@@ -115,7 +115,9 @@ def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
     kind = pl.String() if pl.String in kinds else pl.Float64() if any(one.is_float() for one in kinds) else pl.Int64()
     index = [pl.col(str(at)).alias(_away(name)) for name, at in kept.items()]
     wide = cells.select(*index, *(pl.col(str(at)).cast(kind) for at in values))
-    long = wide.unpivot(on=[str(at) for at in values], index=[_away(name) for name in kept], variable_name="at", value_name=CELL)
+    long = wide.unpivot(
+        on=[str(at) for at in values], index=[_away(name) for name in kept], variable_name="at", value_name=CELL
+    )
     places = {axis.name: dict(zip(map(str, values), said, strict=True)) for axis, said in zip(across, codes, strict=True)}
     long = long.with_columns(
         pl.col("at").replace_strict(said, return_dtype=pl.String).alias(f"{name} (axis)") for name, said in places.items()

@@ -12,7 +12,8 @@ import polars as pl
 
 from unround.errors import InputError, UnknownFormat
 from unround.readers.cells import assemble
-from unround.readers.description import CHARACTERISTIC, SEX, AxisRule, Description, read_description
+from unround.readers.description import CHARACTERISTIC, SEX, AxisRule, Description
+from unround.readers.description_file import read_description
 from unround.readers.grid import HeadedTable, read_grid, with_header
 from unround.readers.lines import by_sex
 from unround.readers.pcaxis import is_pcaxis, read_px

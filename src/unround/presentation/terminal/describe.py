@@ -74,6 +74,14 @@ def _protection(found: Described) -> str:
     how = found.protection
     if how.default is None:
         return f"not known: {how.why}. Say it with --base"
-    others = [other.name for other, _ in how.others]
-    also = f"; {', '.join(others)} elsewhere" if others else ""
+    exact = [f"{axis} {_few(codes)}" for rule in found.draft.keys.get("exact", ()) for axis, codes in rule.items()]
+    also = f"; exact: {', '.join(exact)}" if exact else ""
+    others = [rule["mechanism"] for rule in found.draft.keys.get("mechanisms", ())]
+    also += f"; elsewhere {', '.join(dict.fromkeys(others))}" if others else ""
     return f"{how.default.name}{also} ({how.why})"
+
+
+def _few(codes: str | list[str]) -> str:
+    """Return some codes, shortened."""
+    listed = [codes] if isinstance(codes, str) else codes
+    return " or ".join(listed[:FEW]) + (" …" if len(listed) > FEW else "")
