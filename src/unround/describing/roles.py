@@ -20,6 +20,7 @@ from unround.describing.words import (
     TIMES,
     VALUES,
     about,
+    is_total,
     tokens,
 )
 from unround.errors import InputError
@@ -144,8 +145,10 @@ def _is_numeric(cells: pl.Series) -> bool:
 def _is_code(name: str, cells: pl.Series) -> bool:
     """Say whether a column of numbers holds codes: by its name, by leading zeros, or because they are years."""
     named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
-    # "Persons aged 15" may well be counts: the name has to be about the code, not mention it.
-    if named and len(tokens(name)) <= 3 and not about(name, VALUES):
+    # "Persons aged 15", "All ages" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
+    words = tokens(name)
+    counted = about(name, VALUES) or is_total(name, of_places=False) or any(word.isdigit() for word in words)
+    if named and len(words) <= 3 and not counted:
         return True
     bare = bare_text(cells).drop_nulls()
     if cells.dtype == pl.String and bool(bare.str.contains("^0[0-9]+$").any()):

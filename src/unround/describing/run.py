@@ -359,6 +359,7 @@ def _release(opened: Opened, keys: Mapping[str, Any]) -> Release:
 def _write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
     for axis in axes.all:
         used = [one for one in verdicts if one.used and one.candidate.axis == axis.name]
+        used.sort(key=lambda one: axis.codes.index(one.candidate.total))
         if used:
             draft.keys["axes"][axis.name]["sums"] = [
                 {"total": one.candidate.total, "parts": list(one.candidate.parts)} for one in used

@@ -37,7 +37,7 @@ LOOKS: Mapping[str, str] = {
     "indicators": "one line per area, and columns such as indicator_10",
     "first-names": "one line per first name, with counts for total, men+ and women+",
     "statsnz": "one line per count: code,name,variable,variable_group,count",
-    "tidy": "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it",
+    "tidy": "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it: release.toml, or called like it",
 }
 """What each format looks like, in one line."""
 
@@ -125,7 +125,7 @@ def census_format(path: Path) -> str | None:
     """Return the format of a file that needs no description, or None."""
     from unround.readers.source import Source
 
-    if not path.is_file() or path.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(path):
+    if path.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(path):
         return None
     source = Source(path)
     head, name = source.head(), source.name

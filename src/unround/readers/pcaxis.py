@@ -11,7 +11,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.grid import HeadedTable
-from unround.readers.small_files import require_file
+from unround.readers.small_files import is_file, require_file
 
 LARGEST = 1 << 29
 """Bytes of a PX file that are read at once."""
@@ -26,7 +26,7 @@ _CHARSET = re.compile(rb'CODEPAGE\s*=\s*"([^"]*)"')
 
 def is_pcaxis(path: Path) -> bool:
     """Say whether a file is a PX file, by its name."""
-    return path.suffix.lower() == ".px" and path.is_file()
+    return path.suffix.lower() == ".px" and is_file(path)
 
 
 def read_px(path: Path) -> HeadedTable:

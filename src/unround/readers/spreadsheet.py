@@ -14,7 +14,8 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.grid import OFFICE, Grid, Merged, as_text
-from unround.readers.small_files import require_file, shortened
+from unround.readers.small_files import is_file, require_file, shortened
+from unround.readers.source import BROKEN
 
 MOST_CELLS = 50_000_000
 """Cells between the first and the last of a sheet. Far more come of a single stray cell in the last corner."""
@@ -30,7 +31,7 @@ _CHUNK = 1 << 20
 
 def is_spreadsheet(path: Path) -> bool:
     """Say whether a file is a spreadsheet, by its name and its first bytes; a zip is one if it is an Office document."""
-    if not path.is_file():
+    if not is_file(path):
         return False
     try:
         with path.open("rb") as file:
@@ -44,8 +45,8 @@ def is_spreadsheet(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as packed:
             return bool({"[Content_Types].xml", "content.xml"} & set(packed.namelist()))
-    except (OSError, zipfile.BadZipFile, ValueError):
-        return False
+    except (OSError, NotImplementedError, *BROKEN):
+        return False  # what is wrong with it, `Source` tells
 
 
 def sheets_of(path: Path) -> list[str]:
@@ -97,7 +98,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (zipfile.BadZipFile, ElementTree.ParseError, OSError, ValueError, KeyError, EOFError) as error:
+    except (ElementTree.ParseError, OSError, KeyError, NotImplementedError, *BROKEN) as error:
         raise InputError(f"{path} cannot be read as a spreadsheet ({error}); save it again.") from None
     except BaseException as error:
         kind = type(error)

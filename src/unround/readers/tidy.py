@@ -18,7 +18,7 @@ from unround.readers.grid import HeadedTable, read_grid, with_header
 from unround.readers.lines import by_sex
 from unround.readers.pcaxis import is_pcaxis, read_px
 from unround.readers.reshape import read_headed
-from unround.readers.small_files import parsed_toml, require_file, shortened, small_text
+from unround.readers.small_files import is_file, parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source
 from unround.readers.spreadsheet import is_spreadsheet
 from unround.readers.wide import read_table
@@ -59,7 +59,7 @@ def companion(path: Path) -> Path | None:
     stem = path.name.removesuffix(".gz").removesuffix(".zip")
     called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
     for beside in dict.fromkeys((called, release)):
-        if beside == path or not _is_file(beside):
+        if beside == path or not is_file(beside):
             continue
         try:
             about = parsed_toml(small_text(beside, "TOML"), str(beside))
@@ -188,17 +188,10 @@ def _parquet(path: Path) -> pl.DataFrame:
 
 def _begins(path: Path) -> bytes:
     """Return the first four bytes of a file, if it is one; what is wrong with others, `Source` tells."""
-    if not _is_file(path):
+    if not is_file(path):
         return b""
     try:
         with path.open("rb") as file:
             return file.read(4)
     except OSError:
         return b""
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long to be one
-        return False
