@@ -45,12 +45,13 @@ def written_age(text: str) -> Range | None:
     ((0, 14), (15, 64), (5, 9), (0, 4))
     >>> written_age("65 and over") == written_age("65+") == written_age("Y_GE65") == (65, EVER)
     True
-    >>> written_age("2021"), written_age("North")
-    (None, None)
+    >>> written_age("age_0_14"), written_age("2021"), written_age("North")
+    ((0, 14), None, None)
     """
-    bare = " ".join(text.lower().split())
+    bare = " ".join(text.lower().split()).rstrip("*†‡¹²³ ")
+    spaced = re.sub(r"(?<=[a-z])_+(?=\d)|(?<=\d)_+(?=[a-z])", " ", bare)  # age_65_plus
     for form, kind in _FORMS:
-        found = form.fullmatch(bare)
+        found = form.fullmatch(bare) or form.fullmatch(spaced)
         if found is None:
             continue
         ages = [int(number) for number in found.groups()]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unround.describing.ages import age_sums, written_age
-from unround.describing.axes import AGE, AREA, SEX, TIME, DraftAxis
+from unround.describing.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
 from unround.describing.words import is_total, is_unknown, sex_of
+from unround.readers.ages import Range
 
 MOST_PARTS = 5_000
 """Parts of a sum that a description lists."""
@@ -46,8 +47,8 @@ def find_candidates(axis: DraftAxis) -> list[Candidate]:
         return []
     totals = [code for code in axis.codes if is_total(*axis.names_of(code), of_places=axis.about == AREA)]
     unknown = [code for code in axis.codes if is_unknown(*axis.names_of(code)) and code not in totals]
-    found = _sexes(axis, totals) if axis.about == SEX else _ages(axis, totals, unknown) if axis.about == AGE else []
-    if not found or (axis.about == AGE and totals and not any(one.total in totals for one in found)):
+    found = _sexes(axis, totals) + (_ages(axis, totals, unknown) if axis.about in (AGE, OTHER) else [])
+    if not any(one.total in totals for one in found):
         found += _all_others(axis, totals, unknown)
     if axis.about not in (AGE, SEX):
         found += _prefixes(axis, found)
@@ -59,6 +60,7 @@ def _sexes(axis: DraftAxis, totals: list[str]) -> list[Candidate]:
     others = [code for code in axis.codes if code not in known.values() and code not in totals]
     if len(known) == 2 and not totals and len(others) == 1:
         totals, others = others, []  # whatever the third is called
+    others = [code for code in others if axis.about == SEX]
     if len(known) < 2 or not totals:
         return []
     both = tuple(code for code in axis.codes if code in known.values())
@@ -69,7 +71,7 @@ def _sexes(axis: DraftAxis, totals: list[str]) -> list[Candidate]:
 
 
 def _ages(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[Candidate]:
-    ages = {}
+    ages: dict[str, Range] = {}
     for code in axis.codes:
         span = next((span for text in axis.names_of(code) if (span := written_age(text)) is not None), None)
         if span is not None and code not in totals and code not in unknown:

@@ -31,6 +31,8 @@ from unround.readers.symbols import as_counts, plain_numbers
 from unround.readers.wide import FRACTIONS
 from unround.release import ABSENT, UNREADABLE
 
+GROUPED = 1 / 3
+"""A column with so many empty cells below its first one names groups of rows: a cell holds until the next."""
 TEXT_SHARE = 0.2
 """A column in which more of the filled cells than this are text holds no numbers."""
 
@@ -109,7 +111,7 @@ def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
             f"text. If one of them holds counts, name it: unround describe {table.source} --value COLUMN"
         )
     texts = [at for at in there if at not in values and at not in left_out]
-    axes, others = _row_axes(table, texts, long=len(values) == 1)
+    axes, others = _row_axes(table, texts)
     return Roles(axes, tuple(values), writing, None, {**left_out, **others})
 
 
@@ -124,7 +126,7 @@ def _sdmx(table: HeadedTable, named: dict[str, int]) -> Roles:
     status = next((named[name] for name in SDMX_STATUS if name in named), None)
     left_out = {at: "an attribute of SDMX" for name, at in named.items() if name in SDMX_OTHERS}
     texts = [at for name, at in named.items() if at != value and at not in left_out]
-    axes, others = _row_axes(table, texts, long=True)
+    axes, others = _row_axes(table, texts)
     writing = find_writing([table.column(value)])
     if why := _no_count("", table.column(value), writing):
         raise InputError(f"{table.source} has no counts: {SDMX_VALUE} holds {why}, so there is nothing to audit.")
@@ -144,6 +146,8 @@ def _is_numeric(cells: pl.Series) -> bool:
 
 def _is_code(name: str, cells: pl.Series) -> bool:
     """Say whether a column of numbers holds codes: by its name, by leading zeros, or because they are years."""
+    if kind_of(name) not in (COUNT, "area"):
+        return False  # a median age is no age
     named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
     # "Persons aged 15", "All ages" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
     words = tokens(name)
@@ -176,7 +180,7 @@ def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
     return "" if kind in (COUNT, "area") else f"figures that are not counts ({kind})"
 
 
-def _row_axes(table: HeadedTable, columns: Sequence[int], long: bool) -> tuple[tuple[RowAxis, ...], dict[int, str]]:
+def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis, ...], dict[int, str]]:
     """Return the columns that tell rows apart, and the reasons why other columns of text do not."""
     names = table.names
     left_out: dict[int, str] = {}
@@ -185,10 +189,15 @@ def _row_axes(table: HeadedTable, columns: Sequence[int], long: bool) -> tuple[t
     for at in columns:
         text = code_text(table.column(at)).replace("", None)
         if text.null_count() and text.null_count() < len(text):
-            if text[0] is not None and long:
+            if (
+                text[0] is not None
+                and len(columns) > 1
+                and text.null_count() >= GROUPED * len(text)
+                and not _is_note(names[at])
+            ):
                 text = text.fill_null(strategy="forward")
                 filled.add(at)
-            elif _is_note(text, names[at]):
+            elif _is_note(names[at]) or text.null_count() > len(text) / 2:
                 left_out[at] = "mostly empty"
                 continue
         if text.n_unique() == 1 and table.cells.height > 1:
@@ -222,8 +231,8 @@ def _row_numbers(cells: dict[int, pl.Series], height: int) -> list[int]:
     return single if len(rest) > 1 and pl.DataFrame(rest).n_unique() == height else []
 
 
-def _is_note(text: pl.Series, name: str) -> bool:
-    return text.null_count() > len(text) / 2 or about(name, ("note", "notes", "footnote", "remark", "comment", "symbol"))
+def _is_note(name: str) -> bool:
+    return about(name, ("note", "notes", "footnote", "footnotes", "remark", "remarks", "comment", "comments", "symbol"))
 
 
 def _tells(one: pl.Series, other: pl.Series) -> bool:

@@ -228,6 +228,7 @@ def _described(opened: Opened, value: str | None, mechanism: str | None, ask: As
         candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
     draft.keys["axes"] = {axis.name: _axis_keys(axis) for axis in axes.all}
+    draft.remarks |= {("axis", axis.name): "an empty cell repeats the one above" for axis in axes.rows if axis.fill}
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     how = protection(release, structure)
     if mechanism is not None:
@@ -235,6 +236,10 @@ def _described(opened: Opened, value: str | None, mechanism: str | None, ask: As
     _write_protection(draft, how)
     if mechanism is not None:
         structure, verdicts, release = _verified(opened, draft, candidates, rows)
+    order = {axis.name: axis.codes for axis in axes.all}
+    verdicts.sort(
+        key=lambda one: (list(order).index(one.candidate.axis), order[one.candidate.axis].index(one.candidate.total))
+    )
     _write_sums(draft, axes, verdicts)
     _write_asides(draft, axes, verdicts, structure, roles, opened)
     inferred = () if mechanism is not None else ("default", "exact", "mechanisms")
@@ -359,7 +364,6 @@ def _release(opened: Opened, keys: Mapping[str, Any]) -> Release:
 def _write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
     for axis in axes.all:
         used = [one for one in verdicts if one.used and one.candidate.axis == axis.name]
-        used.sort(key=lambda one: axis.codes.index(one.candidate.total))
         if used:
             draft.keys["axes"][axis.name]["sums"] = [
                 {"total": one.candidate.total, "parts": list(one.candidate.parts)} for one in used

@@ -127,24 +127,24 @@ def _geography(candidate: Candidate, structure: Structure) -> Verdict:
 
 
 def _best(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Use one sum for a total and a set of alternatives: the one that is refused least, of equals the first."""
-    best: dict[tuple[str, str], Verdict] = {}
+    """Use of several sums for a total, which share parts, the one that is refused least; of equals the first."""
+    chosen: list[Verdict] = []
+    for one in sorted((one for one in verdicts if one.used), key=lambda one: one.refused):
+        if not any(_rivals(one.candidate, other.candidate) for other in chosen):
+            chosen.append(one)
+    made = []
     for one in verdicts:
-        key = (one.candidate.axis, one.candidate.total)
-        rival = best.get(key)
-        if one.used and (rival is None or one.refused < rival.refused):
-            best[key] = one
-    chosen = {id(one) for one in best.values()}
-    return [
-        one
-        if not one.used or id(one) in chosen
-        else replace(
-            one,
-            used=False,
-            why=f"another sum fits at least as well: {best[one.candidate.axis, one.candidate.total].candidate.shown}",
-        )
-        for one in verdicts
-    ]
+        rival = next((other for other in chosen if other is not one and _rivals(one.candidate, other.candidate)), None)
+        if one.used and rival is not None and not any(other is one for other in chosen):
+            one = replace(one, used=False, why=f"another sum fits at least as well: {rival.candidate.shown}")
+        made.append(one)
+    return made
+
+
+def _rivals(one: Candidate, other: Candidate) -> bool:
+    """Say whether two sums cannot both be meant. A total may well be that of ages, and of sexes."""
+    same = (one.axis, one.total) == (other.axis, other.total)
+    return same and bool(set(one.parts) & set(other.parts))
 
 
 def trusted(release: Release, structure: Structure) -> Release:
