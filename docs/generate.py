@@ -45,7 +45,7 @@ COMMANDS = (
     "paper",
 )
 
-CONSOLE_PAGES = ("solve", "audit", "checks", "linked", "protect", "compare")
+CONSOLE_PAGES = ("solve", "describe", "audit", "checks", "linked", "protect", "compare")
 MEASURED_PAGES = ("speed", "scale")
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
