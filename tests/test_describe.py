@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,54 @@ def test_a_table_with_areas_in_its_header() -> None:
     assert sums(found.draft.keys)["age"] == [("Total", AGES)]
 
 
+def test_areas_without_a_heading(tmp_path: Path) -> None:
+    drawn = tables.draw(seed=17)
+    rows = tables.two_header_rows(drawn)
+    rows[2][0] = None
+    found = describe(tables.write_xlsx(tmp_path / "t.xlsx", rows))
+    assert found.draft.keys["axes"]["area"] == {"column": "column A"}
+    assert found.release.areas == ("area",)
+    assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
+
+
+def test_rows_in_groups(tmp_path: Path) -> None:
+    """A region stands in the first of its rows only: as merged cells, or with empty ones below."""
+    drawn = tables.draw(seed=18)
+    rows: list[list[object]] = [["Region", "Age", "Both sexes", "Males", "Females"]]
+    for at, region in enumerate(drawn.regions):
+        for row, (age, name) in enumerate(((3, "All ages"), (0, "0 to 14"), (1, "15 to 64"), (2, "65 and over"))):
+            rows.append([region if row == 0 else None, name, *(drawn.at(at, age, sex) for sex in (2, 0, 1))])
+    merged = [(4 * at + 1, 0, 4 * at + 4, 0) for at in range(len(drawn.regions))]
+    for file in (tables.write_xlsx(tmp_path / "a.xlsx", rows, merged), tables.write_ods(tmp_path / "b.ods", rows)):
+        found = describe(file)
+        assert found.draft.keys["axes"]["region"] == {"column": "Region", "fill": "down"}
+        published(
+            found.release, drawn, ("0 to 14", "15 to 64", "65 and over", "All ages"), ("Males", "Females", "Both sexes")
+        )
+    rows[3][1] = None
+    with pytest.raises(InputError, match="1 row is empty in 'Age', the first of them row 4"):
+        describe(tables.write_xlsx(tmp_path / "c.xlsx", rows))
+
+
+def test_one_total_of_ages_and_of_sexes() -> None:
+    drawn = tables.draw(regions=60, seed=19, mean=300)
+    names = {
+        "age_0_14": (0, 2),
+        "age_15_64": (1, 2),
+        "age_65_plus": (2, 2),
+        "total": (3, 2),
+        "male": (3, 0),
+        "female": (3, 1),
+    }
+    counted = {name: drawn.published[:, age, sex] for name, (age, sex) in names.items()}
+    found = describe(pl.DataFrame({"geo_code": range(1000, 1060), "geo_name": drawn.regions, **counted}))
+    assert sorted(sums(found.draft.keys)["age"]) == [
+        ("total", ("age_0_14", "age_15_64", "age_65_plus")),
+        ("total", ("male", "female")),
+    ]
+    assert found.draft.keys["axes"]["geo_code"] == {"name": "geo_name"}
+
+
 # Where nothing can be known
 
 
@@ -397,3 +446,45 @@ def test_pc_axis(tmp_path: Path) -> None:
     file.write_text(text.replace(" 0 ", " ", 1).replace(f"DATA=\n{numbers[0]} ", "DATA=\n"), encoding="utf-8")
     with pytest.raises(InputError, match="where its variables make 240"):
         describe(file)
+
+
+def spoilt(text: str, rng: random.Random) -> str:
+    """Return a CSV with a few of the faults that files have."""
+    lines, mark = text.split("\n"), ";" if ";" in text else ","
+    for _ in range(rng.randint(1, 3)):
+        at, column = rng.randrange(len(lines)), rng.randrange(6)
+        fault = rng.randrange(7)
+        if fault == 0:
+            lines.insert(at, rng.choice(["", "A title", mark * 4, '"not closed', mark.join("12345")]))
+        elif fault == 1:
+            lines = lines[: max(1, at)]
+        elif fault == 2:
+            lines[at] = lines[at].replace(rng.choice(list(lines[at] or "a")), rng.choice(["", mark, '"', "é", "%", "1.5"]))
+        elif fault == 3:
+            lines = [mark.join(cell for place, cell in enumerate(line.split(mark)) if place != column) for line in lines]
+        elif fault == 4:
+            lines = [mark.join(reversed(line.split(mark))) for line in lines]
+        elif fault == 5:
+            del lines[at]
+            lines = lines or [""]
+        else:
+            lines = [mark.join([*line.split(mark)[:column], "", *line.split(mark)[column:]]) for line in lines]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("make", ["wide_csv", "sdmx_csv", "semicolon_csv"])
+def test_spoilt_files_are_refused_or_described_as_the_draft_says(make: str, tmp_path: Path) -> None:
+    text = getattr(tables, make)(tmp_path / "whole.csv", tables.draw(regions=8, seed=20)).read_text(encoding="utf-8")
+    rng, described = random.Random(make), 0
+    for _ in range(40):
+        file = put(tmp_path, "spoilt.csv", spoilt(text, rng))
+        try:
+            found = describe(file)
+        except InputError as problem:
+            assert str(file) in str(problem)
+            continue
+        again = read_toml(tmp_path, found.toml())
+        assert [column.codes for column in again.columns] == [column.codes for column in found.release.columns]
+        assert counts(again).tolist() == counts(found.release).tolist()
+        described += 1
+    assert described > 5

@@ -272,6 +272,8 @@ def describe(
     given = Path(table) if isinstance(table, str | os.PathLike) else table
     target = None if out is None else Path(out)
     refuse_overwriting(target)
+    if isinstance(given, Path) and given.suffix.lower() == ".toml":
+        raise InputError(f"{given} is a description, not a table. To see what comes of it, run: unround inspect {given}")
     if isinstance(given, Path) and (known := census_format(given)) is not None:
         raise InputError(f"{given} is in the format {known}, which needs no description. Run: unround inspect {given}")
     found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)

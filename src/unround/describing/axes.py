@@ -23,9 +23,10 @@ from unround.describing.words import (
     sex_of,
     tokens,
 )
+from unround.errors import InputError
 from unround.readers.cells import code_text
 from unround.readers.description import BY_KEY
-from unround.readers.grid import HeadedTable
+from unround.readers.grid import HeadedTable, letters
 
 AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"
 """What an axis is about."""
@@ -107,12 +108,24 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
         called = names[one.at]
         if label is not None and set(tokens(called)) <= CODES:
             called = label  # "Code" says nothing about what it is the code of
+        if not table.is_named(one.at):
+            called, kind = "", AREA if kind == OTHER else kind  # what stands first, without a name, are areas
         kind = subject(called, codes, shown) if kind == OTHER else kind
         rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill))
     across: list[DraftAxis] = []
+    if nameless := [at for at in roles.values if not table.is_named(at)]:
+        raise InputError(
+            f"{table.source}: {len(nameless)} columns of counts have no name in the header, the first of them column "
+            f"{letters(nameless[0])}. Name them, then run: unround describe {table.source}"
+        )
     counts: Mapping[str, Mapping[str, str]] = {}
     if len(roles.values) > 1:
         across = _header_axes(table, roles.values, heading)
+        if not across:
+            raise InputError(
+                f"{table.source}: the header does not tell its {len(roles.values)} columns of counts apart. Give each a "
+                f"name, then run: unround describe {table.source}"
+            )
         if len(across) == 1 and (apart := split_by_sex(across[0].codes)):
             across, counts = _listed(across[0], [names[at] for at in roles.values], apart)
     return _distinct(Axes(tuple(rows), tuple(across), counts))
@@ -123,7 +136,7 @@ def _header_axes(table: HeadedTable, values: Sequence[int], heading: str) -> lis
     found = []
     for number, row in enumerate(table.header, start=1):
         said = [row[at] for at in values]
-        codes = tuple(dict.fromkeys(said))
+        codes = tuple(dict.fromkeys(code for code in said if code))
         if len(codes) > 1:
             kind = subject("", codes, {})
             found.append(DraftAxis(slug(heading, kind), kind, codes, header=number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unround.describing.ages import age_sums, written_age
@@ -97,10 +98,20 @@ def _all_others(axis: DraftAxis, totals: list[str], unknown: list[str]) -> list[
     return found
 
 
+def _numbered(codes: Sequence[str]) -> bool:
+    """Say whether codes only count up, as R1 to R30 do: then R1 is not above R10."""
+    shared = codes[0].rstrip("0123456789")
+    numbers = [code.removeprefix(shared) for code in codes]
+    if not all(number.isdecimal() for number in numbers):
+        return False
+    counted = sorted(map(int, numbers))
+    return counted[0] <= 1 and counted == list(range(counted[0], counted[0] + len(counted)))
+
+
 def _prefixes(axis: DraftAxis, known: list[Candidate]) -> list[Candidate]:
     """Propose that codes such as C10 and C11 are the parts of C; where a total heads them all, only the top ones are."""
     codes = [code for code in axis.codes if code.isalnum() and not is_total(*axis.names_of(code))]
-    if len(codes) < 3 or len(set(map(len, codes))) < 2:
+    if len(codes) < 3 or len(set(map(len, codes))) < 2 or _numbered(codes):
         return []
     below: dict[str, list[str]] = {}
     for code in codes:

@@ -159,12 +159,12 @@ def describe(
     InputError
         Where there is no table of counts, or it cannot be told which column holds them.
     """
-    answers: list[tuple[Question, str]] = []
+    answers: dict[str, tuple[Question, str]] = {}
 
     def asking(question: Question) -> str:
-        answer = ask(question) or question.default
-        answers.append((question, answer))
-        return answer
+        if question.key not in answers:  # nobody is asked twice
+            answers[question.key] = question, ask(question) or question.default
+        return answers[question.key][1]
 
     opened = open_table(source, sheet, None if header is None else tuple(header), asking)
     found = _described(opened, value, mechanism, asking)
@@ -180,7 +180,7 @@ def describe(
                 f"-o {_toml(opened)}; then run: unround audit {_toml(opened)} -o audit"
             )
         found = _described(opened, chosen, mechanism, asking)
-    return replace(found, answers=tuple(answers))
+    return replace(found, answers=tuple(answers.values()))
 
 
 def _toml(opened: Opened) -> str:
@@ -281,7 +281,7 @@ def _where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]
         keys["status"] = names[roles.status]
     marks = {"thousands": roles.writing.thousands, "decimal": roles.writing.decimal}
     keys |= {key: sign for key, sign in marks.items() if sign}
-    ignored = [names[at] for at in roles.left_out if names[at]]
+    ignored = [names[at] for at in roles.left_out]
     if axes.across and not axes.counts and ignored:
         keys["ignore"] = ignored
     if axes.counts:
@@ -309,9 +309,10 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
         0 if roles.status is None else explained(table.column(roles.values[0]), table.column(roles.status))
     )
     if blank:
-        question = Question("missing", f"What does an empty cell mean ({blank:,} of them)?", MEANINGS[:4], "not available")
+        many = "one is empty" if blank == 1 else f"{blank:,} are empty"
+        question = Question("missing", f"What does an empty cell mean ({many})?", MEANINGS[:4], "not available")
         draft.keys["missing"] = ask(question)
-        draft.remarks["missing"] = f"what an empty cell means; there are {blank:,}"
+        draft.remarks["missing"] = f"what an empty cell means; {many}"
     symbols: dict[str, Any] = {}
     for sign, times in writing.signs.items():
         known = SIGNS.get(sign.lower())
@@ -320,7 +321,8 @@ def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
         if any(letter.isdigit() for letter in sign) or len(sign) > LONGEST_SIGN:
             continue  # a number with a footnote, or text: it is reported as neither count nor sign
         default = _DOUBTFUL.get(sign, "not available")
-        answer = ask(Question(sign, f"What does {sign!r} mean in place of a count ({times:,} times)?", MEANINGS, default))
+        often = "once" if times == 1 else f"{times:,} times"
+        answer = ask(Question(sign, f"What does {sign!r} mean in place of a count ({often})?", MEANINGS, default))
         symbols[sign] = 0 if answer == "0" else answer if answer in MISSING else default
     if symbols:
         draft.keys["symbols"] = symbols
@@ -407,7 +409,7 @@ def _write_asides(
             shown = f"{columns[one.total].key} = {' + '.join(columns[part].key for part in one.parts[:8])}"
             more = f" + … ({len(one.parts)} parts)" if len(one.parts) > 8 else ""
             draft.asides.append(f"Found in the counts, and used with less trust than a sum that you list: {shown}{more}")
-    draft.asides += [f"Left out: {names[at] or f'column {at + 1}'} ({why})" for at, why in roles.left_out.items()]
+    draft.asides += [f"Left out: {names[at]} ({why})" for at, why in roles.left_out.items()]
     if not structure.sums and not any(one.used for one in verdicts):
         axis = next((axis.name for axis in axes.all if axis.name not in draft.keys["areas"]), axes.all[0].name)
         draft.asides.append(

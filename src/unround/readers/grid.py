@@ -74,7 +74,7 @@ class Grid:
 
     def row(self, at: int) -> list[str]:
         """Return one row; what is empty is ""."""
-        return ["" if cell is None else " ".join(cell.split()) for cell in self.cells.row(at)]
+        return ["" if cell is None else " ".join(cell.replace("\ufeff", "").split()) for cell in self.cells.row(at)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +95,15 @@ class HeadedTable:
 
     @property
     def names(self) -> list[str]:
-        """What every column is called: the cells of its header, each once."""
-        return [
+        """What every column is called: the cells of its header, each once; or "column A", if there are none."""
+        joined = [
             NAMES_JOINED.join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*self.header, strict=True)
         ]
+        return [name or f"column {letters(at)}" for at, name in enumerate(joined)]
+
+    def is_named(self, at: int) -> bool:
+        """Say whether the header names a column."""
+        return any(row[at] for row in self.header)
 
     def column(self, at: int) -> pl.Series:
         """Return the cells of one column."""
@@ -195,7 +200,7 @@ def with_header(grid: Grid, header: Sequence[int], rows: tuple[int, int] | None 
     table = HeadedTable(tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, first, grid.notes)
     names = table.names
     for at, name in enumerate(names):
-        if name and names.index(name) != at:
+        if names.index(name) != at:
             raise InputError(
                 f"{grid.place} has more than one column called {name!r} ({letters(names.index(name))} and {letters(at)}). "
                 f"Rename one of them; or, if the header has more rows, say so: unround describe {grid.source} --header 1-2"

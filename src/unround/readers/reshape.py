@@ -10,7 +10,7 @@ import polars as pl
 from unround.errors import InputError
 from unround.readers.cells import assemble
 from unround.readers.description import AxisRule, Description, near
-from unround.readers.grid import HeadedTable, refuse_merged_counts
+from unround.readers.grid import HeadedTable, letters, refuse_merged_counts
 from unround.readers.small_files import shortened
 from unround.readers.symbols import plain_numbers
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, Release
@@ -45,7 +45,7 @@ def to_long(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
         long, described = _melted(table, description)
     else:
         names = table.names
-        frame = table.cells.rename({str(at): name or f"column {at + 1}" for at, name in enumerate(names)})
+        frame = table.cells.rename({str(at): name for at, name in enumerate(names)})
         long, described = frame.filter(~pl.all_horizontal(pl.all().is_null())), description
         if description.value in names:
             refuse_merged_counts(table, [names.index(description.value)], table.source)
@@ -108,9 +108,10 @@ def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
     down = [axis for axis in description.axes if axis not in across]
     codes = [_codes(table, description, axis, values) for axis in across]
     kept = {name: _place(names, name, description, table.source) for axis in down for name in _columns_of(axis)}
-    cells = table.cells
-    if down:
-        cells = cells.filter(~pl.all_horizontal(pl.col(str(at)).is_null() for at in {*kept.values(), *values}))
+    cells = table.cells.with_row_index(_ROW, offset=table.first_row)
+    cells = cells.filter(~pl.all_horizontal(pl.col(str(at)).is_null() for at in {*kept.values(), *values}))
+    for axis in down:
+        _require_codes(cells, axis.column, str(kept[axis.column]), table.source)
     kinds = {cells[str(at)].dtype for at in values}
     kind = pl.String() if pl.String in kinds else pl.Float64() if any(one.is_float() for one in kinds) else pl.Int64()
     index = [pl.col(str(at)).alias(_away(name)) for name, at in kept.items()]
@@ -137,6 +138,20 @@ def _melted(table: HeadedTable, description: Description) -> tuple[pl.DataFrame,
     return long, replace(description, value=CELL, axes=axes)
 
 
+_ROW = "row"
+
+
+def _require_codes(cells: pl.DataFrame, name: str, at: str, source: str) -> None:
+    """Complain of rows that say nothing in a column of codes."""
+    empty = cells.filter(pl.col(at).is_null())
+    if empty.height:
+        rows = "1 row is" if empty.height == 1 else f"{empty.height:,} rows are"
+        raise InputError(
+            f"{source}: {rows} empty in {name!r}, the first of them row {empty[_ROW][0]:,}. Every row needs a code there: "
+            f"fill it in, or delete the row; then run: unround describe {source}"
+        )
+
+
 def _away(name: str) -> str:
     """Return a name that no axis of the header has."""
     return f"{name} (column)"
@@ -155,7 +170,7 @@ def _codes(table: HeadedTable, description: Description, axis: AxisRule, values:
     if unnamed := [at for at in values if not row[at]]:
         raise InputError(
             f"{table.source}: {len(unnamed)} columns of counts have no name in the header, the first of them column "
-            f"{unnamed[0] + 1}. Name them, or leave them out: ignore = […]."
+            f"{letters(unnamed[0])}. Name them, then run: unround describe {table.source}"
         )
     return [row[at] for at in values]
 

@@ -34,7 +34,7 @@ def show_description(found: Described, console: Console, draft: bool = True) -> 
         console.print("\n[bold]Answered, or assumed[/]")
         items([(one.text, answer) for one, answer in found.answers], console)
     names = found.opened.table.names
-    left = [(names[at] or f"column {at + 1}", why) for at, why in found.roles.left_out.items()]
+    left = [(names[at], why) for at, why in found.roles.left_out.items()]
     if left:
         console.print("\n[bold]Columns left out[/]")
         items(left, console)
