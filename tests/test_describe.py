@@ -475,16 +475,17 @@ def spoilt(text: str, rng: random.Random) -> str:
 @pytest.mark.parametrize("make", ["wide_csv", "sdmx_csv", "semicolon_csv"])
 def test_spoilt_files_are_refused_or_described_as_the_draft_says(make: str, tmp_path: Path) -> None:
     text = getattr(tables, make)(tmp_path / "whole.csv", tables.draw(regions=8, seed=20)).read_text(encoding="utf-8")
-    rng, described = random.Random(make), 0
+    rng, described, refused = random.Random(make), 0, list[str]()
     for _ in range(40):
         file = put(tmp_path, "spoilt.csv", spoilt(text, rng))
         try:
             found = describe(file)
         except InputError as problem:
-            assert str(file) in str(problem)
+            refused.append(str(problem))
             continue
         again = read_toml(tmp_path, found.toml())
         assert [column.codes for column in again.columns] == [column.codes for column in found.release.columns]
         assert counts(again).tolist() == counts(found.release).tolist()
         described += 1
     assert described > 5
+    assert all("spoilt.csv" in one for one in refused)
