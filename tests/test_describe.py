@@ -95,6 +95,26 @@ def test_sdmx_csv_is_known_by_the_names_of_its_columns(tmp_path: Path) -> None:
     assert found.answers == ()
 
 
+def test_a_table_of_statistics_canada(tmp_path: Path) -> None:
+    """Its columns of codes, units and vectors are told from what is counted; a sign beside an empty cell says why."""
+    drawn = tables.draw(seed=5, base=5, mean=400)
+    ages = {"0-14": "0 to 14 years", "15-64": "15 to 64 years", "65+": "65 years and over", "Total": "Total, all ages"}
+    sexes = {"Men": "Men+", "Women": "Women+", "Total": "Total - Gender"}
+    lines = ["REF_DATE,GEO,DGUID,Gender,Age group,UOM,SCALAR_ID,VECTOR,COORDINATE,VALUE,STATUS,SYMBOL,DECIMALS"]
+    for at, (region, age, sex, count) in enumerate(tables.long_rows(drawn)):
+        shown = ",x" if at in (7, 99) else f"{count},"
+        place = f'{region},2021A0005{region[-2:]},{sexes[sex]},"{ages[age]}"'
+        lines.append(f"2021,{place},Persons,0,v{466669 + at},{at // 12 + 1}.{at % 12 + 1},{shown},,0")
+    found = describe(put(tmp_path, "17100005.csv", "\n".join(lines) + "\n"))
+    keys = found.draft.keys
+    assert (keys["value"], keys["status"], len(keys["areas"])) == ("VALUE", "STATUS", 1)
+    assert sums(keys)["age_group"] == [("Total, all ages", ("0 to 14 years", "15 to 64 years", "65 years and over"))]
+    assert keys["axes"]["geo"] == {"column": "DGUID", "name": "GEO"}
+    assert sums(keys)["gender"] == [("Total - Gender", ("Men+", "Women+"))]
+    assert int((counts(found.release) == SUPPRESSED).sum()) == 2
+    assert found.answers == ()
+
+
 def test_a_german_csv_with_points_between_thousands(tmp_path: Path) -> None:
     drawn = tables.draw(seed=4, mean=3000)
     found = describe(tables.semicolon_csv(tmp_path / "orte.csv", drawn))
@@ -319,6 +339,25 @@ def test_questions_have_defaults_and_answers_count(tmp_path: Path) -> None:
     assert (keys["symbols"], keys["missing"]) == ({"-": 0, "(c)": "suppressed"}, "not applicable")
     alone = counts(describe(file).release)
     assert (int((alone == SUPPRESSED).sum()), int((alone == NOT_AVAILABLE).sum())) == (1, 3)
+
+
+def test_the_description_as_json(run: Run, tmp_path: Path) -> None:
+    file = tables.semicolon_csv(tmp_path / "t.csv", tables.draw(seed=4, mean=3000))
+    told = json.loads(run("describe", str(file), "--json").out)
+    assert (told["mechanism"], told["description"]["thousands"]) == ("rounding:3", ".")
+    assert [(one["axis"], one["used"]) for one in told["sums"]] == [("altersgruppe", True), ("sex", True)]
+    assert [axis["name"] for axis in told["axes"] if axis["rows"]] == ["gemeinde"]
+
+
+@pytest.mark.parametrize(("rows", "found"), [("3-4", [3, 4]), ("3,4", [3, 4])])
+def test_the_header_can_be_said(run: Run, tmp_path: Path, rows: str, found: list[int]) -> None:
+    file = tables.draft_xlsx(tmp_path / "t.xlsx", tables.draw())
+    told = json.loads(run("describe", str(file), "--header", rows, "--json").out)
+    assert (told["header"], told["rows"]) == (found, [5, 44])
+    for wrong in ("0", "b", "5-4", "3-"):
+        ran = run("describe", str(file), "--header", wrong)
+        assert ran.code == 2
+        assert "--header must be rows, counted from 1" in ran.err
 
 
 def test_several_sheets(run: Run, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"
 _MOST = 0.6
 """An axis with so many ages among its codes is one of ages."""
 LONGEST_NAME = 40
+_LABELLED = re.compile(r"[^:]{1,30}: .+")
 _YEAR = re.compile(r"(?:18|19|20)\d\d")
 
 
@@ -103,6 +104,8 @@ def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
         if one.label is not None:
             labels = dict(zip(code_text(table.column(one.at)), code_text(table.column(one.label)), strict=True))
         shown = {code: label for code, label in labels.items() if code and label}
+        if not shown and all(_LABELLED.fullmatch(code) for code in codes):
+            shown = {code: code.partition(":")[2].strip() for code in codes}  # "1: Males", as SDMX-CSV has it with labels
         kind = subject(names[one.at], codes, shown)
         label = None if one.label is None else names[one.label]
         called = names[one.at]

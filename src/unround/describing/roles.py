@@ -33,6 +33,8 @@ from unround.release import ABSENT, UNREADABLE
 
 GROUPED = 1 / 3
 """A column with so many empty cells below its first one names groups of rows: a cell holds until the next."""
+LONGEST_STATUS = 3
+"""Characters of a sign beside a count."""
 TEXT_SHARE = 0.2
 """A column in which more of the filled cells than this are text holds no numbers."""
 
@@ -110,9 +112,20 @@ def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
             f"{table.source} has no column of counts: its columns ({', '.join(names[at] for at in there)}) hold codes and "
             f"text. If one of them holds counts, name it: unround describe {table.source} --value COLUMN"
         )
+    varied = [at for at in values if table.column(at).n_unique() > 1]
+    if len(varied) == 1 < len(values) and about(names[varied[0]], VALUES):
+        left_out |= {at: f"the same in every row: {table.column(at)[0]}" for at in values if at not in varied}
+        values = varied
     texts = [at for at in there if at not in values and at not in left_out]
-    axes, others = _row_axes(table, texts)
-    return Roles(axes, tuple(values), writing, None, {**left_out, **others})
+    status = next((at for at in texts if len(values) == 1 and _is_status(names[at], table.column(at))), None)
+    axes, others = _row_axes(table, [at for at in texts if at != status])
+    return Roles(axes, tuple(values), writing, status, {**left_out, **others})
+
+
+def _is_status(name: str, cells: pl.Series) -> bool:
+    """Say whether a column holds signs beside the counts."""
+    bare = bare_text(cells).drop_nulls()
+    return about(name, ("status", "flag", "flags")) and bool((bare.str.len_chars() <= LONGEST_STATUS).all())
 
 
 def _sdmx_name(name: str) -> str:

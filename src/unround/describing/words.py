@@ -51,7 +51,9 @@ TIMES = _words(
     "year|years|jahr|année|annee|año|anno|jaar|år|time|time_period|period|date|quarter|month|refper|reference_period|jahre|"
     "stichtag|zeit|censusyear|census_year"
 )
-CODES = _words("code|codes|id|ids|key|nr|no|number_code|fips|ags|insee|istat|uid|geocode|schlüssel|plz|postcode|zip|#")
+CODES = _words(
+    "code|codes|dguid|geouid|geoid|mnemonic|id|ids|key|nr|no|number_code|fips|ags|insee|istat|uid|geocode|schlüssel|plz|postcode|zip|#"
+)
 NAMES = _words("name|names|label|labels|title|description|bezeichnung|nom|libellé|nombre|nome|naam|navn|namn|nimi|desc")
 VALUES = _words(
     "value|values|count|counts|n|obs_value|published|true|number|freq|frequency|persons|people|population|anzahl|wert|"

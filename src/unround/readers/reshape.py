@@ -13,7 +13,7 @@ from unround.readers.description import AxisRule, Description, near
 from unround.readers.grid import HeadedTable, letters, refuse_merged_counts
 from unround.readers.small_files import shortened
 from unround.readers.symbols import plain_numbers
-from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, Release
+from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, Release
 
 CELL = "count of the cell"
 """The column of counts in the long form of a wide table."""
@@ -22,6 +22,8 @@ STATUSES: Mapping[str, int] = {
     # Of SDMX (CL_OBS_STATUS), and below of Eurostat; others, such as A (normal) or P (provisional), go with a count.
     "q": SUPPRESSED, "m": NOT_APPLICABLE, "l": NOT_AVAILABLE, "o": NOT_AVAILABLE, "h": NOT_AVAILABLE, "j": NOT_AVAILABLE,
     "c": SUPPRESSED, "z": NOT_APPLICABLE,
+    # Of Statistics Canada.
+    "x": SUPPRESSED, "..": NOT_AVAILABLE, "...": NOT_APPLICABLE, "f": UNRELIABLE,
 }  # fmt: skip
 """What a status beside an empty cell says of it, in lower case."""
 
@@ -194,7 +196,7 @@ def _with_statuses(long: pl.DataFrame, description: Description) -> pl.DataFrame
     return long.with_columns(why.zip_with(_are_empty(counts) & why.is_not_null(), counts).alias(description.value))
 
 
-_WORDS = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available"}
+_WORDS = {SUPPRESSED: "suppressed", NOT_APPLICABLE: "not applicable", NOT_AVAILABLE: "not available", UNRELIABLE: "F"}
 
 
 def _reasons(status: pl.Series, own: Mapping[str, str]) -> pl.Series:
