@@ -9,7 +9,8 @@
 - `verdicts`: which of them the counts confirm, how counts were published, and which are exact
 - `ages`, `words`: what ages, totals, sexes and areas are called
 - `questions`: what cannot be known, and the answer if nobody is there to be asked
-- `draft`: the description as a TOML file
+- `draft`, `writing`: the description as a TOML file, and what was found written into it
+- `opening`: a file or frame as a table with a header
 """
 
 from unround.describing.questions import Question

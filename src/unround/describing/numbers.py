@@ -17,6 +17,8 @@ MOST_SIGNS, LONGEST_SIGN = 30, 24
 """Other texts of a column of counts that are listed; longer ones are text."""
 _PLAIN_SHARE = 0.02
 """At least so many of the counts are below 1,000, or a point before three digits is one of decimals."""
+_MANY = 40
+"""Unless there are so many of them: one decimal in ten ends in a zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,6 @@ class Writing:
     decimal: str = ""
     signs: Mapping[str, int] = field(default_factory=dict)
     blank: int = 0
-    certain: bool = True
 
 
 def bare_text(cells: pl.Series) -> pl.Series:
@@ -54,7 +55,7 @@ def find_writing(columns: Iterable[pl.Series]) -> Writing:
     Examples
     --------
     >>> find_writing([pl.Series(["1.234", "15", "x", "990"])])
-    Writing(thousands='.', decimal=',', signs={'x': 1}, blank=0, certain=True)
+    Writing(thousands='.', decimal=',', signs={'x': 1}, blank=0)
     >>> find_writing([pl.Series(["0.125", "0.5"])]).thousands
     ''
     >>> find_writing([pl.Series(["1,234.5", "15"])]).decimal, find_writing([pl.Series(["12,5", "15"])]).decimal
@@ -77,8 +78,8 @@ def find_writing(columns: Iterable[pl.Series]) -> Writing:
         for sign, times in bare.filter(~fits & ~empty).value_counts().iter_rows():
             signs[sign] += times
     zeros = any(_starts_with_zero(column) for column in columns if column.dtype == pl.String)
-    thousands, decimal, certain = _marks(numbers, zeros)
-    return Writing(thousands, decimal, dict(signs.most_common(MOST_SIGNS)), blank, certain)
+    thousands, decimal = _marks(numbers, zeros)
+    return Writing(thousands, decimal, dict(signs.most_common(MOST_SIGNS)), blank)
 
 
 def _starts_with_zero(column: pl.Series) -> bool:
@@ -86,35 +87,36 @@ def _starts_with_zero(column: pl.Series) -> bool:
     return bool(bare_text(column).str.contains("^[+−-]?0+[.,][0-9]").fill_null(False).any())
 
 
-def _marks(shapes: Mapping[str, int], zeros: bool) -> tuple[str, str, bool]:
-    """Return what groups digits and what parts decimals, told by the shapes of the numbers; and whether that is certain."""
+def _marks(shapes: Mapping[str, int], zeros: bool) -> tuple[str, str]:
+    """Return what groups digits and what parts decimals, told by the shapes of the numbers."""
 
     def any_like(pattern: str) -> bool:
         return bool(pl.Series([*shapes], dtype=pl.String).str.contains(pattern).any())
 
     if any_like(r"^9{1,3}(?:\.999){2,}|\.999,") and not any_like(r",999(?:\.|,)"):
-        return ".", ",", True
+        return ".", ","
     if any_like(r"^9{1,3}(?:,999){2,}|,999\.") and not any_like(r"\.999,"):
-        return ",", "", True
+        return ",", ""
     point, comma = _three_digits(shapes, "."), _three_digits(shapes, ",")
     if any_like(r",(?:9{1,2}|9{4,})$") and not any_like(r"\.9{1,2}$"):
-        return ("." if point and not zeros else ""), ",", True  # 12,5: the comma parts decimals
+        return ("." if point and not zeros else ""), ","  # 12,5: the comma parts decimals
     if point and not zeros and not any_like(r"\.(?:9{1,2}|9{4,})$"):
-        return ".", ",", True
+        return ".", ","
     if comma and not zeros:
-        return ",", "", True
+        return ",", ""
     if zeros and any_like(",9") and not any_like(r"\.9"):
-        return "", ",", True
-    return "", "", True
+        return "", ","
+    return "", ""
 
 
 def _three_digits(shapes: Mapping[str, int], mark: str) -> bool:
     """Say whether a mark stands before three digits wherever it stands, and numbers without it are below 1,000.
 
-    Decimals of three places have it everywhere: some counts must do without.
+    Decimals of three places have it everywhere, so that some counts must do without; or there are so many numbers that
+    some of the decimals would end in a zero, which is not written.
     """
     grouped = sum(times for shape, times in shapes.items() if mark in shape)
     plain = sum(times for shape, times in shapes.items() if set(shape) == {"9"} and len(shape) <= 3)
     long = sum(times for shape, times in shapes.items() if set(shape) == {"9"} and len(shape) > 3)
     fits = all(len(shape) - shape.rindex(mark) == 4 for shape in shapes if mark in shape)
-    return grouped > 0 and fits and not long and plain >= _PLAIN_SHARE * (grouped + plain)
+    return grouped > 0 and fits and not long and (plain >= _PLAIN_SHARE * (grouped + plain) or grouped >= _MANY)

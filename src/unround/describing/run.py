@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from unround.describing.axes import OTHER, Axes, DraftAxis, find_axes
+from unround.describing.axes import OTHER, Axes, find_axes
 from unround.describing.candidates import Candidate, find_candidates
 from unround.describing.draft import Draft
 from unround.describing.numbers import LONGEST_SIGN
@@ -21,8 +21,8 @@ from unround.describing.opening import Opened, open_table
 from unround.describing.questions import Ask, Question, take_default
 from unround.describing.roles import Roles, find_roles
 from unround.describing.verdicts import Protection, Verdict, protection, row_axes, trusted, verify
+from unround.describing.writing import axis_keys, where_it_stands, write_asides, write_protection, write_sums
 from unround.errors import InputError
-from unround.mechanisms import Exact
 from unround.mechanisms import mechanism as mechanism_of
 from unround.readers.description import MISSING
 from unround.readers.description_file import make_description
@@ -220,30 +220,31 @@ def _described(opened: Opened, value: str | None, mechanism: str | None, ask: As
             f"{table.source} has a column of numbers and nothing that says what they count; add a column of names for its "
             f"rows, then run: unround describe {opened.typed}"
         )
-    draft = Draft(_where_it_stands(opened, axes, roles))
+    draft = Draft(where_it_stands(opened, axes, roles))
     _signs(draft, roles, opened, ask)
     candidates = {axis.name: find_candidates(axis) for axis in axes.all}
     rows = row_axes(axes.all, candidates)
     if len(rows) > 1:
         candidates = {name: [] if name in rows else found for name, found in candidates.items()}
     draft.keys["areas"] = rows
-    draft.keys["axes"] = {axis.name: _axis_keys(axis) for axis in axes.all}
+    draft.keys["axes"] = {axis.name: axis_keys(axis) for axis in axes.all}
     draft.remarks |= {("axis", axis.name): "an empty cell repeats the one above" for axis in axes.rows if axis.fill}
     structure, verdicts, release = _verified(opened, draft, candidates, rows)
     how = protection(release, structure)
     if mechanism is not None:
         how = how.as_said(mechanism_of(mechanism))
-    _write_protection(draft, how)
+    write_protection(draft, how)
     if mechanism is not None:
         structure, verdicts, release = _verified(opened, draft, candidates, rows)
     order = {axis.name: axis.codes for axis in axes.all}
     verdicts.sort(
         key=lambda one: (list(order).index(one.candidate.axis), order[one.candidate.axis].index(one.candidate.total))
     )
-    _write_sums(draft, axes, verdicts)
-    _write_asides(draft, axes, verdicts, structure, roles, opened)
+    write_sums(draft, axes, verdicts)
+    write_asides(draft, axes, verdicts, structure, roles, opened)
     inferred = () if mechanism is not None else ("default", "exact", "mechanisms")
-    final = _release(opened, {key: one for key, one in draft.keys.items() if key not in inferred})
+    form = DESCRIBED if mechanism is None else "frame" if opened.path is None else "tidy"
+    final = _release(opened, {key: one for key, one in draft.keys.items() if key not in inferred}, form)
     final = trusted(final, structure)
     made = Described(opened, final, structure, axes, roles, tuple(verdicts), how, (), draft)
     final.notes.insert(0, made.note)
@@ -265,41 +266,6 @@ def _obstacle(found: Described) -> str:
             f"was tried. If some counts add up, draft a description, unround describe {typed} -o {toml}, and add the sums."
         )
     return ""
-
-
-def _where_it_stands(opened: Opened, axes: Axes, roles: Roles) -> dict[str, Any]:
-    """Return the keys that say where the table is, and how its numbers are written."""
-    keys: dict[str, Any] = {}
-    names, layout = opened.table.names, opened.layout
-    if opened.sheet is not None:
-        keys["sheet"] = opened.sheet
-    if layout is not None and (opened.sheet is not None or layout.header != (1,) or layout.below):
-        keys["header"], keys["rows"] = list(layout.header), list(layout.rows)
-    if len(roles.values) == 1:
-        keys["value"] = names[roles.values[0]]
-    if roles.status is not None:
-        keys["status"] = names[roles.status]
-    marks = {"thousands": roles.writing.thousands, "decimal": roles.writing.decimal}
-    keys |= {key: sign for key, sign in marks.items() if sign}
-    ignored = [names[at] for at in roles.left_out]
-    if axes.across and not axes.counts and ignored:
-        keys["ignore"] = ignored
-    if axes.counts:
-        keys["counts"] = {column: dict(codes) for column, codes in axes.counts.items()}
-    return keys
-
-
-def _axis_keys(axis: DraftAxis) -> dict[str, Any]:
-    keys: dict[str, Any] = {}
-    if axis.header is not None:
-        keys["header"] = axis.header
-    elif axis.column is not None and axis.column != axis.name:
-        keys["column"] = axis.column
-    if axis.label is not None:
-        keys["name"] = axis.label
-    if axis.fill:
-        keys["fill"] = "down"
-    return keys
 
 
 def _signs(draft: Draft, roles: Roles, opened: Opened, ask: Ask) -> None:
@@ -351,68 +317,14 @@ def _one_hierarchy(candidates: Sequence[Candidate]) -> list[Candidate]:
     return nested or list(candidates[:1])
 
 
-def _release(opened: Opened, keys: Mapping[str, Any]) -> Release:
+def _release(opened: Opened, keys: Mapping[str, Any], form: str = DESCRIBED) -> Release:
+    """Read a table as a description says. Mechanisms are declared only if somebody declared them, and so is the form."""
     folder = opened.path.parent if opened.path is not None else None
     description = make_description(keys, where="the description", folder=folder)
-    release = read_headed(opened.table, description, form=DESCRIBED)
+    release = read_headed(opened.table, description, form=form)
     if not release.columns:
         raise InputError(
             f"{release.source} has no counts: every column holds numbers with decimals. There is nothing to audit in a "
             "table of rates; give the table of counts that they come from."
         )
     return release
-
-
-def _write_sums(draft: Draft, axes: Axes, verdicts: Sequence[Verdict]) -> None:
-    for axis in axes.all:
-        used = [one for one in verdicts if one.used and one.candidate.axis == axis.name]
-        if used:
-            draft.keys["axes"][axis.name]["sums"] = [
-                {"total": one.candidate.total, "parts": list(one.candidate.parts)} for one in used
-            ]
-        draft.remarks |= {(axis.name, at): f"{one.candidate.why}; {one.why}" for at, one in enumerate(used)}
-
-
-def _write_protection(draft: Draft, how: Protection) -> None:
-    if how.default is None:
-        draft.asides.append(f'How counts were published could not be told ({how.why}). Say so: default = "rounding:3"')
-        return
-    draft.keys["default"] = how.default.name
-    if not how.said:
-        draft.remarks["default"] = f"inferred from the counts ({how.why}); confirm it with the agency"
-    for other, rules in how.others:
-        if isinstance(other, Exact):
-            draft.keys.setdefault("exact", []).extend(
-                {axis: _one_or_more(codes) for axis, codes in rule.items()} for rule in rules
-            )
-            draft.remarks["exact"] = "inferred: these counts are no multiples of the base"
-        else:
-            made = [{"mechanism": other.name, "where": {a: _one_or_more(c) for a, c in rule.items()}} for rule in rules]
-            draft.keys.setdefault("mechanisms", []).extend(made)
-
-
-def _one_or_more(codes: Sequence[str]) -> str | list[str]:
-    return codes[0] if len(codes) == 1 else list(codes)
-
-
-def _write_asides(
-    draft: Draft, axes: Axes, verdicts: Sequence[Verdict], structure: Structure, roles: Roles, opened: Opened
-) -> None:
-    """Write down what was tried and not used, and what the counts alone suggest."""
-    names = opened.table.names
-    draft.asides += [
-        f"Not used ({one.candidate.axis}): {one.candidate.shown}: {one.why}" for one in verdicts if not one.used
-    ]
-    columns = structure.columns
-    for one in structure.sums:
-        if one.origin == "data" and len(one.parts) > 1:
-            shown = f"{columns[one.total].key} = {' + '.join(columns[part].key for part in one.parts[:8])}"
-            more = f" + … ({len(one.parts)} parts)" if len(one.parts) > 8 else ""
-            draft.asides.append(f"Found in the counts, and used with less trust than a sum that you list: {shown}{more}")
-    draft.asides += [f"Left out: {names[at]} ({why})" for at, why in roles.left_out.items()]
-    if not structure.sums and not any(one.used for one in verdicts):
-        axis = next((axis.name for axis in axes.all if axis.name not in draft.keys["areas"]), axes.all[0].name)
-        draft.asides.append(
-            f"No sum was found, and without one nothing can be inferred. If some counts add up, say so under [axes.{axis}]: "
-            'sums = [{ total = "…", parts = ["…", "…"] }]'
-        )
