@@ -2,7 +2,7 @@
 
 - `run`: START HERE. `describe` is the whole way; `Described` is what comes out
 - `layout`: where in a sheet the header is, and where the table ends
-- `numbers`: how numbers are written: what groups their digits, what parts decimals, which signs stand in their place
+- `number_style`: how numbers are written: what groups their digits, what parts decimals, which signs stand in their place
 - `roles`: which columns hold codes, names, counts, or neither
 - `axes`: what the codes of rows and headers stand for; names such as "Men 0-14" taken apart
 - `candidates`: sums that names suggest: totals, sexes, ages that tile another age

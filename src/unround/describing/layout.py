@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from unround.describing.numbers import are_numbers, are_signs, bare_text
+from unround.describing.number_style import are_numbers, are_signs, bare_text
 from unround.errors import InputError
 from unround.readers.grid import Grid
 

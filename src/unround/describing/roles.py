@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from unround.describing.numbers import Writing, are_numbers, are_signs, bare_text, find_writing
+from unround.describing.number_style import Writing, are_numbers, are_signs, bare_text, find_writing
 from unround.describing.words import (
     AGES,
     AREAS,

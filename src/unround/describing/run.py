@@ -16,7 +16,7 @@ from typing import Any
 from unround.describing.axes import OTHER, Axes, find_axes
 from unround.describing.candidates import Candidate, find_candidates
 from unround.describing.draft import Draft
-from unround.describing.numbers import LONGEST_SIGN
+from unround.describing.number_style import LONGEST_SIGN
 from unround.describing.opening import Opened, open_table
 from unround.describing.questions import Ask, Question, take_default
 from unround.describing.roles import Roles, find_roles
