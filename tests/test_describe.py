@@ -130,6 +130,22 @@ def test_a_german_csv_with_points_between_thousands(tmp_path: Path) -> None:
     assert counts(found.release).max() > 1000
 
 
+@pytest.mark.parametrize("mark", [".", ",", " ", "\u00a0", "\u202f", "\u2009", "'"])
+@pytest.mark.parametrize("mean", [2_000, 400_000])
+def test_thousands_are_marked_in_many_ways(mark: str, mean: float, tmp_path: Path) -> None:
+    """Also where every count has thousands; a rate beside them, with a comma for its decimals, is left out."""
+    drawn = tables.draw(seed=4, mean=mean)
+    lines = ["Commune;Ensemble;Hommes;Femmes;Taux"]
+    for at, region in enumerate(drawn.regions):
+        shown = [f"{drawn.at(at, 3, sex):,}".replace(",", mark) for sex in (2, 0, 1)]
+        lines.append(";".join([region, *shown, "12.5" if mark == "," else "12,5"]))
+    found = describe(put(tmp_path, "t.csv", "\n".join(lines)))
+    assert counts(found.release).tolist() == drawn.published[:, 3, [2, 0, 1]].tolist()
+    assert sums(found.draft.keys)["sex"] == [("Ensemble", ("Hommes", "Femmes"))]
+    assert found.draft.keys["ignore"] == ["Taux"]
+    assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "wide", "levels"])
 def test_frames(kind: str) -> None:
     drawn = tables.draw(seed=6)
