@@ -28,6 +28,7 @@ from unround.cli import run as unround_command
 ROOT = Path(__file__).parents[1]
 COMMANDS = (
     "solve",
+    "describe",
     "inspect",
     "check",
     "audit",
@@ -44,7 +45,7 @@ COMMANDS = (
     "paper",
 )
 
-CONSOLE_PAGES = ("solve", "audit", "checks", "linked", "protect", "compare")
+CONSOLE_PAGES = ("solve", "describe", "audit", "checks", "linked", "protect", "compare")
 MEASURED_PAGES = ("speed", "scale")
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)

@@ -179,10 +179,10 @@ def test_wrong_arguments_are_input_errors(
     assert list(tmp_path.iterdir()) == []
 
 
-SHOWING = {"json", "plot", "write", "everything", "browser", "get", "list_worlds"}
+SHOWING = {"json", "plot", "write", "everything", "browser", "get", "list_worlds", "yes"}
 """Options about what a command shows or writes beside its result."""
-SPELT = {"output": "out", "files": "table", "changes": "what_if"}
-READING = {"file_format", "description", "areas"}
+SPELT = {"output": "out", "files": "table", "file": "table", "changes": "what_if"}
+READING = {"file_format", "description", "sheet", "areas"}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)

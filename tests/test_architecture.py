@@ -27,6 +27,7 @@ ORDER = [
     "readers",
     "join",
     "structure",
+    "describing",
     "spool",
     "infer",
     "batch",

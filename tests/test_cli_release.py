@@ -102,7 +102,7 @@ def test_files_that_cannot_be_read_are_refused(run: Run, census: Path, tmp_path:
     refused(run, "audit", str(cut), "-o", str(out), saying="cut.zip")
     odd = tmp_path / "odd.csv"
     odd.write_text("region;count\nA;5\nB;10\n", encoding="utf-8")
-    refused(run, "audit", str(odd), "-o", str(out), saying="matches none of the formats")
+    refused(run, "audit", str(odd), "-o", str(out), saying=f"unround describe {odd} --base 3 -o odd.toml")
     refused(run, "audit", SURVEY, "-o", str(out), "--format", "excel", saying="no format 'excel'")
     assert not out.exists()
 

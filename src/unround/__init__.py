@@ -6,8 +6,8 @@ The public functions are called like the commands. From one sum to a whole censu
   best solutions, and proofs. `parse` reads the equations into a `System` of `Cell`s and `Sum`s; `check_proof` verifies a
   proof without any of the code that found it; `expect` says how often sums of one shape give counts away.
 - A table. `read` opens a file, several files, or a polars or pandas frame as a `Release`; the functions below do so
-  themselves. `inspect` says what is in it, `check` whether the data fit the mechanism, and `audit` infers every count that
-  can be inferred and writes an `AuditFolder`.
+  themselves. `describe` drafts a description of a table of your own. `inspect` says what is in it, `check` whether the
+  data fit the mechanism, and `audit` infers every count that can be inferred and writes an `AuditFolder`.
 - An audit. `explain` gives the argument for one count, `report` writes its pages again, `serve` opens it in a browser
   (`view` returns a single page), `diff` compares two audits.
 - Publishing. `simulate` invents a census, `protect` publishes true counts under a `mechanism`, `compare` weighs several ways
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from unround.api import calibrate as calibrate
     from unround.api import check as check
     from unround.api import compare as compare
+    from unround.api import describe as describe
     from unround.api import diff as diff
     from unround.api import expect as expect
     from unround.api import explain as explain
@@ -74,7 +75,8 @@ if TYPE_CHECKING:
 # The public names of each module. Modules load when a name is first used, so that `import unround` costs next to nothing.
 _NAMES = {
     "api": (
-        *("solve", "expect", "read", "inspect", "check", "audit", "report", "explain", "serve", "view", "verify", "diff"),
+        *("solve", "expect", "read", "describe", "inspect", "check", "audit"),
+        *("report", "explain", "serve", "view", "verify", "diff"),
         *("whatif", "simulate", "protect", "compare", "calibrate", "paper"),
     ),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),

@@ -35,7 +35,10 @@ from unround.arguments import (
     prior_of,
     public,
     refuse_file,
+    refuse_hopeless,
+    refuse_overwriting,
     write_result,
+    write_text,
 )
 from unround.errors import ArgumentError, InputError
 
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from unround.checks import Check
     from unround.comparison import Comparison
     from unround.comparison.worlds import Calibrations
+    from unround.describing import Described, Question
     from unround.differences import Diff
     from unround.expectation import Expectation
     from unround.explanation.cell import Explanation
@@ -157,6 +161,7 @@ def read(
     *,
     file_format: str = "auto",
     description: AnyPath | Mapping[str, Any] | None = None,
+    sheet: str | None = None,
     areas: AnyPath | None = None,
     plan: PlanFile | AnyPath | None = None,
     progress: Stage = no_progress,
@@ -164,14 +169,20 @@ def read(
 ) -> Release:
     """Open a published table. Functions that take a table take these arguments too.
 
+    A table in no format that is known, and without a description, is described on the way, as `describe` would; a note of
+    the release says so.
+
     Parameters
     ----------
     table : path, list of paths, frame or Release
-        A file as downloaded (CSV, TAB or Parquet, also zipped), or a frame of polars or pandas. Several become one release.
+        A file as downloaded (CSV, TAB, Parquet, XLSX, ODS or PX), or a frame of polars or pandas. Several become one
+        release.
     file_format : str
         For files: "auto", or one of `unround.readers.FORMATS`.
     description : path or mapping, optional
-        What the columns of a tidy table are: a TOML file, or for a frame its keys and values.
+        What the columns of a table are: a TOML file, as `describe` drafts it, or for a frame its keys and values.
+    sheet : str, optional
+        Which sheet of a spreadsheet without description; by default the one with the largest table.
     areas : path, optional
         A file that says which area lies within which: columns child and parent, or one column per level.
     plan : PlanFile or path, optional
@@ -197,16 +208,78 @@ def read(
     if len(tables) == 1:
         if matches:
             raise InputError("[[match]] in a plan file links the columns of several files, but only one is given.")
-        release = open_table(tables[0], file_format, description, columns)
+        release = open_table(tables[0], file_format, description, columns, sheet)
     elif not tables:
         raise InputError("there is no table to read: the list is empty.")
     elif description is not None:
         raise InputError("a description is for one table: with several, give each tidy one as the TOML that describes it.")
     else:
-        releases = [open_table(one, file_format, None, columns) for one in tables]
+        releases = [open_table(one, file_format, None, columns, sheet) for one in tables]
         size = sum(one.size for one in releases)
         release = join(releases, matches, lambda done: progress("Reading the files", done, size))
     return release if areas is None else with_areas(release, Path(areas))
+
+
+@public
+def describe(
+    table: Table,
+    out: AnyPath | None = None,
+    *,
+    sheet: str | None = None,
+    header: Sequence[int] | None = None,
+    value: str | None = None,
+    base: int | None = None,
+    mechanism: str | None = None,
+    ask: Callable[[Question], str] | None = None,
+) -> Described:
+    """Look at a table of your own and draft its description: axes, totals, sexes, signs, base and exact counts.
+
+    Sums that names suggest are verified on the counts. The result has `toml()`, the text of the description, and `release`.
+
+    Parameters
+    ----------
+    table : path or frame
+        A CSV, Parquet, XLSX, ODS or PX file; or a frame of polars or pandas, long or wide.
+    out : path, optional
+        The TOML file to write; it must not exist yet.
+    sheet : str, optional
+        Which sheet of a spreadsheet; by default the one with the largest table.
+    header : sequence of int, optional
+        The rows of the header, counted from 1, if they are not to be looked for.
+    value : str, optional
+        The column of counts, where several columns hold numbers.
+    base : int, optional
+        The base to which counts were randomly rounded, if the agency says so; inferred from the counts by default.
+    mechanism : str, optional
+        How counts were published, such as "sample:5"; in place of `base`.
+    ask : function, optional
+        Called with each `Question` that the table leaves open; returns the answer. By default, defaults are taken.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "Total": [21, 15], "Men": [6, 9], "Women": [12, 9]})
+    >>> [(one.candidate.shown, one.used) for one in describe(frame).verdicts]
+    [('Total = Men + Women', True)]
+    """
+    from unround.describing import describe as describe_table
+    from unround.describing.questions import take_default
+    from unround.readers import census_format
+
+    if base is not None and mechanism is not None:
+        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
+    how = mechanism if base is None else f"rounding:{base}"
+    given = Path(table) if isinstance(table, str | os.PathLike) else table
+    target = None if out is None else Path(out)
+    refuse_overwriting(target)
+    if isinstance(given, Path) and given.suffix.lower() == ".toml":
+        raise InputError(f"{given} is a description, not a table. To see what comes of it, run: unround inspect {given}")
+    if isinstance(given, Path) and (known := census_format(given)) is not None:
+        raise InputError(f"{given} is in the format {known}, which needs no description. Run: unround inspect {given}")
+    found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)
+    if target is not None:
+        write_text(target, found.toml(target))
+    return found
 
 
 @public
@@ -226,7 +299,9 @@ def check(table: Table, *, plan: PlanFile | AnyPath | None = None, progress: Sta
     from unround.checks import check_release
 
     plan_file = plan_file_of(plan)
-    return check_release(read(table, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    release = read(table, plan=plan_file, progress=progress, **reading)
+    refuse_hopeless(release, plan_file)
+    return check_release(release, plan_file, progress)
 
 
 @public
@@ -288,6 +363,7 @@ def audit(
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block)
     plan_file, true_counts = plan_file_of(plan), None if truth is None else read(truth)
     release = read(table, plan=plan_file, progress=progress, **reading)
+    refuse_hopeless(release, plan_file)
     if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
         true_counts = with_truth(true_counts, release)
 

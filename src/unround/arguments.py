@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from unround.errors import ArgumentError, InputError
+from unround.errors import ArgumentError, InputError, UnknownFormat
 
 if TYPE_CHECKING:
     from unround.audits import AuditFolder
@@ -73,9 +73,26 @@ def no_progress(*_: object) -> None:
 
 
 def open_table(
-    table: Table, file_format: str = "auto", description: Any = None, columns: Mapping[str, Any] | None = None
+    table: Table,
+    file_format: str = "auto",
+    description: Any = None,
+    columns: Mapping[str, Any] | None = None,
+    sheet: str | None = None,
 ) -> Release:
-    """Return one table as a release; `columns` describes a frame."""
+    """Return one table as a release; `columns` describes a frame. A table that nobody described is described on the way."""
+    release = _opened(table, file_format, description, columns, sheet)
+    if not release.columns:
+        figures = "; ".join(f"{len(those):,} columns of {why}" for why, those in release.left_out.items())
+        raise InputError(
+            f"{release.source} has no counts{f': it has {figures}' if figures else ''}. There is nothing to audit in a "
+            "table without counts; give the table of counts that its figures come from."
+        )
+    return release
+
+
+def _opened(
+    table: Table, file_format: str, description: Any, columns: Mapping[str, Any] | None, sheet: str | None
+) -> Release:
     from unround.readers import read as read_file
     from unround.readers.frames import from_frame
     from unround.release import Release
@@ -85,7 +102,16 @@ def open_table(
     if isinstance(table, str | os.PathLike):
         if isinstance(description, Mapping):
             raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
-        return read_file(Path(table), file_format, description)
+        if sheet is not None and description is not None:
+            raise ArgumentError("{sheet} and {description} exclude each other: the description names the sheet.")
+        try:
+            if sheet is None:
+                return read_file(Path(table), file_format, description)
+        except UnknownFormat:
+            pass
+        return _described(Path(table), sheet=sheet)
+    if sheet is not None:
+        raise ArgumentError("{sheet} is for spreadsheets, and this is not a file: leave it out.")
     if file_format != "auto":
         raise InputError("file_format is for files, and this is not a file: leave it out.")
     if isinstance(table, Release):
@@ -94,7 +120,16 @@ def open_table(
         return table
     if description is not None and not isinstance(description, Mapping):
         raise InputError("a frame is described by keys and values, not by a file.")
+    if description is None and not columns:
+        return _described(table)
     return from_frame(table, description, **(columns or {}))
+
+
+def _described(table: Table, **options: Any) -> Release:
+    """Return a table that nobody described."""
+    from unround.describing import describe
+
+    return describe(table, **options).release
 
 
 def plan_file_of(plan: PlanFile | AnyPath | None) -> PlanFile | None:
@@ -185,6 +220,29 @@ def refuse_file(out: AnyPath | None) -> None:
     """Complain before a long run, not after it."""
     if out is not None and Path(out).exists() and not Path(out).is_dir():
         raise InputError(f"{out} is a file: choose a folder to write into.")
+
+
+def refuse_hopeless(release: Release, plan_file: PlanFile | None) -> None:
+    """Complain of a table that nothing can be inferred from, unless a plan adds what it lacks."""
+    if release.obstacle and plan_file is None:
+        raise InputError(release.obstacle)
+
+
+def refuse_overwriting(file: Path | None) -> None:
+    """Complain of a file that is there: somebody may have worked on it."""
+    if file is not None and file.exists():
+        raise InputError(f"{file} exists, and may hold work of yours: delete it, or choose another name.")
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file of text: complete, or not at all."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as problem:
+        part.unlink(missing_ok=True)
+        raise InputError(f"{file} cannot be written: {problem.strerror}.") from None
 
 
 def write_result(out: AnyPath, name: str, told: Mapping[str, Any], page: Callable[[Any], str]) -> None:

@@ -96,6 +96,10 @@ class ArgumentError(InputError):
         return re.sub(r"\{(\w+)\}", lambda name: shown(name[1]), self._template)
 
 
+class UnknownFormat(InputError):  # noqa: N818 - it says what the file is: one that has yet to be described
+    """A table in no format that is known by its looks. It can still be described."""
+
+
 class Infeasible(UnroundError):  # noqa: N818 - it reads as a verdict on the data, not as an error of the program
     """No true counts fit what was published."""
 

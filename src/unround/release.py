@@ -147,6 +147,8 @@ class Release:
         Labels of what is not a count, by reason (percentages, medians …).
     notes : list of str
         What a user should know about how the file was read. Reading may add notes.
+    obstacle : str
+        Why nothing can be inferred from it, and what to do about that, where it is known from the start; else "".
     """
 
     source: str
@@ -160,6 +162,7 @@ class Release:
     product: str | None = None
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     notes: list[str] = field(default_factory=list, repr=False)
+    obstacle: str = field(default="", repr=False)
 
     def blocks(self, progress: Progress = lambda _: None) -> Iterator[Block]:
         """Go through the areas, block by block."""

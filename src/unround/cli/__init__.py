@@ -12,6 +12,7 @@ import typer
 
 from unround._version import __version__
 from unround.cli.common import option
+from unround.cli.description import describe
 from unround.cli.finished_audit import diff, explain, report, serve, verify
 from unround.cli.one_system import expect, solve
 from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
@@ -49,6 +50,7 @@ def _root(
 # The order of --help: from one sum to a whole release.
 COMMANDS = (
     solve,
+    describe,
     inspect,
     check,
     audit,

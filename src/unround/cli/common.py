@@ -19,7 +19,8 @@ from unround.errors import InputError
 Files = Annotated[
     list[Path],
     typer.Argument(
-        metavar="FILE...", help="The table as downloaded: CSV, TAB or Parquet, also zipped. Several files are read as one."
+        metavar="FILE...",
+        help="The table: CSV, TAB, Parquet, XLSX, ODS or PX; CSV also zipped. Several files are read as one.",
     ),
 ]
 Format = Annotated[
@@ -32,7 +33,13 @@ Format = Annotated[
 ]
 Describe = Annotated[
     Path | None,
-    typer.Option("--describe", metavar="TOML", help="Description of a tidy table: what its columns are. See docs/audit.md."),
+    typer.Option("--describe", metavar="TOML", help="Description of a table: what its columns are; `describe` drafts one."),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet", metavar="NAME", help="Which sheet of a spreadsheet.", show_default="the one with the largest table"
+    ),
 ]
 Plan = Annotated[
     Path | None,

@@ -20,6 +20,7 @@ from unround.cli.common import (
     Plan,
     Population,
     Prior,
+    Sheet,
     console,
     print_json,
     stages,
@@ -36,6 +37,7 @@ def inspect(
     ] = None,
     file_format: Format = "auto",
     description: Describe = None,
+    sheet: Sheet = None,
     plan: Plan = None,
     areas: Areas = None,
     everything: Everything = False,
@@ -48,7 +50,8 @@ def inspect(
       unround inspect census.csv.gz                        what was recognised, kept and rejected, and why
       unround inspect census.csv.gz --all                  every sum
       unround inspect census.csv.gz --write plan.toml      a plan file to edit, for audit --plan plan.toml
-      unround inspect examples/survey.toml                 a table of your own, with a short description
+      unround inspect draft.xlsx                           a table of your own, described on the way
+      unround inspect examples/survey.toml                 one with a description (unround describe drafts it)
       unround inspect da.csv csd.csv --areas areas.csv     several files as one, and which areas make up which
 
     Sums are proposed by indentation, by the columns for men and women, by names, and by the counts themselves; each is then
@@ -56,7 +59,13 @@ def inspect(
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
         seen = api.inspect(
-            files, file_format=file_format, description=description, plan=plan, areas=areas, progress=progress
+            files,
+            file_format=file_format,
+            description=description,
+            sheet=sheet,
+            plan=plan,
+            areas=areas,
+            progress=progress,
         )
     if write is not None:
         try:
@@ -82,6 +91,7 @@ def check(
     ] = None,
     file_format: Format = "auto",
     description: Describe = None,
+    sheet: Sheet = None,
     plan: Plan = None,
     areas: Areas = None,
     everything: Everything = False,
@@ -104,7 +114,15 @@ def check(
 
         check_plot(plot)
     with stages() as progress:
-        found = api.check(files, file_format=file_format, description=description, plan=plan, areas=areas, progress=progress)
+        found = api.check(
+            files,
+            file_format=file_format,
+            description=description,
+            sheet=sheet,
+            plan=plan,
+            areas=areas,
+            progress=progress,
+        )
     if plot is not None:
         from unround.presentation.check import residual_plot
         from unround.presentation.plots import save
@@ -141,6 +159,7 @@ def audit(
     ] = None,
     file_format: Format = "auto",
     description: Describe = None,
+    sheet: Sheet = None,
     plan: Plan = None,
     areas: Areas = None,
     cluster: Annotated[
@@ -160,6 +179,7 @@ def audit(
     \b
     Examples:
       unround audit census.csv.gz -o audit
+      unround audit draft.xlsx -o audit                      a table of your own: see unround describe
       unround audit 98-401-X2021006_English_CSV_data_Ontario.zip -o ontario --threshold 0.9
       unround audit census.csv.gz -o audit --estimates       error bars for every count
       unround audit census.zip -o /shared/audit --cluster tcp://scheduler:8786      on many machines
@@ -199,6 +219,7 @@ def audit(
                 command=typed(),
                 file_format=file_format,
                 description=description,
+                sheet=sheet,
                 areas=areas,
             )
     except KeyboardInterrupt as stop:

@@ -8,12 +8,15 @@ Formats, in the order in which a file is tried on them:
 - `indicators` (indicators.py): one line per area, columns called `indicator_<ID>`;
 - `first-names` (first_names.py): names with total, men+ and women+;
 - `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
-- `tidy` (tidy.py): any CSV or Parquet, described in a TOML file.
+- `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
+
+What stands behind the last: spreadsheet.py and pcaxis.py read files, grid.py is a sheet as rows of text, reshape.py turns
+wide tables into one row per count, cells.py puts these together. A file that is in none of these formats raises
+`UnknownFormat`; the package `describing` drafts a description of it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -21,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from unround.errors import InputError
+from unround.errors import InputError, UnknownFormat
 
 if TYPE_CHECKING:
     from unround.readers.source import Source
@@ -34,7 +37,7 @@ LOOKS: Mapping[str, str] = {
     "indicators": "one line per area, and columns such as indicator_10",
     "first-names": "one line per first name, with counts for total, men+ and women+",
     "statsnz": "one line per count: code,name,variable,variable_group,count",
-    "tidy": "any CSV or Parquet with a release.toml that describes it",
+    "tidy": "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it: release.toml, or called like it",
 }
 """What each format looks like, in one line."""
 
@@ -100,6 +103,8 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
             file_format, toml = "tidy", beside
         elif path.suffix.lower() in _PARQUET:
             file_format = "tidy"
+        elif _module("spreadsheet").is_spreadsheet(path) or _module("pcaxis").is_pcaxis(path):
+            raise UnknownFormat(f"{path} needs a description, for nothing says what its cells are: unround describe {path}")
     if file_format == "tidy":
         return _tidy(path, None if toml is None else Path(toml))
 
@@ -114,6 +119,17 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
         raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
     release: Release = _module(file_format).load(source)
     return release
+
+
+def census_format(path: Path) -> str | None:
+    """Return the format of a file that needs no description, or None."""
+    from unround.readers.source import Source
+
+    if path.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(path):
+        return None
+    source = Source(path)
+    head, name = source.head(), source.name
+    return next((one for one in FORMATS if one != "tidy" and _module(one).matches(head, name)), None)
 
 
 def _module(file_format: str) -> ModuleType:
@@ -132,28 +148,9 @@ def _detect(source: Source) -> str:
         if _module(file_format).matches(head, name):
             return file_format
     known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
-    raise InputError(
+    raise UnknownFormat(
         f"{source.path} matches none of the formats that unround knows; {_seen(source)}\nThe formats "
-        f"are:\n{known}\n{_skeleton(source)}"
-    )
-
-
-def _skeleton(source: Source) -> str:
-    """Return a description to start from, with the columns that are there."""
-    first = next((line for line in source.head().splitlines() if line.strip()), "")
-    columns = [name.strip().strip('"') for name in first.split(source.delimiter)]
-    if not 2 <= len(columns) <= 12:
-        return "docs/audit.md shows how to describe a table of your own."
-    axes = "\n".join(f"    [axes.{name if name.isidentifier() else json.dumps(name)}]" for name in columns[:-1])
-    return (
-        f"If every row is one count, describe it in {source.path.with_suffix('.toml').name} next to it, for example "
-        f"like this "
-        f"(see docs/audit.md):\n"
-        f"    data = {json.dumps(source.path.name)}\n"
-        f"    value = {json.dumps(columns[-1])}              # the column of counts\n"
-        f'    default = "rounding:5"       # how they were published\n'
-        f"{axes}\n"
-        f'    # under an axis whose codes add up: sums = [{{ total = "total", parts = ["a", "b"] }}]'
+        f"are:\n{known}\nTo describe a table of your own, run: unround describe {source.path}"
     )
 
 

@@ -145,7 +145,7 @@ def _require(table: pl.DataFrame, description: Description, source: str) -> None
             )
 
 
-def _text(series: pl.Series) -> pl.Series:
+def code_text(series: pl.Series) -> pl.Series:
     """Return codes or names as text: 7, whether the file has it as 7 or as 7.0."""
     if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
         raise InputError(f"the column {series.name!r} holds {series.dtype}, not codes or names; write it as text.")
@@ -155,7 +155,7 @@ def _text(series: pl.Series) -> pl.Series:
 
 
 def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
-    series = _text(table[rule.column])
+    series = code_text(table[rule.column])
     empty = (series.is_null() | (series == "")).fill_null(True)
     if empty.any():
         raise InputError(
@@ -167,7 +167,7 @@ def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
     at = series.cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
     names = list(codes)
     if rule.label is not None:
-        shown = _text(table[rule.label])
+        shown = code_text(table[rule.label])
         first = first_of(at, len(codes))
         names = [name or code for name, code in zip(shown.gather(first), codes, strict=True)]
     return _Axis(rule, list(codes), at, dict(zip(codes, names, strict=True)))
@@ -273,7 +273,7 @@ def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, description: Desc
     again = repeats(cell, many)
     if len(again):
         one = int(again[0])
-        codes = ", ".join(f"{axis.name} {_text(table[axis.column][[one]])[0]}" for axis in description.axes)
+        codes = ", ".join(f"{axis.name} {code_text(table[axis.column][[one]])[0]}" for axis in description.axes)
         raise InputError(
             f"{source} has {len(again):,} cells more than once, the first of them ({codes}) again in row {one + 1:,} "
             "below the header. Delete the repeats; or, if another column distinguishes them, make it an axis."
@@ -381,12 +381,12 @@ def _frame(
             if column is not None:
                 _note_changes(table[column], axis, column, notes)
         if rule.level is not None:
-            level = _text(table[rule.level]).gather(first).fill_null("")
+            level = code_text(table[rule.level]).gather(first).fill_null("")
         if len(rows) > 1 and (rule.parent is not None or axis.sums):
             several = " and ".join(item.rule.name for item in rows)
             notes.append(f"Sums over {rule.name!r} are not used: the rows are combinations of {several}.")
         elif rule.parent is not None:
-            parent = _text(table[rule.parent]).gather(first).replace("", None)
+            parent = code_text(table[rule.parent]).gather(first).replace("", None)
         elif axis.sums:
             above = parents({item.total: item.parts for item in axis.sums})
             parent = pl.Series([above.get(code) for code in axes[called]], dtype=pl.String)
@@ -396,7 +396,7 @@ def _frame(
 
 def _note_changes(series: pl.Series, axis: _Axis, column: str, notes: list[str]) -> None:
     """Tell where one code goes with several names, levels or parents; the first is used."""
-    text = _text(series).fill_null("")
+    text = code_text(series).fill_null("")
     changes = (text != text.gather(first_of(axis.at, len(axis.codes))[axis.at])).to_numpy()
     if changes.any():
         code = axis.codes[int(axis.at[int(changes.argmax())])]

@@ -13,7 +13,8 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.cells import assemble
-from unround.readers.description import make_description
+from unround.readers.description_file import make_description
+from unround.readers.grid import HeadedTable
 from unround.release import Release
 
 SOURCE = "the frame"
@@ -77,6 +78,27 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
             given["default"] = given.pop("mechanism")
         return assemble(table, make_description(given, where="from_frame"), source=SOURCE, form="frame")
     return _wide(table, given)
+
+
+def as_headed(frame: object) -> HeadedTable:
+    """Return a frame as a table with a header; columns of pandas whose names have several levels give it several rows."""
+    other: Any = frame
+    levels = getattr(getattr(other, "columns", None), "nlevels", 1)
+    if levels == 1:
+        table = _table(frame)
+        return _headed(table, [(name.strip(),) for name in table.columns])
+    if any(level is not None for level in other.index.names):
+        other = other.reset_index()
+    names = [tuple("" if str(part).startswith("Unnamed:") else str(part) for part in name) for name in other.columns]
+    full = [tuple(part or next(p for p in reversed(name) if p) for part in name) for name in names]
+    columns = [_series(other.iloc[:, at].tolist()).alias(str(at)) for at in range(len(names))]
+    return _headed(pl.DataFrame(columns), full)
+
+
+def _headed(table: pl.DataFrame, names: list[tuple[str, ...]]) -> HeadedTable:
+    cells = table.clone()
+    cells.columns = [str(at) for at in range(table.width)]
+    return HeadedTable(tuple(zip(*names, strict=True)), cells, SOURCE)
 
 
 def _table(frame: object) -> pl.DataFrame:

@@ -44,6 +44,14 @@ def require_file(path: Path) -> int:
     return state.st_size
 
 
+def is_file(path: Path) -> bool:
+    """Say whether a plain file is there; a name that is none is no error yet."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or has a NUL in it
+        return False
+
+
 def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = None) -> str:
     """Return the text of a small file, in UTF-8 with or without mark.
 

@@ -41,7 +41,7 @@ _QUOTE = ord('"')
 _TABLES = (".csv", ".tab", ".tsv", ".txt")
 _COMPANIONS = re.compile(r"readme|meta\b|_meta|licen[cs]e|geo_starting_row", re.IGNORECASE)
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
-_BROKEN = (
+BROKEN = (
     EOFError,
     zlib.error,
     lzma.LZMAError,
@@ -300,7 +300,7 @@ def _damage_reported(path: Path) -> Iterator[None]:
         yield
     except NotImplementedError as error:
         raise InputError(f"{path} is compressed in a way that cannot be read here ({error}); decompress it first.") from None
-    except _BROKEN as error:
+    except BROKEN as error:
         raise InputError(f"{path} is damaged or cut short ({error}); download it again.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error}); check the file and its permissions.") from None

@@ -44,8 +44,8 @@ SIGNS: Mapping[str, int] = {
 EXACT_DIGITS = 15
 """Digits that every floating number keeps."""
 
-_PADDING = " \t\r\n\u00a0\u202f\"'"
-_GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f][0-9]{3})+)(?:\\.[0-9]*)?$"
+_PADDING = " \t\r\n\u00a0\u202f\u2009\"'"
+_GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f\u2009][0-9]{3})+|(?:['\u2019][0-9]{3})+)(?:\\.[0-9]*)?$"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 
 
@@ -93,6 +93,41 @@ def as_counts(
     return counts, decimals
 
 
+def plain_numbers(text: pl.Series, thousands: str = "", decimal: str = "") -> pl.Series:
+    """Return cells with numbers written as they are in English: no sign between thousands, a point before decimals.
+
+    Parameters
+    ----------
+    text : Series of strings
+        The cells; what is no number stays as it is.
+    thousands : str
+        What groups digits: "." or "'" or ","; blanks and commas are understood anyway.
+    decimal : str
+        What parts decimals: "," or ".".
+
+    Examples
+    --------
+    >>> plain_numbers(pl.Series(["1.234", "15", "x", "1.234.567", "12,5"]), ".", ",").to_list()
+    ['1234', '15', 'x', '1234567', '12.5']
+    >>> plain_numbers(pl.Series(["1,234"]), decimal=",").to_list()
+    ['1.234']
+    """
+    if thousands in ("", " ", "'") and decimal != ",":
+        return text
+    bare = text.str.strip_chars(_PADDING)
+    if thousands in (".", ","):
+        mark = "\\." if thousands == "." else ","
+        part = "," if thousands == "." else "\\."
+        grouped = bare.str.contains(f"^[+−-]?[0-9]{{1,3}}(?:{mark}[0-9]{{3}})+(?:{part}[0-9]*)?$")
+        bare = bare.str.replace_all(thousands, "", literal=True).zip_with(grouped.fill_null(False), bare)
+    if decimal == ",":
+        # Blanks group digits beside a comma as they do beside a point.
+        comma = bare.str.contains("^[+−-]?[0-9]{1,3}(?:[ \u00a0\u202f\u2009]?[0-9]{3})*,[0-9]+$|^[+−-]?[0-9]+,[0-9]+$")
+        point = bare.str.replace_all("[ \u00a0\u202f\u2009]", "").str.replace(",", ".", literal=True)
+        bare = point.zip_with(comma.fill_null(False), bare)
+    return bare
+
+
 def _from_text(text: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     plain = text.cast(pl.Int32, strict=False)
     # Nearly every cell is a plain number or empty; only what is left over is looked at closely.
@@ -122,7 +157,7 @@ def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[n
     bare = cells.str.replace_all("−", "-", literal=True).str.strip_chars(_PADDING)
     sign = bare.str.to_lowercase().replace_strict(dict(SIGNS), default=None, return_dtype=pl.Int32)
     grouped = bare.str.contains(_GROUPED)
-    joined = bare.str.replace_all("[, \u00a0\u202f]", "").zip_with(grouped, bare)
+    joined = bare.str.replace_all("[, \u00a0\u202f\u2009'\u2019]", "").zip_with(grouped, bare)
     # A cast alone would take "inf" for a number.
     number = joined.str.contains(_NUMBER)
     value = joined.cast(pl.Float64, strict=False).set(~number, None)

@@ -10,12 +10,17 @@ from pathlib import Path
 
 import polars as pl
 
-from unround.errors import InputError
+from unround.errors import InputError, UnknownFormat
 from unround.readers.cells import assemble
-from unround.readers.description import AREAS, CHARACTERISTIC, SEX, AxisRule, Description, read_description
+from unround.readers.description import CHARACTERISTIC, SEX, AxisRule, Description
+from unround.readers.description_file import read_description
+from unround.readers.grid import HeadedTable, read_grid, with_header
 from unround.readers.lines import by_sex
-from unround.readers.small_files import parsed_toml, require_file, shortened, small_text
+from unround.readers.pcaxis import is_pcaxis, read_px
+from unround.readers.reshape import read_headed
+from unround.readers.small_files import is_file, parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source
+from unround.readers.spreadsheet import is_spreadsheet
 from unround.readers.wide import read_table
 from unround.release import AREA, Release
 
@@ -54,7 +59,7 @@ def companion(path: Path) -> Path | None:
     stem = path.name.removesuffix(".gz").removesuffix(".zip")
     called, release = path.with_name(f"{Path(stem).stem}.toml"), path.with_name("release.toml")
     for beside in dict.fromkeys((called, release)):
-        if beside == path or not _is_file(beside):
+        if beside == path or not is_file(beside):
             continue
         try:
             about = parsed_toml(small_text(beside, "TOML"), str(beside))
@@ -91,14 +96,40 @@ def load(path: Path, toml: Path | None = None) -> Release:
         if toml is None and (toml := companion(path)) is not None:
             notes.append(f"The columns are described by {toml.name}, next to the table.")
         description = read_description(toml) if toml is not None else None
+    if description is not None and (description.wide or description.placed or description.thousands or description.decimal
+                                    or description.status or is_spreadsheet(path) or is_pcaxis(path)):  # fmt: skip
+        return read_headed(headed_table(path, description), description, notes=notes)
     table, size, told = _table(path)
     if description is None:
         description = guess(table.columns)
         if description is None:
-            raise InputError(_advice(path, table.columns))
+            raise UnknownFormat(
+                f"{path} is a table whose columns ({shortened(table.columns)}) are not recognised. To describe them, run: "
+                f"unround describe {path}"
+            )
         release = assemble(table, description, source=str(path), size=size, notes=told)
         return replace(release, proposals=tuple(by_sex(release.columns)))
     return assemble(table, description, source=str(path), size=size, notes=[*notes, *told])
+
+
+def headed_table(path: Path, description: Description | None = None) -> HeadedTable:
+    """Return a file as a table with a header: where a description says, or in its first row."""
+    if is_parquet(path):
+        frame = _parquet(path)
+        names = tuple(name.strip() for name in frame.columns)
+        frame.columns = [str(at) for at in range(frame.width)]
+        return HeadedTable((names,), frame, str(path), path.stat().st_size)
+    if is_pcaxis(path):
+        return read_px(path)
+    grid = read_grid(path, description.sheet if description is not None else None)
+    if description is None:
+        return with_header(grid, (1,))
+    return with_header(grid, description.header, description.rows)
+
+
+def is_parquet(path: Path) -> bool:
+    """Say whether a file is a Parquet file, by its name or its first bytes."""
+    return path.suffix.lower() in _PARQUET or _begins(path) == b"PAR1"
 
 
 def guess(columns: Sequence[str]) -> Description | None:
@@ -131,7 +162,7 @@ def guess(columns: Sequence[str]) -> Description | None:
 
 def _table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
     """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
-    if path.suffix.lower() in _PARQUET or _begins(path) == b"PAR1":
+    if is_parquet(path):
         return _parquet(path), path.stat().st_size, []
     source = Source(path)
     table = read_table(source, "check its delimiters and quotes")
@@ -157,39 +188,10 @@ def _parquet(path: Path) -> pl.DataFrame:
 
 def _begins(path: Path) -> bytes:
     """Return the first four bytes of a file, if it is one; what is wrong with others, `Source` tells."""
-    if not _is_file(path):
+    if not is_file(path):
         return b""
     try:
         with path.open("rb") as file:
             return file.read(4)
     except OSError:
         return b""
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a name that is too long to be one
-        return False
-
-
-def _advice(path: Path, columns: Sequence[str]) -> str:
-    """Say which TOML to write for a table that nothing is known of, by what its columns are called."""
-    value = next((name for name in reversed(columns) if name.lower() in VALUES), columns[-1])
-    axes = [name for name in columns if name != value][:4]
-    area = [name for name in axes if name.lower() in AREAS]
-    lines = [f'value = "{value}"', 'default = "rounding:5"']
-    lines += [line for name in axes for line in (f"[axes.{_bare(name)}]", f'column = "{name}"')]
-    other = next((name for name in reversed(axes) if name not in area), None)
-    if other is not None:
-        lines.append('sums = [{ total = "…", parts = ["…", "…"] }]')
-    shown = "\n".join(f"    {line}" for line in lines)
-    return (
-        f"{path} is a table whose columns ({shortened(list(columns))}) are not recognised. Describe them in "
-        f"{Path(path.name.removesuffix('.gz')).stem}.toml next to it, for example\n{shown}"
-    )
-
-
-def _bare(name: str) -> str:
-    """Return a key as TOML wants it: bare where that is possible."""
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else f'"{name}"'
