@@ -385,6 +385,18 @@ def test_what_ifs_know_keys(ages: Material) -> None:
         what_if("keyd", ages)
 
 
+def test_calibration_takes_published_counts_as_they_are() -> None:
+    from unround.comparison.calibration import calibrate
+
+    found = calibrate(repeating(2, 150), "keyed:5")
+    assert found.mechanism == "keyed:5"
+    assert found.areas == 150
+    cells = (
+        found.groups["all cells"]["fitted"] if "all cells" in found.groups else next(iter(found.groups.values()))["fitted"]
+    )
+    assert cells.log_loss < 3
+
+
 def test_constants_are_those_of_tables_by_name() -> None:
     drawn = constants_of(["b", "a", "b"], 3)
     assert list(drawn) == ["b", "a"]
