@@ -165,7 +165,7 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
         (lambda: unround.compare(mechanisms=["rounding:5", "rounding:5"], areas=50), "rounding:5 more than once"),
         (lambda: unround.compare(exact=["population"]), "exact is for your own counts: use it together with truth."),
         (lambda: unround.calibrate(release=SURVEY), "release and truth go together"),
-        (lambda: unround.paper(areas=5), "areas, seed and rows are for a simulated census: use them with simulate."),
+        (lambda: unround.paper(areas=5), "areas, seed, rows and keys are for a simulated census: use them with simulate."),
         (lambda: unround.diff("nowhere"), "missing a required argument: 'after'"),
     ],
 )

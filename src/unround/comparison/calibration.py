@@ -27,6 +27,7 @@ from unround.errors import InputError
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit
+from unround.protection.table import parse_protection
 from unround.release import ABSENT, Counts, Release, adjustable
 from unround.spool import survey
 
@@ -222,7 +223,8 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
     """
     chosen = practice(spec, material)
     counts = as_counts(chosen.publish(material.true.astype(np.int64), np.random.default_rng(seed)))
-    model = material.model(chosen.assumed)
+    # What an audit is told of counts rounded by keys is how each was rounded, looked at by itself.
+    model = material.model(chosen.mechanisms if parse_protection(spec).keys else chosen.assumed)
     fit = PriorFit(len(model.columns))
     fit.add(counts)
     fitted, _ = choose_and_check(model, fit.finish(model.compiled, model.mechanisms), fit.sample.counts)
