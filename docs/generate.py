@@ -34,7 +34,7 @@ COMMANDS = (
     "audit",
     "report",
     "explain",
-    "serve",
+    "serve", "verify",
     "diff",
     "whatif",
     "expect",
