@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "unround"
 ORDER = [
     "_version",
     "errors",
+    "small_files",
     "mechanisms",
     "output",
     "release",

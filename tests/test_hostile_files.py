@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
 from unround.readers import read, source, tidy
@@ -664,3 +665,45 @@ def test_an_indicator_that_is_no_column(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_bytes(b"ge\x97_or_1,indicator_00,50,cator\xf49\nA1A,1051,00,20\nB1B01,00,2indicator_0,10.5\n")
     assert refused(table, layout="indicators")
+
+
+SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "{}"),
+        ("solve", "10! = 5 + 5", "--prior", "{}"),
+        ("solve", "10! = 5 + 5", "--mechanism", "transition:{}"),
+        ("audit", SURVEY, "-o", "out", "--plan", "{}"),
+        ("audit", SURVEY, "-o", "out", "--describe", "{}"),
+        ("audit", SURVEY, "-o", "out", "--areas", "{}"),
+        ("audit", SURVEY, "-o", "out", "--truth", "{}"),
+        ("audit", "{}", "-o", "out"),
+        ("describe", "{}"),
+        ("protect", "{}", "--mechanism", "rounding:5", "-o", "out"),
+        ("whatif", SURVEY, "--add", "{}", "-o", "out"),
+    ],
+)
+def test_special_files_are_refused_wherever_a_file_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """A pipe that nobody writes to would be waited for, a device read without end."""
+    monkeypatch.chdir(tmp_path)
+    pipe, huge = tmp_path / "pipe", tmp_path / "huge"
+    os.mkfifo(pipe)
+    with huge.open("wb") as file:
+        file.truncate(1 << 40)  # takes no room
+    for special, said in ((pipe, "pipe or a device"), (Path("/dev/zero"), "pipe or a device"), (huge, "")):
+        ran = run(*(part.format(special) for part in command))
+        assert ran.code == 2, (special, ran)
+        assert said in ran.err
+        assert "Traceback" not in ran.err
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_system_from_standard_input_has_a_limit(run: Run) -> None:
+    ran = run("solve", "-", stdin=b"#" * ((8 << 20) + 1))
+    assert ran.code == 2
+    assert "more than a system can have" in ran.err

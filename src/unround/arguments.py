@@ -134,7 +134,7 @@ def _described(table: Table, **options: Any) -> Release:
 
 def plan_file_of(plan: PlanFile | AnyPath | None) -> PlanFile | None:
     """Return what a plan file says, if there is one."""
-    from unround.readers.small_files import plain_text
+    from unround.small_files import plain_text
     from unround.structure import PlanFile, read_plan
 
     if plan is None or isinstance(plan, PlanFile):
@@ -157,18 +157,21 @@ def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
 
 def equations_of(source: AnyPath) -> tuple[str, str]:
     """Return the text of a system, and what to call it in errors."""
-    from unround.readers.small_files import decoded, plain_text
+    from unround.small_files import SMALL, decoded, plain_text
 
     if isinstance(source, str) and ("=" in source or not source.strip()):
         return source, "<text>"
     if source == "-":
-        return decoded(sys.stdin.buffer.read(), "standard input"), "standard input"
+        content = sys.stdin.buffer.read(SMALL + 1)
+        if len(content) > SMALL:
+            raise InputError(f"standard input has more than {SMALL:,} bytes, more than a system can have.")
+        return decoded(content, "standard input"), "standard input"
     return plain_text(source, 'To type equations, use =, as in "48! = 20 + 20 + 20".'), os.fspath(source)
 
 
 def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
     """Return the weights in a JSON file; None for a flat prior."""
-    from unround.readers.small_files import plain_text
+    from unround.small_files import plain_text
 
     if source == "flat":
         return None

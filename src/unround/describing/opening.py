@@ -11,9 +11,9 @@ from unround.errors import InputError
 from unround.readers.frames import as_headed
 from unround.readers.grid import Grid, HeadedTable, read_grid, with_header
 from unround.readers.pcaxis import is_pcaxis
-from unround.readers.small_files import shortened
 from unround.readers.spreadsheet import is_spreadsheet, sheets_of
 from unround.readers.tidy import headed_table, is_parquet
+from unround.small_files import shortened
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
 from os import PathLike
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from unround.errors import InputError
 from unround.mechanisms.base import WIDEST, FloatArray, IntArray, Window, counts, fraction, window_from
 from unround.mechanisms.sampling import choose
+from unround.small_files import small_text
 
 Row = tuple[tuple[int, Fraction], ...]
 
@@ -181,13 +183,7 @@ def _read(path: str | PathLike[str]) -> tuple[Row, ...]:
     """Return the rows of a CSV file, ordered by their true count."""
     import csv  # only here: most runs read no table
 
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read()
-    except OSError as error:
-        raise InputError(f"cannot read the transition table {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"cannot read the transition table {path}: it is not UTF-8 text.") from None
+    text = small_text(Path(path), "a transition table")
     lines = text.splitlines() or [""]
     mark = ";" if ";" in lines[0] else ","
 

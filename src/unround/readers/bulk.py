@@ -20,11 +20,11 @@ from unround.errors import InputError
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import FIRST, ProfileLine, blocks_of, by_sex, indented, universes
 from unround.readers.regions import published_exactly
-from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.stream import TakenRows, blocks
 from unround.readers.symbols import as_counts
 from unround.release import ABSENT, AREA, NOT_APPLICABLE, UNREADABLE, Column, Release
+from unround.small_files import LONGEST_NAME
 
 NAME = "statcan"
 SEXES = ("total", "men", "women")

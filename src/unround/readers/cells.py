@@ -13,9 +13,9 @@ from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.readers.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
 from unround.readers.hierarchy import fit, parents, read_hierarchy
-from unround.readers.small_files import shortened
 from unround.readers.symbols import as_counts
 from unround.release import AREA, NOT_AVAILABLE, UNREADABLE, Block, Column, Counts, Progress, Proposal, Release
+from unround.small_files import shortened
 
 AREAS_AT_ONCE = 2_000
 TABLE, ALL = "table", "all"

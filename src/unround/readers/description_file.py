@@ -21,8 +21,8 @@ from unround.readers.description import (
     SumRule,
     near,
 )
-from unround.readers.small_files import parsed_toml, small_text
 from unround.release import LARGEST
+from unround.small_files import parsed_toml, small_text
 
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unround.errors import InputError
 from unround.readers.description import near
-from unround.readers.small_files import small_text
+from unround.small_files import small_text
 
 Children = dict[str, list[str]]
 """The codes under each code, in the order of the file. Codes on top stand under ""."""

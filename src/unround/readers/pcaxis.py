@@ -11,7 +11,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.grid import HeadedTable
-from unround.readers.small_files import is_file, require_file
+from unround.small_files import is_file, require_file
 
 LARGEST = 1 << 29
 """Bytes of a PX file that are read at once."""

@@ -21,11 +21,11 @@ from unround.errors import InputError
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
 from unround.readers.regions import adjustable, published_exactly
-from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import LeftOut, ragged, read_blocks, rows_of, unreadable
 from unround.release import AREA, NOT_APPLICABLE, Column, Counts, Release
+from unround.small_files import LONGEST_NAME
 
 LAYOUT = "profile-page"
 _TITLE = re.compile(r'\s*"?Census Profile\b', re.IGNORECASE)

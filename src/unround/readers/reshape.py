@@ -11,9 +11,9 @@ from unround.errors import InputError
 from unround.readers.cells import assemble
 from unround.readers.description import AxisRule, Description, near
 from unround.readers.grid import HeadedTable, letters, refuse_merged_counts
-from unround.readers.small_files import shortened
 from unround.readers.symbols import plain_numbers
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE, Release
+from unround.small_files import shortened
 
 CELL = "count of the cell"
 """The column of counts in the long form of a wide table."""

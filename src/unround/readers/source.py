@@ -21,7 +21,7 @@ from typing import IO
 import numpy as np
 
 from unround.errors import InputError
-from unround.readers.small_files import require_file, shortened
+from unround.small_files import require_file, shortened
 
 Progress = Callable[[int], None]
 

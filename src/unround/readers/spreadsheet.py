@@ -14,8 +14,8 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.grid import OFFICE, Grid, Merged, as_text
-from unround.readers.small_files import is_file, require_file, shortened
 from unround.readers.source import BROKEN
+from unround.small_files import is_file, require_file, shortened
 
 MOST_CELLS = 50_000_000
 """Cells between the first and the last of a sheet. Far more come of a single stray cell in the last corner."""

@@ -22,11 +22,11 @@ from unround.errors import InputError
 from unround.readers.cells import Index, first_of, in_blocks, repeats, require_room
 from unround.readers.kinds import COUNT, kind_of
 from unround.readers.lines import MEN, TOTAL, WOMEN, by_sex
-from unround.readers.small_files import LONGEST_NAME, shortened
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import read_table
 from unround.release import ABSENT, AREA, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Column, Counts, Proposal, Release
+from unround.small_files import LONGEST_NAME, shortened
 
 HEADER = ("code", "name", "variable", "variable_group", "count")
 _HOME = "by_usual_residence_address"

@@ -18,11 +18,11 @@ from unround.readers.grid import HeadedTable, read_grid, with_header
 from unround.readers.lines import by_sex
 from unround.readers.pcaxis import is_pcaxis, read_px
 from unround.readers.reshape import read_headed
-from unround.readers.small_files import is_file, parsed_toml, require_file, shortened, small_text
 from unround.readers.source import Source
 from unround.readers.spreadsheet import is_spreadsheet
 from unround.readers.wide import read_table
 from unround.release import AREA, Release
+from unround.small_files import is_file, parsed_toml, require_file, shortened, small_text
 
 VALUES = ("published", "true", "count", "value")
 """What the column of counts is called in a table that needs no TOML."""

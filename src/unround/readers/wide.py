@@ -13,10 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source, called
 from unround.readers.symbols import as_counts
 from unround.release import ABSENT, UNREADABLE, Block, Counts, Progress
+from unround.small_files import LONGEST_NAME
 
 AREAS_AT_ONCE = 2_000
 CELLS_AT_ONCE = 500_000

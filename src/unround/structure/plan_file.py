@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 from unround.errors import InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
-from unround.readers.small_files import parsed_toml
 from unround.release import Column, Proposal, Release
+from unround.small_files import parsed_toml
 from unround.structure.evidence import JudgedSum, Name, PlanFile, PlannedDependence, PlannedSum, Structure
 from unround.structure.residuals import SumTally
 from unround.structure.verify import areas_

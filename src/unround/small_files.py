@@ -66,19 +66,24 @@ def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = 
     fallback : str, optional
         How to read what is not UTF-8; without it that is an error.
     """
-    size = require_file(path)
-    if size > most:
-        raise InputError(f"{path} has {size:,} bytes, more than {what} can have ({most:,}). Is it the right file?")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+    content = small_bytes(path, what, most)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         if fallback is None:
             raise InputError(f"{path} is not UTF-8 text, as {what} must be. Save it as UTF-8.") from None
         return content.decode(fallback, errors="replace")
+
+
+def small_bytes(path: Path, what: str, most: int = SMALL) -> bytes:
+    """Return the content of a small file; `what` says what it should be. Pipes, devices and large files are refused."""
+    size = require_file(path)
+    if size > most:
+        raise InputError(f"{path} has {size:,} bytes, more than {what} can have ({most:,}). Is it the right file?")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def parsed_toml(text: str, where: str) -> dict[str, Any]:
@@ -120,12 +125,10 @@ def shortened(words: list[str] | tuple[str, ...], most: int = 20) -> str:
 
 def plain_text(path: str | os.PathLike[str], hint: str) -> str:
     """Return the text of a file that was typed or written by hand; `hint` says what else the user may have meant."""
-    try:
-        return decoded(Path(path).read_bytes(), os.fspath(path))
-    except FileNotFoundError:
-        raise InputError(f"there is no file {os.fspath(path)}. {hint}") from None
-    except (OSError, ValueError) as problem:  # ValueError: a NUL within the name
-        raise InputError(f"{os.fspath(path)} cannot be read: {getattr(problem, 'strerror', problem)}.") from None
+    where = os.fspath(path)
+    if not os.path.exists(where):
+        raise InputError(f"there is no file {where}. {hint}")
+    return decoded(small_bytes(Path(where), "a file that people write"), where)
 
 
 def decoded(content: bytes, where: str) -> str:
