@@ -74,6 +74,9 @@ class Column:
         How it was published, where the format or the user says so; None where it has to be inferred from the data.
     adjusted : int
         Published exactly, except that the agency says it may have changed it by up to this much in `adjustable` areas.
+    at_most : str
+        The key of a column, published exactly, that this one is a part of: the people or households of the area. Where this
+        one is hidden, as agencies do in small areas, it is still no more than that. "" where there is none.
     """
 
     key: str
@@ -83,6 +86,7 @@ class Column:
     depth: int = 0
     mechanism: Mechanism | None = None
     adjusted: int = 0
+    at_most: str = ""
 
     @property
     def is_in_file(self) -> bool:
