@@ -430,3 +430,21 @@ def test_what_is_hidden_is_no_more_than_the_people_or_households_of_its_area(tmp
     assert bounds.tight.high[0, model.index["v_CA21_719"]] == people[0]
     system = model.system(model.counts_of(block.counts)[0], (), also=[model.index["v_CA21_719"]])
     assert system.windows[0].high == people[0]
+
+
+def test_a_proof_may_rest_on_the_people_that_there_are(tmp_path: Path) -> None:
+    """The least that four published parts can be is all the people of the area: so each is that, and so is their total."""
+    rng = RNG(9)
+    people = rng.poisson(150, 200)
+    parts = rng.multinomial(rng.binomial(people, 0.8), [0.4, 0.3, 0.2, 0.1])
+    counts = rounded(np.column_stack([parts.sum(1), parts]), rng)
+    people[0], counts[0] = 9, (0, 10, 5, 5, 5)
+    path = censusmapper(tmp_path / "t.csv", vectors(66, 67, 68, 69, 70), counts, {"Population": people})
+    lines = path.read_text().replace(",DA,", ",CD,").splitlines()  # where populations are never adjusted
+    lines[1] = lines[1].replace("CD,9,0,", "CD,9,NA,")
+    path.write_text("\n".join(lines) + "\n")
+    folder = unround.audit(path, tmp_path / "audit", prior="flat")
+    found = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
+    assert set(found["kind"]) == {"proved"}
+    assert sorted(found["value"]) == [1, 1, 1, 6, 9]
+    assert unround.verify(folder).to_json()["problems"] == []
