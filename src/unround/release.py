@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Mechanism, Unpublished
+from unround.mechanisms import Exact, Mechanism, Unpublished
 
 if TYPE_CHECKING:
     import polars as pl
@@ -115,7 +115,7 @@ class Proposal:
 def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:
     """Return the table that a sum belongs to: its parts', if all are in one; else its total's.
 
-    A total that is published exactly stands apart from the tables that it heads.
+    What is published exactly stands apart from the tables that it heads, or that repeat it.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str
     >>> table_of(columns, 0, (1, 2))
     'Age'
     """
-    tables = {columns[part].block for part in parts}
+    tables = {columns[part].block for part in parts if not isinstance(columns[part].mechanism, Exact)} - {""}
     return tables.pop() if len(tables) == 1 else columns[total].block
 
 
