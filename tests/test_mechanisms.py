@@ -640,10 +640,10 @@ def test_a_bad_transition_table(tmp_path, text, message):
 
 
 def test_an_unreadable_transition_table(tmp_path):
-    with pytest.raises(InputError, match=r"^cannot read the transition table .*none\.csv: No such file or directory\.$"):
+    with pytest.raises(InputError, match=r"^there is no file .*none\.csv; check its name and folder\.$"):
         Transition.read(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes("i,v,p,é".encode("latin-1"))
-    with pytest.raises(InputError, match=r"latin\.csv: it is not UTF-8 text\.$"):
+    with pytest.raises(InputError, match=r"latin\.csv is not UTF-8 text, as a transition table must be"):
         Transition.read(tmp_path / "latin.csv")
 
 

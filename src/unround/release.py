@@ -7,14 +7,14 @@ and can be read more than once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Exact, Mechanism, Unpublished
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,13 +65,18 @@ class Column:
     label : str
         What it counts, without its sex: "0 to 4 years".
     block : str
-        The table it belongs to: for a profile, the nearest "Total - …" line above; "" where there is none.
+        The table it belongs to: the counts that the agency laid out and rounded together. For a profile, the nearest
+        "Total - …" line above; for formats without such lines what is documented of them, or what names and order tell;
+        "" only where nothing tells.
     depth : int
         How far its label is indented, in levels.
     mechanism : Mechanism or None
         How it was published, where the format or the user says so; None where it has to be inferred from the data.
     adjusted : int
         Published exactly, except that the agency says it may have changed it by up to this much in `adjustable` areas.
+    at_most : str
+        The key of a column, published exactly, that this one is a part of: the people or households of the area. Where this
+        one is hidden, as agencies do in small areas, it is still no more than that. "" where there is none.
     """
 
     key: str
@@ -81,6 +86,12 @@ class Column:
     depth: int = 0
     mechanism: Mechanism | None = None
     adjusted: int = 0
+    at_most: str = ""
+
+    @property
+    def is_in_file(self) -> bool:
+        """Whether the file has such a column; not so for a total that was added because two tables share it."""
+        return not isinstance(self.mechanism, Unpublished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +101,30 @@ class Proposal:
     `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts) or
     "file" (the user says so, which is accepted unless the counts make it impossible) or "files" (a count that is in several
     files).
+
+    A total that is not in the file can still have two sets of parts, from two tables of the same people. Then it is a column
+    of counts that are nowhere published, and `against` are the parts of the other table: the two must add to the same.
     """
 
     total: int
     parts: tuple[int, ...]
     origin: str
+    against: tuple[int, ...] = field(default=(), repr=False)
+
+
+def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:
+    """Return the table that a sum belongs to: its parts', if all are in one; else its total's.
+
+    What is published exactly stands apart from the tables that it heads, or that repeat it.
+
+    Examples
+    --------
+    >>> columns = [Column("all", ("all",), "all"), *(Column(key, (key,), key, "Age") for key in ("young", "old"))]
+    >>> table_of(columns, 0, (1, 2))
+    'Age'
+    """
+    tables = {columns[part].block for part in parts if not isinstance(columns[part].mechanism, Exact)} - {""}
+    return tables.pop() if len(tables) == 1 else columns[total].block
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from unround.cli.common import (
     Population,
     Prior,
     Sheet,
+    Undeclared,
     console,
     print_json,
     stages,
@@ -39,6 +40,7 @@ def inspect(
     description: Describe = None,
     sheet: Sheet = None,
     plan: Plan = None,
+    mechanism: Undeclared = None,
     areas: Areas = None,
     everything: Everything = False,
     json: Json = False,
@@ -64,6 +66,7 @@ def inspect(
             description=description,
             sheet=sheet,
             plan=plan,
+            mechanism=mechanism,
             areas=areas,
             progress=progress,
         )
@@ -93,6 +96,7 @@ def check(
     description: Describe = None,
     sheet: Sheet = None,
     plan: Plan = None,
+    mechanism: Undeclared = None,
     areas: Areas = None,
     everything: Everything = False,
     json: Json = False,
@@ -120,6 +124,7 @@ def check(
             description=description,
             sheet=sheet,
             plan=plan,
+            mechanism=mechanism,
             areas=areas,
             progress=progress,
         )
@@ -161,6 +166,7 @@ def audit(
     description: Describe = None,
     sheet: Sheet = None,
     plan: Plan = None,
+    mechanism: Undeclared = None,
     areas: Areas = None,
     cluster: Annotated[
         str | None,
@@ -220,6 +226,7 @@ def audit(
                 file_format=file_format,
                 description=description,
                 sheet=sheet,
+                mechanism=mechanism,
                 areas=areas,
             )
     except KeyboardInterrupt as stop:

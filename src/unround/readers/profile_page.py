@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
-from unround.readers.regions import adjustable, published_exactly
+from unround.readers.regions import adjustable, published_exactly, with_limits
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import LeftOut, ragged, read_blocks, rows_of, unreadable
@@ -84,7 +84,7 @@ def load(source: Source) -> Release:
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
-        columns=tuple(columns),
+        columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
         read=read_blocks(_areas(titles, columns, counts), counts, source.size),
@@ -224,8 +224,7 @@ def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[lis
             elif (counts[:, at, number] == NOT_APPLICABLE).all():
                 left_out.add("not applicable", f"{key} {line.label}")
             else:
-                table = block or page.rows[at][0].strip()
-                columns.append(Column(key, (str(line.id), sex), line.label, table, line.depth, exact, adjusted))
+                columns.append(Column(key, (str(line.id), sex), line.label, block, line.depth, exact, adjusted))
                 kept.append(counts[:, at, number])
     return columns, np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
 

@@ -11,6 +11,8 @@ from unround.release import Column
 
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""
+FOUND = "data"
+"""The origin of a sum that nobody proposed: it was found in the counts."""
 Name = str | tuple[str, ...]
 """How a plan file names a column: by its key, or by its codes."""
 
@@ -40,9 +42,12 @@ class JudgedSum:
     why : str
         The verdict in one sentence, with its numbers, for people.
     cause : str
-        Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly"; else "".
+        Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or "everybody"
+        (it does not hold for men and women together); else "".
     residuals : mapping
         How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
+    against : tuple of int
+        For a total that was not published, the other parts that make it up: residuals are their sum − parts.
     """
 
     total: int
@@ -59,6 +64,12 @@ class JudgedSum:
     unjudged: bool = False
     cause: str = ""
     residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
+    against: tuple[int, ...] = ()
+
+    @property
+    def is_documented(self) -> bool:
+        """Whether somebody says that it holds: the agency, by the layout, names or universes of its tables, or the user."""
+        return self.origin != FOUND
 
     @property
     def equation(self) -> Equation:
@@ -88,7 +99,8 @@ class MechanismEvidence:
     """How the counts of some columns of one table were published.
 
     `mechanism` is None where that is not known. `basis` says who declared it ("format": the documentation of the file's
-    format; "description"; "plan file"), or that it was "inferred"; `why` gives the reasons.
+    format; "description"; "plan file"), or that it was "inferred"; `why` gives the reasons. `suggested` is a mechanism that
+    fits, where that is no more than a guess which the user should confirm by declaring it: noise, mostly.
     """
 
     block: str
@@ -96,6 +108,7 @@ class MechanismEvidence:
     mechanism: Mechanism | None
     why: str
     basis: str = INFERRED
+    suggested: Mechanism | None = None
 
 
 @dataclass(frozen=True, slots=True)
