@@ -243,6 +243,41 @@ def _frame(data: bytes) -> None:
     _gone_through(from_frame(frame, keys))
 
 
+def _described_on_the_way(name: str) -> Run:
+    """Describe a table that nobody described, and read it as its own description says."""
+
+    def run(data: bytes) -> None:
+        from unround.describing import describe
+        from unround.readers import read
+
+        path, toml = _file(name, data), _folder() / "drafted.toml"
+        found = describe(path)
+        toml.write_text(found.toml(toml), encoding="utf-8")
+        _gone_through(read(path, toml=toml))
+
+    return run
+
+
+PEOPLE = "Table 3: persons by age;;;\nRegion;Total;Men;Women\nAarau;1.200;600;600\nBern;21;9;12\nChur;15;x;9\nDavos;-;0;0\n"
+SDMX = (
+    "DATAFLOW,REF_AREA,SEX,TIME_PERIOD,OBS_VALUE,OBS_STATUS\nX:F(1.0),A,_T,2021,21,\nX:F(1.0),A,M,2021,9,\n"
+    "X:F(1.0),A,F,2021,12,\nX:F(1.0),B,_T,2021,,c\nX:F(1.0),B,M,2021,6,\nX:F(1.0),B,F,2021,3,\n"
+)
+PX = (
+    'CHARSET="ANSI";\nAXIS-VERSION="2013";\nMATRIX="a";\nSTUB="region";\nHEADING="sex";\nVALUES("region")="A","B";\n'
+    'VALUES("sex")="Total","Men","Women";\nDATA=\n21 9 12\n15 6 "..";\n'
+)
+
+
+def _workbook() -> bytes:
+    import polars as pl
+
+    written = io.BytesIO()
+    frame = pl.DataFrame({"Region": ["A", "B", "C"], "Total": [21, 15, 9], "Men": [9, 6, 3], "Women": [12, 9, 6]})
+    frame.write_excel(written)
+    return written.getvalue()
+
+
 FRAME = json.dumps(
     {
         "columns": {"town": ["a", "b"], "all": [20, 15], "young": [5, None], "old": [10, 10.0]},
@@ -329,11 +364,14 @@ def _audit(name: str) -> Run:
     def run(data: bytes) -> None:
         from unround.audits import AuditFolder
         from unround.audits.certificates import read_proof
+        from unround.audits.folder import OURS, seal
         from unround.explanation.cell import explain_at
         from unround.proofs import check_proof
 
         (_damaged() / name).write_bytes(data)
         try:
+            if not name.endswith(".json"):
+                seal(_damaged(), OURS)  # or nobody would look further than the hashes
             folder = AuditFolder.open(_damaged())
             _ = folder.model, folder.areas, folder.prior, folder.findings.height
             if name == "proofs.jsonl":
@@ -342,7 +380,8 @@ def _audit(name: str) -> Run:
             else:
                 explain_at(folder, 0, 0)
         finally:
-            shutil.copyfile(audit_folder() / name, _damaged() / name)
+            for one in (name, "summary.json"):
+                shutil.copyfile(audit_folder() / one, _damaged() / one)
 
     return run
 
@@ -436,6 +475,15 @@ TARGETS: tuple[Target, ...] = (
     Target(
         "any-format", tuple(text.encode() for text in (BULK, WIDE, PAGE, NAMES, STATSNZ, TOML)), _table("b.txt"), _CSV, 2
     ),
+    Target(
+        "describe",
+        (PEOPLE.encode(), SDMX.encode(), TIDY_OF_TOML.encode()),
+        _described_on_the_way("d.csv"),
+        (*_CSV, "Total", "Men", "0-14", "_T"),
+        1,
+    ),
+    Target("px", (PX.encode(),), _described_on_the_way("d.px"), ('"', ";", "=", "DATA", "VALUES(", "STUB"), 1),
+    Target("xlsx", (_workbook(),), _described_on_the_way("d.xlsx"), ("PK\3\4", "PK\5\6", "<c r=", "<v>"), 1),
     Target("frames", (FRAME.encode(),), _frame, ('"', "[", "]", "{", "}", "null", "1e400"), 4),
     Target("hrc", (HRC.encode(),), _hierarchy("a.hrc"), ("@", "\n"), 30),
     Target("pairs", (PAIRS.encode(),), _hierarchy("a.csv"), _CSV, 20),

@@ -615,3 +615,10 @@ def test_canada_has_five_and_ten_and_few_slips(census_data):
     assert all(c.kept for c in by_sex)
     assert 0 < max(c.impossible for c in structure.sums if c.origin in ("sex", "names")) < 20
     assert not any(repeat.alike for repeat in structure.repeats)
+
+
+def test_areas_without_a_column_to_compare_say_so() -> None:
+    from unround.structure.area_sums import _compare
+
+    verdict = _compare("region", np.array([-1, 0]), np.zeros((2, 0), dtype=np.int32), [])
+    assert "no parent has the counts of all areas within it" in verdict.why

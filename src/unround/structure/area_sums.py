@@ -83,7 +83,7 @@ def _compare(by: str, inside: NDArray[np.int64], counts: Counts, kinds: Sequence
     complete = parent[:, None] & seen & (hidden == 0)
     residual = shown - sums
     agree = complete & (residual <= high + down) & (residual >= -(low + up))
-    exact = np.array([kind == Exact() for kind in kinds])
+    exact = np.array([kind == Exact() for kind in kinds], dtype=np.bool_)
     tallies = [(int(complete[:, which].sum()), int(agree[:, which].sum())) for which in (exact, ~exact)]
     words = [
         f"{fine:,} of {all_:,} {what} ({fine / all_:.1%})"
