@@ -1,7 +1,7 @@
 """Write the generated parts of the documentation again.
 
-They are the outputs in the README, the reference of the command line, the account of the paper, and the tables of what
-`make bench` and `make scale` measured.
+They are the outputs in the README and other pages, the reference of the command line, the account of the paper, the tables
+of what `make bench` and `make scale` measured, and what the notebooks show.
 
 `make docs` runs this; `tests/test_docs.py` fails when a page lags behind the code.
 """
@@ -23,30 +23,14 @@ from unittest.mock import patch
 from bench import results
 
 from docs.speed_tables import with_tables
+from unround.cli import COMMANDS as FUNCTIONS
+from unround.cli import progress
 from unround.cli import run as unround_command
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = (
-    "solve",
-    "describe",
-    "inspect",
-    "check",
-    "audit",
-    "report",
-    "explain",
-    "serve",
-    "verify",
-    "diff",
-    "whatif",
-    "expect",
-    "simulate",
-    "protect",
-    "compare",
-    "calibrate",
-    "paper",
-)
+COMMANDS = tuple(command.__name__ for command in FUNCTIONS)
 
-CONSOLE_PAGES = ("solve", "describe", "audit", "checks", "linked", "protect", "compare")
+CONSOLE_PAGES = ("solve", "describe", "audit", "checks", "linked", "protect", "compare", "notebook")
 MEASURED_PAGES = ("speed", "scale")
 
 CONSOLE = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
@@ -75,6 +59,7 @@ def run(command: str, folder: Path = ROOT) -> str:
     with (
         patch.dict(os.environ, terminal),
         patch.object(sys, "argv", words),
+        patch.object(progress, "EVERY", 3600.0),  # signs of life are not what a reader is to see
         patch.object(sys.modules["__main__"], "__package__", None),  # or --help would show the name of this program
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
@@ -100,11 +85,15 @@ def filled(page: str) -> str:
 
     def console(match: re.Match[str]) -> str:
         commands = [line[2:] for line in match[1].splitlines() if line.startswith("$ ")]
-        return "```console\n" + "\n\n".join(f"$ {command}\n{run(command, here)}" for command in commands) + "\n```\n"
+        return (
+            "```console\n"
+            + "\n\n".join(f"$ {command}\n{run(command, here)}".rstrip("\n") for command in commands)
+            + "\n```\n"
+        )
 
     def python(match: re.Match[str]) -> str:
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed), contextlib.chdir(here):
             exec(compile(match[1], "<docs>", "exec"), {"__name__": "docs"})  # the docs' own code, from this repository
         return f"```python\n{match[1]}```\n\n```text\n{printed.getvalue()}```\n"
 
@@ -146,12 +135,14 @@ def _measured(page: str) -> str:
 
 def main() -> None:
     """Write all pages; with --fresh, run the ten full-size experiments behind docs/paper.md again first."""
+    from docs import notebooks
     from docs.paper_account import write_docs
 
     written = write_docs(ROOT / "docs", fresh="--fresh" in sys.argv[1:])
     for path, text in pages().items():
         path.write_text(text(), encoding="utf-8")
         written.append(path)
+    written += notebooks.write()
     print(*(path.relative_to(ROOT) for path in written), sep="\n")
 
 

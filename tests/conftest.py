@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import shared
+from unround.cli import progress
 from unround.cli import run as run_unround
 
 settings.register_profile(
@@ -81,6 +82,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(sys, "argv", ["unround", *arguments])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         monkeypatch.setenv("COLUMNS", "120")
+        monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
             run_unround()

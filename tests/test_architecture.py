@@ -49,7 +49,9 @@ ORDER = [
     "presentation",
     "web",
     "arguments",
+    "results",
     "api",
+    "publishing",
     "cli",
     "__main__",
 ]

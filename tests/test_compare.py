@@ -356,9 +356,9 @@ def test_the_command_with_changes(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--mechanisms", ROUNDED, "--what-if", "all"), "--mechanisms and --what-if exclude each other: give one of them."),
-        (("--mechanisms", ","), "--mechanisms is empty"),
-        (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "--mechanisms names rounding:5 more than once"),
+        (("--mechanisms", ROUNDED, "--what-if", "all"), "--mechanism and --what-if exclude each other: give one of them."),
+        (("--mechanisms", ","), "--mechanism is empty"),
+        (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "--mechanism names rounding:5 more than once"),
         (("--mechanisms", "roundin:5"), "Did you mean rounding"),
         (("--what-if", "less"), "there is no change 'less'"),
         (("--seeds", "0"), "seeds must be 1 or more, not 0"),

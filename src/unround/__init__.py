@@ -3,11 +3,13 @@
 The public functions are called like the commands. From one sum to a whole census:
 
 - One system. `solve` works out equations such as "48! = 20 + 20 + 20" and returns a `Solution`: bounds, probabilities, the
-  best solutions, and proofs. `parse` reads the equations into a `System` of `Cell`s and `Sum`s; `check_proof` verifies a
-  proof without any of the code that found it; `expect` says how often sums of one shape give counts away.
+  best solutions, and proofs. `parse` reads the equations into a `System` (each `Cell`, each `Sum`); `check_proof` verifies
+  a proof without any of the code that found it; `expect` says how often sums of one shape give counts away.
 - A table. `read` opens a file, several files, or a polars or pandas frame as a `Release`; the functions below do so
   themselves. `describe` drafts a description of a table of your own. `inspect` says what is in it, `check` whether the
   data fit the mechanism, and `audit` infers every count that can be inferred and writes an `AuditFolder`.
+- Results show themselves: in a notebook, or as text when printed. Those of `solve`, `check`, `audit` and `explain` have
+  `to_polars`, `to_pandas` and `plot`, too; an `AuditFolder` has `findings`, `explain(area, cell)` and `posterior(area)`.
 - An audit. `explain` gives the argument for one count, `report` writes its pages again, `serve` opens it in a browser
   (`view` returns a single page), `diff` compares two audits.
 - Publishing. `simulate` invents a census, `protect` publishes true counts under a `mechanism`, `compare` weighs several ways
@@ -29,32 +31,25 @@ CONTRIBUTING.md has the whole map, and the docstring of every package that of it
 from __future__ import annotations
 
 import importlib
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from unround._version import __version__
 
 if TYPE_CHECKING:
     from unround.api import audit as audit
-    from unround.api import calibrate as calibrate
     from unround.api import check as check
-    from unround.api import compare as compare
     from unround.api import describe as describe
     from unround.api import diff as diff
     from unround.api import expect as expect
     from unround.api import explain as explain
     from unround.api import inspect as inspect
-    from unround.api import paper as paper
-    from unround.api import protect as protect
     from unround.api import read as read
     from unround.api import report as report
     from unround.api import serve as serve
-    from unround.api import simulate as simulate
     from unround.api import solve as solve
     from unround.api import verify as verify
     from unround.api import view as view
-    from unround.api import whatif as whatif
-    from unround.audits import AuditFolder as AuditFolder
-    from unround.checks import Check as Check
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
@@ -66,8 +61,18 @@ if TYPE_CHECKING:
     from unround.proofs import check_proof as check_proof
     from unround.protection.table import parse_protection as parse_protection
     from unround.protection.table import publish_counts as publish_counts
+    from unround.publishing import calibrate as calibrate
+    from unround.publishing import compare as compare
+    from unround.publishing import paper as paper
+    from unround.publishing import protect as protect
+    from unround.publishing import simulate as simulate
+    from unround.publishing import whatif as whatif
     from unround.release import Release as Release
-    from unround.solution import Solution as Solution
+    from unround.results.one_system import Solution as Solution
+    from unround.results.tables import AuditFolder as AuditFolder
+    from unround.results.tables import Check as Check
+    from unround.results.tables import Explanation as Explanation
+    from unround.results.tables import Posterior as Posterior
     from unround.system import Cell as Cell
     from unround.system import Sum as Sum
     from unround.system import System as System
@@ -77,17 +82,16 @@ _NAMES = {
     "api": (
         *("solve", "expect", "read", "describe", "inspect", "check", "audit"),
         *("report", "explain", "serve", "view", "verify", "diff"),
-        *("whatif", "simulate", "protect", "compare", "calibrate", "paper"),
     ),
+    "publishing": ("whatif", "simulate", "protect", "compare", "calibrate", "paper"),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
     "mechanisms": ("Mechanism", "mechanism"),
     "system": ("Cell", "Sum", "System"),
     "equations": ("parse",),
-    "solution": ("Solution",),
     "proofs": ("Proof", "check_proof"),
     "release": ("Release",),
-    "checks": ("Check",),
-    "audits": ("AuditFolder",),
+    "results.one_system": ("Solution",),
+    "results.tables": ("AuditFolder", "Explanation", "Posterior", "Check"),
     "protection.table": ("parse_protection", "publish_counts"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -98,7 +102,13 @@ __all__ = ["__version__", *_HOME]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'unround' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"unround.{_HOME[name]}"), name)
+    found = getattr(importlib.import_module(f"unround.{_HOME[name]}"), name)
+    if isinstance(found, FunctionType) and _HOME[name] not in ("api", "publishing"):
+        from unround.arguments import public
+
+        found = public(found)  # those of the two are answered in words already, whatever they are given
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

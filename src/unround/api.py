@@ -1,5 +1,7 @@
 """The one door: every command of the command line as a Python function of the same name, and `read`.
 
+Those about ways of publishing are in `publishing`, which is the other half of this module.
+
 Wherever a published table is wanted, give a path, several paths (which are read as one release), a polars or pandas frame,
 or a `Release`; wherever an audit is wanted, its folder or the `AuditFolder` that `audit` returned. The command line calls
 these functions and shows what they return; it does nothing else. What cannot be used, a missing argument included, is an
@@ -19,52 +21,38 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from unround.arguments import (
     AnyPath,
     Stage,
     Table,
     audit_folder,
+    declared,
     equations_of,
-    material_of,
-    names_of,
+    lent_to,
+    mechanism_name,
     no_progress,
     open_table,
     paths_of,
     plan_file_of,
     prior_of,
     public,
-    refuse_file,
     refuse_hopeless,
     refuse_overwriting,
-    write_result,
+    temporary_folder,
     write_text,
 )
-from unround.errors import ArgumentError, InputError
+from unround.errors import InputError
+from unround.results.shown import as_result
 
 if TYPE_CHECKING:
-    from typing import Literal
-
-    from unround.audits import AuditFolder
-    from unround.audits.verification import Verification
-    from unround.checks import Check
-    from unround.comparison import Comparison
-    from unround.comparison.worlds import Calibrations
-    from unround.describing import Described, Question
-    from unround.differences import Diff
-    from unround.expectation import Expectation
-    from unround.explanation.cell import Explanation
-    from unround.inspection import Inspection
+    from unround import audits
+    from unround.describing import Question
     from unround.mechanisms import Mechanism
-    from unround.protection.release import Protected
     from unround.release import Release
-    from unround.replication import Claim, Experiment
-    from unround.replication.compound import Compound
-    from unround.replication.release import ReleaseSearches
-    from unround.scenarios import WhatIf
-    from unround.simulation import Simulated
-    from unround.solution import Solution
+    from unround.results.one_system import Expectation, Solution
+    from unround.results.tables import AuditFolder, Check, Described, Diff, Explanation, Inspection, Verification
     from unround.structure import PlanFile
     from unround.system import System
 
@@ -107,21 +95,21 @@ def solve(
     [('part1', 16, 'proved'), ('part2', 16, 'proved'), ('part3', 16, 'proved')]
     """
     from unround.equations import parse
-    from unround.mechanisms import Rounding
+    from unround.results.one_system import Solution
     from unround.solution import solve as solve_system
     from unround.system import System
 
-    if base is not None and mechanism is not None:
-        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
+    how = mechanism_name(base, mechanism)
     if not isinstance(system, System):
         if not isinstance(system, str | os.PathLike):
             raise InputError(f"unround.solve takes a System, equations or a file of them, not {type(system).__name__}.")
         text, where = equations_of(system)
-        system = parse(text, mechanism or Rounding(5 if base is None else base), where=where)
-    elif base is not None or mechanism is not None:
+        system = parse(text, how or "rounding:5", where=where)
+    elif how is not None:
         raise InputError("the cells of a System already say how they were published: leave out base and mechanism.")
     weights = prior if prior is None or isinstance(prior, Mapping) else prior_of(prior)
-    return solve_system(system, engine=engine, top=top, threshold=threshold, prior=weights)
+    found = solve_system(system, engine=engine, top=top, threshold=threshold, prior=weights)
+    return as_result(Solution, found)
 
 
 @public
@@ -150,8 +138,10 @@ def expect(
         Minimum probability to report a value as likely.
     """
     from unround.expectation import expectation
+    from unround.results.one_system import Expectation
 
-    return expectation(parts, exact_total=exact_total, base=base, zero_parts=zero_parts, areas=areas, threshold=threshold)
+    found = expectation(parts, exact_total=exact_total, base=base, zero_parts=zero_parts, areas=areas, threshold=threshold)
+    return as_result(Expectation, found)
 
 
 # -- a whole release --------------------------------------------------------------------------------------------------
@@ -164,6 +154,8 @@ def read(
     file_format: str = "auto",
     description: AnyPath | Mapping[str, Any] | None = None,
     sheet: str | None = None,
+    base: int | None = None,
+    mechanism: Mechanism | str | None = None,
     areas: AnyPath | None = None,
     plan: PlanFile | AnyPath | None = None,
     progress: Stage = no_progress,
@@ -185,12 +177,15 @@ def read(
         What the columns of a table are: a TOML file, as `describe` drafts it, or for a frame its keys and values.
     sheet : str, optional
         Which sheet of a spreadsheet without description; by default the one with the largest table.
+    base, mechanism : int, Mechanism or str, optional
+        How counts were protected, where the table does not say: the base to which they were randomly rounded, or a
+        mechanism such as "laplace:1.45".
     areas : path, optional
         A file that says which area lies within which: columns child and parent, or one column per level.
     plan : PlanFile or path, optional
         Your own decisions; here only which columns of several files are the same counts ([[match]]).
     **columns
-        For a frame, its description as keywords: `area`, `sums`, `mechanism` …; see `unround.readers.frames.from_frame`.
+        For a frame, its description as keywords: `area`, `sums`, `exact` …; see `unround.readers.frames.from_frame`.
     progress
         See the top of this module.
 
@@ -205,7 +200,7 @@ def read(
     from unround.readers.areas import with_areas
 
     tables = list(table) if isinstance(table, list | tuple) else [table]
-    plan_file = plan_file_of(plan)
+    how, plan_file = mechanism_name(base, mechanism), plan_file_of(plan)
     matches = plan_file.matches if plan_file else ()
     if len(tables) == 1:
         if matches:
@@ -219,6 +214,7 @@ def read(
         releases = [open_table(one, file_format, None, columns, sheet) for one in tables]
         size = sum(one.size for one in releases)
         release = join(releases, matches, lambda done: progress("Reading the files", done, size))
+    release = release if how is None else declared(release, how)
     return release if areas is None else with_areas(release, Path(areas))
 
 
@@ -285,10 +281,9 @@ def describe(
     from unround.describing import describe as describe_table
     from unround.describing.questions import take_default
     from unround.readers import census_format
+    from unround.results.tables import Described
 
-    if base is not None and mechanism is not None:
-        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
-    how = mechanism if base is None else f"rounding:{base}"
+    how = mechanism_name(base, mechanism)
     given = Path(table) if isinstance(table, str | os.PathLike) else table
     target = None if out is None else Path(out)
     refuse_overwriting(target)
@@ -299,7 +294,7 @@ def describe(
     found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)
     if target is not None:
         write_text(target, found.toml(target))
-    return found
+    return as_result(Described, found)
 
 
 @public
@@ -307,14 +302,17 @@ def inspect(
     table: Table,
     *,
     plan: PlanFile | AnyPath | None = None,
+    base: int | None = None,
     mechanism: Mechanism | str | None = None,
     progress: Stage = no_progress,
     **reading: Any,
 ) -> Inspection:
     """Say what is in a table: its areas and counts, how they were rounded, and which sums hold."""
     from unround.inspection import inspect as inspect_release
+    from unround.results.tables import Inspection
 
-    return inspect_release(*_opened(table, plan, mechanism, progress, reading), progress)
+    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
+    return as_result(Inspection, inspect_release(release, plan_file, progress))
 
 
 @public
@@ -322,32 +320,36 @@ def check(
     table: Table,
     *,
     plan: PlanFile | AnyPath | None = None,
+    base: int | None = None,
     mechanism: Mechanism | str | None = None,
     progress: Stage = no_progress,
     **reading: Any,
 ) -> Check:
     """Test on the data themselves whether counts were published as declared, or as inferred where nothing is declared."""
     from unround.checks import check_release
+    from unround.results.tables import Check
 
-    release, plan_file = _opened(table, plan, mechanism, progress, reading)
+    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
     refuse_hopeless(release, plan_file)
-    return check_release(release, plan_file, progress)
+    return as_result(Check, check_release(release, plan_file, progress))
 
 
 @public
 def audit(
     table: Table,
-    out: AnyPath,
+    out: AnyPath | None = None,
     *,
     threshold: float = 0.66,
     prior: str = "fitted",
     population: str = "exact",
     rounding: str = "auto",
     link: bool = True,
-    estimates: bool = False,
+    estimates: bool | str = False,
     doubtful: bool = False,
+    bom: bool = False,
     truth: Table | None = None,
     plan: PlanFile | AnyPath | None = None,
+    base: int | None = None,
     mechanism: Mechanism | str | None = None,
     cluster: str | None = None,
     block: int | None = None,
@@ -361,8 +363,9 @@ def audit(
 
     Parameters
     ----------
-    out : path
-        The folder. Files appear in it when all are complete, and replace those of an older audit.
+    out : path, optional
+        The folder. Files appear in it when all are complete, and replace those of an older audit. Without it, the folder is
+        a temporary one that goes away with the result.
     threshold : float
         Minimum probability to report a count as likely; the lowest of all priors that were tried must reach it.
     prior : str
@@ -373,39 +376,44 @@ def audit(
         Whether totals and parts share random numbers: "independent", "dependent", or "auto" to ask the data.
     link : bool
         Whether areas within areas are inferred together.
-    estimates : bool
-        Whether to write an estimate of every count, too.
+    estimates : bool or str
+        Whether to write an estimate of every count, too: True or "means", or "distributions" to add the probability of
+        every possible count.
     doubtful : bool
         Whether to list conditional claims even if the check finds that the data contradict the mechanism.
+    bom : bool
+        Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
     truth : table, optional
         The unrounded table, if you have it: scores every claim.
     cluster : str, optional
         The address of a Dask scheduler whose workers share the work.
     block : int, optional
         How many areas to work on at a time; by default as many as fit into memory.
-    table, plan, mechanism, progress, command, **reading
+    table, plan, base, mechanism, progress, command, **reading
         See the top of this module.
     """
     from unround.audits import AuditOptions
     from unround.audits import audit as audit_into
     from unround.join import with_truth
     from unround.presentation.report import write_pages
+    from unround.results.tables import AuditFolder
 
-    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block)
+    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom)
     true_counts = None if truth is None else read(truth)
-    release, plan_file = _opened(table, plan, mechanism, progress, reading)
+    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
     refuse_hopeless(release, plan_file)
     if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
         true_counts = with_truth(true_counts, release)
 
-    def report_on(folder: AuditFolder) -> None:
+    def report_on(folder: audits.AuditFolder) -> None:
         progress("Reporting", 0, 1)
         write_pages(folder)
         progress("Reporting", 1, 1)
 
-    return audit_into(
+    into = Path(out) if out is not None else temporary_folder()
+    done = audit_into(
         release,
-        Path(out),
+        into,
         options,
         plan_file=plan_file,
         truth=true_counts,
@@ -415,13 +423,15 @@ def audit(
         files_used=paths_of(table, truth, plan, reading.get("description"), reading.get("areas")),
         cluster=cluster,
     )
+    folder = as_result(AuditFolder, done)
+    return folder if out is not None else lent_to(folder, into)
 
 
 # -- an audit ---------------------------------------------------------------------------------------------------------
 
 
 @public
-def report(folder: AuditFolder | AnyPath) -> tuple[Path, Path]:
+def report(folder: audits.AuditFolder | AnyPath) -> tuple[Path, Path]:
     """Write report.html and report-public.html of an audit again, and return their paths."""
     from unround.presentation.report import write_pages
 
@@ -429,7 +439,7 @@ def report(folder: AuditFolder | AnyPath) -> tuple[Path, Path]:
 
 
 @public
-def explain(folder: AuditFolder | AnyPath, area: str, characteristic: str, sex: str | None = None) -> Explanation:
+def explain(folder: audits.AuditFolder | AnyPath, area: str, characteristic: str, sex: str | None = None) -> Explanation:
     """Give the argument for one count of an audit, as arithmetic, and its histogram.
 
     Parameters
@@ -444,12 +454,13 @@ def explain(folder: AuditFolder | AnyPath, area: str, characteristic: str, sex: 
         For tables by sex: "total" (the default), "men" or "women".
     """
     from unround.explanation.cell import explain as explain_cell
+    from unround.results.tables import Explanation
 
-    return explain_cell(audit_folder(folder), area, characteristic, sex)
+    return as_result(Explanation, explain_cell(audit_folder(folder), area, characteristic, sex))
 
 
 @public
-def verify(folder: AuditFolder | AnyPath, *, progress: Stage = no_progress) -> Verification:
+def verify(folder: audits.AuditFolder | AnyPath, *, progress: Stage = no_progress) -> Verification:
     """Check every file of an audit against its hash, and every certificate against the model and the published counts.
 
     Parameters
@@ -460,13 +471,14 @@ def verify(folder: AuditFolder | AnyPath, *, progress: Stage = no_progress) -> V
         Is told what is being done, and how far it is.
     """
     from unround.audits.verification import verify as verify_audit
+    from unround.results.tables import Verification
 
-    return verify_audit(folder.path if hasattr(folder, "path") else Path(folder), progress)
+    return as_result(Verification, verify_audit(folder.path if hasattr(folder, "path") else Path(folder), progress))
 
 
 @public
 def serve(
-    folder: AuditFolder | AnyPath,
+    folder: audits.AuditFolder | AnyPath,
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
@@ -489,7 +501,7 @@ def serve(
 
 
 @public
-def view(folder: AuditFolder | AnyPath, address: str) -> tuple[int, bytes]:
+def view(folder: audits.AuditFolder | AnyPath, address: str) -> tuple[int, bytes]:
     """Return the status and content of one page that `serve` would show, such as "/findings.json", without a server."""
     from unround.web.serve import get
 
@@ -500,8 +512,8 @@ def view(folder: AuditFolder | AnyPath, address: str) -> tuple[int, bytes]:
 
 @public
 def diff(
-    before: AuditFolder | AnyPath,
-    after: AuditFolder | AnyPath,
+    before: audits.AuditFolder | AnyPath,
+    after: audits.AuditFolder | AnyPath,
     *,
     report: bool = False,
     progress: Stage = no_progress,
@@ -519,431 +531,9 @@ def diff(
     """
     from unround.differences import diff as compare_audits
     from unround.presentation.report import write_pages
+    from unround.results.tables import Diff
 
     found = compare_audits(audit_folder(before).path, audit_folder(after).path, progress)
     if report:
         write_pages(found.match.after, diff=found.to_json())
-    return found
-
-
-# -- other ways of publishing -----------------------------------------------------------------------------------------
-
-
-@public
-def whatif(
-    table: Table,
-    add: Table,
-    out: AnyPath | None = None,
-    *,
-    truth: Table | None = None,
-    repairs: Sequence[str] | None = None,
-    seed: int = 0,
-    threshold: float = 0.66,
-    prior: str = "fitted",
-    population: str = "exact",
-    plan: PlanFile | AnyPath | None = None,
-    progress: Stage = no_progress,
-    command: str = "",
-    **reading: Any,
-) -> WhatIf:
-    """Say what publishing one more table would expose, and which inexpensive repairs of it expose least.
-
-    Parameters
-    ----------
-    table, **reading
-        What is published already, as for `read`.
-    add : table
-        What may be published in addition.
-    out : path, optional
-        A folder for both audits, whatif.json and whatif.html; without it, nothing is written.
-    truth : table, optional
-        The true counts of both: repairs are published from them, and claims are scored.
-    repairs : sequence of str, optional
-        The repairs to try, as `unround whatif --help` lists them; all by default, none if it is empty.
-    seed : int
-        Of all random draws.
-    threshold, prior, population
-        Of all audits, as for `audit`.
-    plan, progress, command
-        See the top of this module.
-    """
-    from unround.audits import AuditOptions
-    from unround.presentation.whatif import write_whatif
-    from unround.scenarios import whatif as try_out
-
-    plan_file = plan_file_of(plan)
-    return try_out(
-        read(table, plan=plan_file, **reading),
-        read(add),
-        None if out is None else Path(out),
-        AuditOptions(threshold, prior, population),
-        plan_file=plan_file,
-        truth=None if truth is None else read(truth),
-        seed=seed,
-        wanted=repairs,
-        progress=progress,
-        command=command,
-        finish=no_progress if out is None else write_whatif,
-    )
-
-
-@public
-def simulate(
-    out: AnyPath,
-    *,
-    areas: int = 1000,
-    seed: int = 1,
-    file_format: str | None = None,
-    rows: str | None = None,
-    zipped: bool = False,
-    levels: str | None = None,
-    apart: bool = False,
-    repeat: int = 1,
-    keys: bool = False,
-    constants: str = "",
-    weighted: bool = False,
-    world: str | None = None,
-    mechanism: str | None = None,
-    rounded_total: bool = False,
-    progress: Callable[[int], None] = no_progress,
-) -> Simulated:
-    """Write a synthetic census, published as Canada's is, or another world; together with its true counts.
-
-    Parameters
-    ----------
-    out : path
-        The folder. Files appear in it when all are complete.
-    areas, seed : int
-        How many areas, of all levels; and the seed: the same one gives the same census.
-    file_format : str
-        "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
-    rows : str
-        "age" (33 rows, the default), "short" (462), "sample" (150, most of them sample tables) or "all" (2,631).
-    zipped : bool
-        Whether to zip the bulk CSV together with its companion files.
-    levels : str, optional
-        The levels to write, separated by commas, such as "da,csd,cd,province"; also writes areas.csv.
-    apart : bool
-        Whether to write one file per level.
-    repeat : int
-        How many times to publish, each time rounded anew and into files of its own.
-    keys : bool
-        Whether every record has a key, and a count is rounded by the sum of its records' keys and a constant of its table.
-        Also writes constants.csv, and the sums of keys into truth.parquet.
-    constants : str
-        With `keys`: the constants of the tables, as "0" for all or "8=0.31,58=0.19" for some; the others are drawn.
-    weighted : bool
-        Whether sample tables show weighted estimates, which are not whole before they are rounded.
-    world : str, optional
-        A world in place of the census, as `unround calibrate --list-worlds` names them.
-    mechanism : str, optional
-        With a world: how it is published; "rounding:5" by default.
-    rounded_total : bool
-        With a world: whether the total of all is rounded too, in place of published exactly.
-    progress
-        See the top of this module.
-    """
-    from unround.simulation import Constants, Rounds
-    from unround.simulation import simulate as write_census
-
-    if world is not None:
-        from unround.simulation.worlds import world as world_named
-        from unround.simulation.worlds.write import simulate_world
-
-        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted)
-        if file_format not in (None, "tidy") or any(of_census):
-            raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants} and {weighted} are for "
-                "the census: leave them out if you give {world}."
-            )
-        return simulate_world(
-            Path(out), world_named(world), areas, seed, mechanism or "rounding:5", rounded_total=rounded_total
-        )
-    if mechanism is not None or rounded_total:
-        raise ArgumentError("the census is published as Canada's is: {mechanism} and {rounded_total} go with {world}.")
-    if constants.strip() and not keys:
-        raise ArgumentError("{constants} are those of tables that are rounded by keys: give {keys} too.")
-    return write_census(
-        Path(out),
-        areas,
-        seed,
-        file_format or "statcan",
-        rows or "age",
-        zipped,
-        progress,
-        levels=levels,
-        apart=apart,
-        repeat=repeat,
-        rounds=Rounds(Constants.parse(constants) if keys else None, weighted),
-    )
-
-
-@public
-def protect(
-    table: Table,
-    out: AnyPath,
-    mechanism: str,
-    *,
-    seed: int | None = None,
-    clamp: bool = False,
-    additive: bool = False,
-    exact: Sequence[str] = (),
-    keys: bool = False,
-    constant: float | None = None,
-    key_sums: AnyPath | None = None,
-    plan: PlanFile | AnyPath | None = None,
-    progress: Stage = no_progress,
-    command: str = "",
-    **reading: Any,
-) -> Protected:
-    """Publish a table of true counts under a mechanism, and say what that costs.
-
-    Parameters
-    ----------
-    table, **reading
-        The true counts, as for `read`; a frame's own `mechanism` or `exact` can only be in its `description`.
-    out : path
-        The folder. Files appear in it when all are complete, and replace those of an older protected table.
-    mechanism : str
-        Such as "rounding:5", "controlled:5" or "laplace:1.45".
-    seed : int, optional
-        Draw the same random numbers again; without it, they come from the operating system.
-    clamp : bool
-        Whether to publish negative counts as 0.
-    additive : bool
-        Whether to move counts afterwards to the nearest whole numbers that add up.
-    exact : sequence of str
-        What to publish exactly: population, dwellings, keys or names of columns.
-    keys : bool
-        Whether counts are rounded by the sum of their records' keys and a constant of the table, in place of each by a
-        random number of its own. Keys follow from the seed and the names of area and column.
-    constant : float, optional
-        With `keys`: the constant of all tables, from 0 to 1; without it, one is drawn for each.
-    key_sums : path, optional
-        With `keys`: a table with the columns that name areas and counts in `table`, and `key`: the sum of the keys of a
-        count's records. Without it, sums of keys are drawn that could be theirs.
-    plan, progress, command
-        See the top of this module.
-    """
-    from unround.protection.release import ProtectOptions
-    from unround.protection.release import protect as publish
-    from unround.protection.table import by_keys, parse_protection
-
-    how = parse_protection(mechanism)
-    how = by_keys(how) if keys else how
-    sums = None if key_sums is None else Path(key_sums)
-    options = ProtectOptions(how, seed, names_of(exact, "exact"), clamp, additive, constant, sums)
-    plan_file = plan_file_of(plan)
-    release = read(table, plan=plan_file, **reading)
-    return publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
-
-
-@public
-def compare(
-    out: AnyPath | None = None,
-    *,
-    mechanisms: Sequence[str] | None = None,
-    what_if: Sequence[str] | None = None,
-    truth: Table | None = None,
-    exact: Sequence[str] | None = None,
-    areas: int | None = None,
-    rows: str | None = None,
-    seed: int = 11,
-    seeds: int = 5,
-    threshold: float = 0.66,
-    progress: Stage = no_progress,
-) -> Comparison:
-    """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth.
-
-    Parameters
-    ----------
-    out : path, optional
-        A folder for compare.json and compare.html; without it, nothing is written.
-    mechanisms : sequence of str, optional
-        Ways of publishing; the first is what the others are compared with.
-    what_if : sequence of str, optional
-        Changes to today's practice, in place of `mechanisms`: "drop-invariants", "base=10" … or ["all"].
-    truth : table, optional
-        True counts of your own, in place of simulated ones.
-    exact : sequence of str, optional
-        With `truth`: what is published exactly today; by default population and dwellings.
-    areas, rows
-        How many areas to simulate (2,000), and which rows ("age" or "short").
-    seed, seeds : int
-        Of the simulated census and of all draws; and how many times to publish in each way.
-    threshold : float
-        Minimum probability to report a count as likely.
-    progress
-        See the top of this module.
-    """
-    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, practice
-    from unround.comparison import compare as compare_practices
-    from unround.comparison import what_if as changed
-
-    if mechanisms is not None and what_if is not None:
-        raise ArgumentError("{mechanisms} and {what_if} exclude each other: give one of them.")
-    refuse_file(out)
-    material = material_of(truth, exact, areas, rows, seed)
-    if what_if is None:
-        names = DEFAULT if mechanisms is None else names_of(mechanisms, "mechanisms")
-        practices = [practice(name, material) for name in names]
-    else:
-        wanted = names_of(what_if, "what_if")
-        wanted = WHAT_IFS if wanted == ("all",) else wanted
-        practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
-    found = compare_practices(material, practices, seed, seeds, threshold, progress)
-    if out is not None:
-        from unround.presentation.compare import comparison_page
-
-        write_result(out, "compare", found.to_json(), comparison_page)
-    return found
-
-
-@public
-def calibrate(
-    out: AnyPath | None = None,
-    *,
-    worlds: Sequence[str] | None = None,
-    release: Table | None = None,
-    truth: Table | None = None,
-    mechanism: str | None = None,
-    areas: int | None = None,
-    rows: str | None = None,
-    rounded_total: bool = False,
-    seed: int = 11,
-    progress: Stage = no_progress,
-) -> Calibrations:
-    """Say how often claims are right, by the count claimed and the probability stated, on worlds of several kinds.
-
-    Parameters
-    ----------
-    out : path, optional
-        A folder for calibrate.json and calibrate.html; without it, nothing is written.
-    worlds : sequence of str, optional
-        Worlds to draw, publish and audit, as `unround calibrate --list-worlds` names them, or ["all"]; a few by default.
-    release, truth : table, optional
-        A published table and its true counts, in place of worlds.
-    mechanism : str, optional
-        How to publish worlds; "rounding:5" by default.
-    areas, rows
-        How many areas to draw (2,000) of each world, and which rows of the census ("age" or "short").
-    rounded_total : bool
-        Whether the total of all is rounded too, in place of published exactly; not in the census.
-    seed : int
-        Of the worlds and of all draws.
-    progress
-        See the top of this module.
-    """
-    from unround.comparison import TODAY
-    from unround.comparison.calibration import calibrate_release
-    from unround.comparison.worlds import Calibrations, calibrate_worlds
-
-    if (release is None) != (truth is None):
-        raise ArgumentError("{release} and {truth} go together: the published table, and its true counts.")
-    if release is not None and (areas, rows, mechanism, worlds, rounded_total) != (None, None, None, None, False):
-        raise ArgumentError(
-            "{worlds}, {areas}, {rows}, {mechanism} and {rounded_total} are for simulated counts: leave them out if you "
-            "give {release}."
-        )
-    if seed < 0:
-        raise InputError(f"a seed is a whole number from 0, not {seed}.")
-    refuse_file(out)
-    if release is not None:
-        found = Calibrations.of([calibrate_release(read(release), read(truth), progress)])
-    else:
-        found = calibrate_worlds(
-            None if worlds is None else names_of(worlds, "worlds"),
-            areas,
-            seed,
-            mechanism or TODAY,
-            rows,
-            rounded_total=rounded_total,
-            progress=progress,
-        )
-    if out is not None:
-        from unround.presentation.calibrate import calibration_page
-
-        write_result(out, "calibrate", found.to_json(), calibration_page)
-    return found
-
-
-@overload
-def paper(
-    *,
-    simulate: Literal[False] = False,
-    areas: int | None = ...,
-    seed: int | None = ...,
-    rows: str | None = ...,
-    keys: bool = ...,
-) -> tuple[Claim, ...]: ...
-@overload
-def paper(
-    *,
-    simulate: Literal[True],
-    areas: int | None = ...,
-    seed: int | None = ...,
-    rows: str | None = ...,
-    keys: bool = ...,
-    progress: Callable[[int], None] = ...,
-) -> tuple[Experiment, Compound]: ...
-@overload
-def paper(
-    *,
-    release: Table,
-    simulate: bool = ...,
-    areas: int | None = ...,
-    seed: int | None = ...,
-    rows: str | None = ...,
-    keys: bool = ...,
-    plan: PlanFile | AnyPath | None = ...,
-    progress: Stage = ...,
-    **reading: Any,
-) -> ReleaseSearches: ...
-@public
-def paper(
-    *,
-    simulate: bool = False,
-    areas: int | None = None,
-    seed: int | None = None,
-    rows: str | None = None,
-    keys: bool = False,
-    release: Table | None = None,
-    plan: PlanFile | AnyPath | None = None,
-    progress: Callable[..., None] = no_progress,
-    **reading: Any,
-) -> tuple[Claim, ...] | tuple[Experiment, Compound] | ReleaseSearches:
-    """Recompute every number of the paper; or repeat its searches, on a simulated census or on a release.
-
-    Parameters
-    ----------
-    simulate : bool
-        Whether to search a simulated census. The result is then the searches, and an audit with all sums of age by sex.
-    areas, seed, rows
-        Of the simulated census: 61,029 areas, seed 1 and all rows, unless given.
-    keys : bool
-        Whether the simulated census is rounded by keys of records, in place of each count independently.
-    release : table, optional
-        A release to search under the paper's conditions, as for `read`. The result is then what each search found.
-    plan, progress, **reading
-        See the top of this module.
-    """
-    from unround.replication import claims, experiment
-    from unround.replication.compound import Compound
-
-    if release is not None:
-        if simulate or keys or (areas, seed, rows) != (None, None, None):
-            raise ArgumentError("{simulate}, {areas}, {seed}, {rows} and {keys} are for a simulated census: leave them out.")
-        from unround.replication.release import search_release
-
-        plan_file = plan_file_of(plan)
-        return search_release(read(release, plan=plan_file, progress=progress, **reading), plan_file, progress)
-    if plan is not None or reading:
-        raise ArgumentError("{plan} and how a file is read go with {release}.")
-    if not simulate:
-        if keys or (areas, seed, rows) != (None, None, None):
-            raise ArgumentError("{areas}, {seed}, {rows} and {keys} are for a simulated census: use them with {simulate}.")
-        return claims()
-    compound = Compound()
-    number = 61_029 if areas is None else areas
-    searched = experiment(number, 1 if seed is None else seed, rows or "all", progress, compound.add, keys=keys)
-    return searched, compound
+    return as_result(Diff, found)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import json
 import numbers
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -17,6 +21,7 @@ from unround.errors import ArgumentError, InputError, UnknownFormat
 if TYPE_CHECKING:
     from unround.audits import AuditFolder
     from unround.comparison import Material
+    from unround.mechanisms import Mechanism
     from unround.release import Release
     from unround.structure import PlanFile
 
@@ -40,14 +45,15 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 def public(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Turn missing, unknown and mistyped arguments into an InputError that says which arguments there are."""
     signature = inspect.signature(function)
-    name = f"unround.{function.__name__}"
+    name = function.__qualname__ if "self" in signature.parameters else f"unround.{function.__name__}"
 
     @functools.wraps(function)
     def call(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> _Result:
         try:
             given = signature.bind(*arguments, **keywords)
         except TypeError as problem:
-            known = ", ".join(one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD)
+            named = [one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD]
+            known = ", ".join(one for one in named if one != "self") or "none"
             twice = next((one for one in keywords if str(problem) == f"multiple values for argument {one!r}"), None)
             if twice and "reading" in signature.parameters:
                 raise InputError(
@@ -100,13 +106,17 @@ def _opened(
     if columns and isinstance(table, str | os.PathLike | Release):
         raise InputError(f"{', '.join(columns)}: there is no such argument, except for frames, and this is not a frame.")
     if isinstance(table, str | os.PathLike):
+        if not os.fspath(table):
+            raise InputError("the name of the file is empty.")
+        if not isinstance(description, str | os.PathLike | Mapping | None):
+            raise InputError(f"a description is a TOML file, not {description!r}.")
         if isinstance(description, Mapping):
             raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
         if sheet is not None and description is not None:
             raise ArgumentError("{sheet} and {description} exclude each other: the description names the sheet.")
         try:
             if sheet is None:
-                return read_file(Path(table), file_format, description)
+                return read_file(Path(table), file_format, None if description is None else Path(description))
         except UnknownFormat:
             pass
         return _described(Path(table), sheet=sheet)
@@ -123,6 +133,35 @@ def _opened(
     if description is None and not columns:
         return _described(table)
     return from_frame(table, description, **(columns or {}))
+
+
+def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str | None:
+    """Return the name of the mechanism that a base or a mechanism stands for; None where neither is given."""
+    from unround.mechanisms import Mechanism, Rounding
+
+    if base is not None and mechanism is not None:
+        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
+    if base is not None:
+        return Rounding(base).name
+    if mechanism is not None and not isinstance(mechanism, str | Mechanism):
+        raise InputError(f'mechanism must be text such as "rounding:5", or a Mechanism; not {mechanism!r}.')
+    return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
+
+
+def declared(release: Release, how: str) -> Release:
+    """Return a release in which columns of which nothing is known were published in this way.
+
+    What its format or its description says goes first: a population that is known to be exact stays so.
+    """
+    from dataclasses import replace
+
+    from unround.mechanisms import mechanism
+    from unround.structure import declaring
+
+    declaring(None, release, how)  # complains where nothing is left to declare
+    meant = mechanism(how)
+    columns = tuple(replace(one, mechanism=meant) if one.mechanism is None else one for one in release.columns)
+    return replace(release, columns=columns)
 
 
 def _described(table: Table, **options: Any) -> Release:
@@ -175,6 +214,8 @@ def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
 
     if source == "flat":
         return None
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"a prior is a mapping, such as {{'men': {{12: 0.5, 13: 0.5}}}}, or a JSON file; not {source!r}.")
     example = 'It should look like {"men": {"12": 0.5, "13": 0.5}}: for each cell, weights of its true counts.'
     text = plain_text(source, 'The prior is "flat" or a JSON file.')
     try:
@@ -189,7 +230,8 @@ def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
 
 def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
     """Return a list of names, each given once."""
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+    listed = isinstance(given, Iterable) and not isinstance(given, str)
+    if not listed or not all(isinstance(name, str) for name in given):
         raise InputError(f"{argument} must be a list of strings, not {given!r}.")
     if twice := sorted({name for name in given if list(given).count(name) > 1}):
         raise ArgumentError(f"{{{argument}}} names {', '.join(twice)} more than once.")
@@ -223,6 +265,19 @@ def refuse_file(out: AnyPath | None) -> None:
     """Complain before a long run, not after it."""
     if out is not None and Path(out).exists() and not Path(out).is_dir():
         raise InputError(f"{out} is a file: choose a folder to write into.")
+
+
+def temporary_folder() -> Path:
+    """Return a folder to write into that nobody named; it goes away with the process at the latest."""
+    parent = tempfile.mkdtemp(prefix="unround-")
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    return Path(parent) / "audit"
+
+
+def lent_to(result: _Result, folder: Path) -> _Result:
+    """Let a temporary folder last as long as a result that lies in it."""
+    weakref.finalize(result, shutil.rmtree, folder.parent, ignore_errors=True)
+    return result
 
 
 def refuse_hopeless(release: Release, plan_file: PlanFile | None) -> None:

@@ -3,7 +3,7 @@
 - `run`: the whole audit, from a file to a folder; `options` are what the user decides
 - `model`: what all areas share; `nested`, `dependence`, `sharing_fit`: which areas are nested, which random numbers shared
 - `block`: one block of areas, in six steps: `bounds`, `contradictions`, `probabilities`, `claims`, together in `inferred`
-- `certificates`, `findings`: claims with their proofs, and as rows of a table
+- `certificates`, `findings`: claims with their proofs, and as rows of a table; `estimates` of all counts
 - `summary`, `chance`, `truth`, `scoring`: what is counted, next to chance and to the truth
 - `work`, `cluster`, `merge`: how a large audit is cut into blocks, worked on, and put together again
 - `folder`: the finished audit, and how areas and counts are found in it

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,7 @@ class AuditFolder:
     summary: dict[str, Any] = field(repr=False)
 
     @classmethod
-    def open(cls, path: Path | str) -> AuditFolder:
+    def open(cls, path: Path | str) -> Self:
         """Open a folder that `audit` wrote.
 
         Raises
@@ -249,6 +249,13 @@ class AuditFolder:
 
         with self._undamaged(FINDINGS):
             return pl.read_parquet(self.file(FINDINGS))
+
+    def first_findings(self, number: int) -> pl.DataFrame:
+        """Return the first claims only: a large audit has millions."""
+        import polars as pl
+
+        with self._undamaged(FINDINGS):
+            return pl.scan_parquet(self.path / FINDINGS).head(number).collect()
 
     @cached_property
     def areas(self) -> pl.DataFrame:

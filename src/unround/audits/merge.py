@@ -34,9 +34,11 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     counted = reduce(add_up, (json.loads((part / COUNTED).read_text(encoding="utf-8")) for part in parts))
     _merge_findings(parts, done / files.FINDINGS, job.folder / "sorted")
     progress(1, steps)
-    # With a mark that tells spreadsheets about the encoding, and no more digits than anybody reads.
+    # No more digits than anybody reads; and a mark that tells spreadsheets about the encoding only where it is wanted:
+    # elsewhere, it would become part of the first column's name.
+    bom = job.options.bom
     shown = safe_for_spreadsheets(pl.scan_parquet(done / files.FINDINGS))
-    shown.sink_csv(done / files.FINDINGS_CSV, include_bom=True, float_precision=6)
+    shown.sink_csv(done / files.FINDINGS_CSV, include_bom=bom, float_precision=6)
     progress(2, steps)
     shutil.copytree(job.folder / files.MODEL, done / files.MODEL)
     published = _scan(parts, PUBLISHED)
@@ -45,7 +47,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     if job.options.estimates:
         _scan(parts, files.ESTIMATES).sink_parquet(done / files.ESTIMATES)
     progress(4, steps)
-    safe_for_spreadsheets(_scan(parts, CLASHES)).sink_csv(done / files.CONTRADICTIONS, include_bom=True)
+    safe_for_spreadsheets(_scan(parts, CLASHES)).sink_csv(done / files.CONTRADICTIONS, include_bom=bom)
     with (done / files.PROOFS).open("wb") as proofs:
         for part in parts:
             with (part / files.PROOFS).open("rb") as lines:

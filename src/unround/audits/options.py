@@ -13,6 +13,8 @@ THRESHOLD = 0.66
 POPULATIONS = ("exact", "within5")
 PRIORS = ("fitted", "flat")
 ROUNDINGS = ("auto", "dependent", "independent")
+MEANS, DISTRIBUTIONS = "means", "distributions"
+"""What estimates hold: mean, deviation and likeliest count; or the probability of every possible count as well."""
 
 FEWEST, MOST = 16, 4096
 """Areas in a block: fewer would not pay, and more gain nothing."""
@@ -34,8 +36,8 @@ class AuditOptions:
     population : str
         "exact" treats counts as exact that the agency may have adjusted slightly, and calls claims that need this
         conditional; "within5" does not.
-    estimates : bool
-        Whether to write an estimate for every cell.
+    estimates : bool or str
+        Whether to write an estimate for every cell: "means", which True stands for too, or whole "distributions".
     rounding : str
         "independent" gives every count its own random number; "dependent" fits how totals and parts share
         theirs, table by table; "auto" does so where the check finds a departure, and uses what is not due to chance.
@@ -46,16 +48,19 @@ class AuditOptions:
     block : int, optional
         How many areas to process at a time: the unit that is written whole or not at all, and that workers are given.
         By default as many as fit comfortably into memory.
+    bom : bool
+        Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
     """
 
     threshold: float = THRESHOLD
     prior: str = "fitted"
     population: str = "exact"
-    estimates: bool = False
+    estimates: bool | str = False
     rounding: str = "auto"
     link: bool = True
     doubtful: bool = False
     block: int | None = None
+    bom: bool = False
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -65,6 +70,8 @@ class AuditOptions:
             raise InputError(f"population must be {' or '.join(POPULATIONS)}, not {self.population!r}.")
         if self.rounding not in ROUNDINGS:
             raise InputError(f"rounding must be one of {', '.join(ROUNDINGS)}, not {self.rounding!r}.")
+        if self.estimates not in (False, True, MEANS, DISTRIBUTIONS):
+            raise InputError(f"estimates must be {MEANS} or {DISTRIBUTIONS}, not {self.estimates!r}.")
         if self.block is not None and self.block < 1:
             raise InputError(f"a block must have at least one area, not {self.block}.")
 

@@ -28,18 +28,19 @@ from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
 from unround.audits.claims import KINDS
 from unround.audits.dependence import Dependence
+from unround.audits.estimates import distributions_of, estimates_frame
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
 from unround.audits.inferred import InferredBlock
 from unround.audits.integrity import FILES, SEAL, first_damaged, hashes_of, is_whole, seal_of, write_hashes
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
-from unround.audits.options import AuditOptions
+from unround.audits.options import DISTRIBUTIONS, AuditOptions
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
 from unround.prior import Prior
-from unround.release import ABSENT, Release, adjustable
+from unround.release import Release, adjustable
 from unround.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
@@ -253,7 +254,10 @@ class Job:
                 for line in proof_lines(self.model, inferred.claims.certified, areas, self.axes):
                     lines.write(json.dumps(line, ensure_ascii=False) + "\n")
             if self.options.estimates:
-                _estimates(inferred, areas, self.axes, self.labels).write_parquet(part / files.ESTIMATES)
+                whole = self.options.estimates == DISTRIBUTIONS
+                distributions = distributions_of(auditor, inferred, areas, nested) if whole else None
+                estimated = estimates_frame(inferred, areas, self.axes, self.labels, distributions)
+                estimated.write_parquet(part / files.ESTIMATES)
         return len(rows)
 
     def _own_tools(self) -> tuple[Auditor, Chance]:
@@ -362,29 +366,3 @@ def _contradictions(model: Model, inferred: InferredBlock, areas: pl.DataFrame, 
     columns = ("kind", "sums", "cells", "clash")
     said = pl.DataFrame({name: [row[name] for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String))
     return pl.concat([where, said], how="horizontal")
-
-
-def _estimates(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
-    """Return an estimate of every cell that has one, a row each."""
-    import polars as pl
-
-    posterior, bounds = inferred.probabilities.posterior, inferred.probabilities.reach
-    rows, cells = np.nonzero(posterior.probability > 0)
-    published = inferred.counts[rows, cells]
-    return pl.DataFrame(
-        {
-            **{name: areas[name][rows] for name in axes},
-            **{
-                name: column.gather(cells)
-                for name, column in labels.columns.items()
-                if name in axes or name != "characteristic"
-            },
-            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
-            "low": bounds.low[rows, cells],
-            "high": bounds.high[rows, cells],
-            "mean": posterior.mean[rows, cells],
-            "sd": posterior.deviation[rows, cells],
-            "mode": posterior.mode[rows, cells],
-            "probability": posterior.probability[rows, cells],
-        }
-    )

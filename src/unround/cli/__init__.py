@@ -1,4 +1,4 @@
-"""The command line: every command calls the function of `unround.api` that has its name, and shows what that returns."""
+"""The command line: every command calls the public function that has its name, and shows what that returns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,28 @@ from unround._version import __version__
 from unround.cli.common import option
 from unround.cli.description import describe
 from unround.cli.finished_audit import diff, explain, report, serve, verify
+from unround.cli.groups import Commands, add_commands, listing
 from unround.cli.one_system import expect, solve
 from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
 from unround.cli.whole_release import audit, check, inspect
 from unround.errors import ArgumentError, InternalError, UnroundError
 
+GROUPS: Commands = {
+    "Audit": (solve, describe, inspect, check, audit),
+    "Explore": (explain, serve, report, verify, diff),
+    "Publish more safely": (whatif, protect, compare),
+    "Research": (expect, simulate, calibrate, paper),
+}
+"""The order of --help: from one sum to a whole release, and from there to what is to be done about it."""
+
+COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
+
 app = typer.Typer(
     name="unround",
+    cls=listing(GROUPS),
     help="Work out what published, randomly rounded counts must have been, or probably were.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode=None,  # plain help: it starts in half the time, and examples keep their lines
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Values are inferred from published tables; they are not official counts. If you find something in a "
@@ -47,28 +58,7 @@ def _root(
     del version
 
 
-# The order of --help: from one sum to a whole release.
-COMMANDS = (
-    solve,
-    describe,
-    inspect,
-    check,
-    audit,
-    report,
-    explain,
-    serve,
-    verify,
-    diff,
-    whatif,
-    expect,
-    simulate,
-    protect,
-    compare,
-    calibrate,
-    paper,
-)
-for command in COMMANDS:
-    app.command()(command)
+add_commands(app, GROUPS)
 
 
 def main() -> None:

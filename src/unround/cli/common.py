@@ -1,20 +1,31 @@
-"""What the commands share: options, printing, progress bars."""
+"""What the commands share: their options, and how they speak."""
 
 from __future__ import annotations
 
-import io
-import json
-import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated
 
 import typer
 
+from unround.cli.progress import bar as bar
+from unround.cli.progress import stages as stages
+from unround.cli.voice import console as console
+from unround.cli.voice import print_json as print_json
+from unround.cli.voice import say as say
 from unround.errors import InputError
+
+
+def one_of(*words: str) -> Callable[[str], list[str]]:
+    """Return what a shell asks for the words that may follow an option."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
+
 
 Files = Annotated[
     list[Path],
@@ -61,6 +72,16 @@ Areas = Annotated[
         "--areas", metavar="FILE", help="Which area lies within which: columns child and parent, or one column per level."
     ),
 ]
+Base = Annotated[
+    int | None,
+    typer.Option("--base", help="Base to which counts were randomly rounded; short for --mechanism rounding:BASE."),
+]
+Mechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism", metavar="NAME:PARAMETER", help="How counts were protected, such as laplace:1.45; instead of --base."
+    ),
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder to write into.")]
 Threshold = Annotated[float, typer.Option(help="Minimum probability to report a count as likely.")]
 LowestThreshold = Annotated[
@@ -69,11 +90,14 @@ LowestThreshold = Annotated[
         "--threshold", help="Minimum probability to report a count as likely; the lowest of all priors tried must reach it."
     ),
 ]
-Prior = Annotated[str, typer.Option(help="fitted (to this release) or flat (the paper's).")]
+Prior = Annotated[
+    str, typer.Option(help="fitted (to this release) or flat (the paper's).", autocompletion=one_of("fitted", "flat"))
+]
 Population = Annotated[
     str,
     typer.Option(
-        help="exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas."
+        help="exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas.",
+        autocompletion=one_of("exact", "within5"),
     ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="List everything, not only what matters most.")]
@@ -86,6 +110,7 @@ _SPELT = {
     "description": "--describe",
     "zipped": "--zip",
     "worlds": "--world",
+    "mechanisms": "--mechanism",
 }
 
 
@@ -111,64 +136,3 @@ def listed(text: str, option: str = "") -> list[str]:
     if option and not names:
         raise InputError(f"{option} is empty: name at least one, such as rounding:5.")
     return names
-
-
-def print_json(told: Any) -> None:
-    """Print one JSON object, in full precision."""
-    typer.echo(json.dumps(told, ensure_ascii=False))
-
-
-def console() -> Any:
-    """Return where to print tables to."""
-    from rich.console import Console
-
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    # Piped output has no width of its own; 100 columns hold every table. Tables are padded with spaces on the right.
-    width = None if "COLUMNS" in os.environ else 100
-    return Console(file=cast(TextIO, _WithoutTrailingBlanks()), width=width, highlight=False)
-
-
-class _WithoutTrailingBlanks(io.TextIOBase):
-    """Standard output, for whole lines, without trailing spaces."""
-
-    def write(self, text: str) -> int:
-        sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
-        return len(text)
-
-
-@contextmanager
-def bar(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar, on a terminal; yield the function to call with how much is done."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=total)
-        yield lambda done: shown.update(task, completed=done)
-
-
-@contextmanager
-def stages() -> Iterator[Callable[[str, int, int], None]]:
-    """Show one progress bar per stage, on a terminal; yield the function to call with what is done."""
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-
-        def step(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                # What an earlier run has done must not make the rest look quick.
-                tasks[what] = bars.add_task(what, total=total or None, completed=done)
-            bars.update(tasks[what], completed=done, total=total or None)
-
-        yield step

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, Sheet, console, print_json
+from unround.cli.common import Json, Sheet, console, print_json, say
 from unround.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def describe(
 
     show_description(found, console(), draft=output is None)
     if output is not None:
-        typer.echo(f"Description written: {output}. Read it, then run: unround audit {output} -o audit", err=True)
+        say(f"Description written: {output}. Read it, then run: unround audit {output} -o audit", err=True)
 
 
 def _rows(text: str | None) -> list[int] | None:

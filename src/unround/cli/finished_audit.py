@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, console, print_json, stages
+from unround.cli.common import Json, console, print_json, say, stages
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that audit wrote.")]
 
 
-def report(folder: Folder) -> None:
+def report(folder: Folder, json: Json = False) -> None:
     """Write report.html and report-public.html again, from an audit folder.
 
     \b
@@ -26,8 +26,11 @@ def report(folder: Folder) -> None:
     Every audit writes both. Each is one file that needs no network: report.html with the strongest findings and their
     arithmetic; report-public.html without any area or inferred value, to share while the agency responds.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
-    for path in api.report(folder):
-        typer.echo(path)
+    page, public = api.report(folder)
+    if json:
+        print_json({"report": str(page), "public": str(public)})
+    else:
+        say(f"{page}\n{public}")
 
 
 def explain(
@@ -90,7 +93,7 @@ def serve(
         return
 
     def started(address: str) -> None:
-        typer.echo(f"The explorer is at {address}   (Ctrl-C stops it)")
+        say(f"The explorer is at {address}   (Ctrl-C stops it)")
         sys.stdout.flush()
         if browser:
             import webbrowser
@@ -160,4 +163,4 @@ def diff(
 
         show_diff(found.to_json(), console())
         if report:
-            typer.echo(f"\nWritten: {after / 'report.html'} and {after / 'report-public.html'}, with what changed.")
+            say(f"\nWritten: {after / 'report.html'} and {after / 'report-public.html'}, with what changed.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, Threshold, console, print_json
+from unround.cli.common import Json, Mechanism, Threshold, console, one_of, print_json, say
 
 
 def solve(
@@ -17,11 +17,14 @@ def solve(
         typer.Argument(metavar="SYSTEM", help='Equations if it contains "=", else a file; "-" is standard input.'),
     ],
     base: Annotated[int | None, typer.Option(help="Base to which counts were randomly rounded.", show_default="5")] = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(metavar="NAME:PARAMETER", help="How counts were protected, such as laplace:1.45; instead of --base."),
-    ] = None,
-    engine: Annotated[str, typer.Option(help="auto, tree, cutset, cp-sat, z3 or brute.")] = "auto",
+    mechanism: Mechanism = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="auto, tree, cutset, cp-sat, z3 or brute.",
+            autocompletion=one_of("auto", "tree", "cutset", "cp-sat", "z3", "brute"),
+        ),
+    ] = "auto",
     top: Annotated[int, typer.Option(min=0, help="How many of the best solutions to list.")] = 5,
     threshold: Threshold = 0.66,
     prior: Annotated[
@@ -70,7 +73,7 @@ def solve(
 
         save(solution_plot(solution), plot)
         more = len(solution.cells) - MOST_PANELS
-        typer.echo(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
+        say(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
     elif plot is not None:
         typer.echo(f"Nothing to draw: {plot} was not written.", err=True)
     if not solution.feasible:

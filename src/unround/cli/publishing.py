@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from unround import api
+from unround import publishing
 from unround.cli.common import (
     Areas,
+    Base,
     Describe,
     Format,
     Json,
     LowestThreshold,
+    Mechanism,
     Output,
     Plan,
     Population,
@@ -22,6 +24,7 @@ from unround.cli.common import (
     console,
     listed,
     print_json,
+    say,
     stages,
     typed,
 )
@@ -60,6 +63,8 @@ def whatif(
     population: Population = "exact",
     file_format: Format = "auto",
     description: Describe = None,
+    base: Base = None,
+    mechanism: Mechanism = None,
     plan: Plan = None,
     areas: Areas = None,
     json: Json = False,
@@ -82,12 +87,12 @@ def whatif(
       drop           leave out single totals and columns, those closest to what is exposed; drop=KEY: this one
       base           round to a coarser base, twice the old one; base=N: to this one
 
-    RELEASE is audited alone and with TABLE, then again after every repair. --format, --describe, --plan and --areas are
-    about RELEASE. Another base needs true counts: without --truth, plausible ones are drawn from the audit's estimates,
-    and the output says so.
+    RELEASE is audited alone and with TABLE, then again after every repair. --format, --describe, --base, --mechanism,
+    --plan and --areas are about RELEASE. A coarser base needs true counts: without --truth, plausible ones are drawn from
+    the audit's estimates, and the output says so.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
-        found = api.whatif(
+        found = publishing.whatif(
             release,
             add,
             output,
@@ -102,6 +107,8 @@ def whatif(
             command=typed(),
             file_format=file_format,
             description=description,
+            base=base,
+            mechanism=mechanism,
             areas=areas,
         )
     if json:
@@ -111,9 +118,7 @@ def whatif(
 
         show_whatif(found.to_json(), console())
         if output is not None:
-            typer.echo(
-                f"\nWritten: {output / 'whatif.html'} (a page), {output / 'whatif.json'} (every number), and the audits."
-            )
+            say(f"\nWritten: {output / 'whatif.html'} (a page), {output / 'whatif.json'} (every number), and the audits.")
 
 
 def simulate(
@@ -154,6 +159,9 @@ def simulate(
         str | None,
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
     ] = None,
+    base: Annotated[
+        int | None, typer.Option(help="With --world: base to round it to; short for --mechanism rounding:BASE.")
+    ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(metavar="NAME:PARAMETER", help="With --world: how to publish it.", show_default="rounding:5"),
@@ -161,6 +169,7 @@ def simulate(
     rounded_total: Annotated[
         bool, typer.Option("--rounded-total", help="With --world: round the total of all too.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Write a synthetic census, rounded as declared, together with its true counts.
 
@@ -187,7 +196,7 @@ def simulate(
     With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with bar("Simulating", areas, "areas") as progress:
-        made = api.simulate(
+        made = publishing.simulate(
             output,
             areas=areas,
             seed=seed,
@@ -201,29 +210,36 @@ def simulate(
             constants=constants,
             weighted=weighted,
             world=world,
+            base=base,
             mechanism=mechanism,
             rounded_total=rounded_total,
             progress=progress,
         )
+    if json:
+        print_json(made.to_json())
+        return
     for path in (*made.files, made.nesting, made.constants, made.truth, made.note):
         if path is not None:
-            typer.echo(path)
-    typer.echo(f"{made.summary}.", err=True)
+            say(path)
+    say(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
     within = f" --areas {made.nesting}" if made.nesting else ""
-    typer.echo(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)
+    say(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)
 
 
 def protect(
     truth: Annotated[Path, typer.Argument(metavar="TRUTH", help="The true counts: any table that audit reads.")],
     output: Output,
     mechanism: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME:PARAMETER",
             help="How to protect counts: rounding:5, controlled:5, laplace:1.45, gaussian:2, or any other mechanism.",
         ),
-    ],
+    ] = None,
+    base: Annotated[
+        int | None, typer.Option(help="Base to round counts to at random; short for --mechanism rounding:BASE.")
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Draw the same random numbers again; without it, they come from the operating system."),
@@ -275,10 +291,11 @@ def protect(
     done and by how much counts are off: do not publish that file.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
-        made = api.protect(
+        made = publishing.protect(
             truth,
             output,
             mechanism,
+            base=base,
             seed=seed,
             clamp=clamp,
             additive=additive,
@@ -306,10 +323,11 @@ def compare(
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write compare.json and compare.html there.")
     ] = None,
     mechanisms: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
+            "--mechanism",
             metavar="LIST",
-            help="Separated by commas; the others are compared with the first.",
+            help="Ways of publishing, separated by commas or one at a time; the others are compared with the first.",
             show_default="rounding:5,controlled:5,rounding:10,nearest:5,laplace:1.45,gaussian:2",
         ),
     ] = None,
@@ -318,7 +336,7 @@ def compare(
         typer.Option(
             "--what-if",
             metavar="LIST",
-            help="Changes to today's practice, in place of --mechanisms: drop-invariants, same-seed, base=N, no-totals, "
+            help="Changes to today's practice, in place of --mechanism: drop-invariants, same-seed, base=N, no-totals, "
             "controlled, keyed, alike, any mechanism, or all.",
         ),
     ] = None,
@@ -346,7 +364,7 @@ def compare(
     \b
     Examples:
       unround compare -o compare                                       six mechanisms on 2,000 simulated areas
-      unround compare --mechanisms rounding:5,laplace:1.45 --areas 500 --seeds 3
+      unround compare --mechanism rounding:5,laplace:1.45 --areas 500 --seeds 3
       unround compare --what-if all                                    small changes to today's practice
       unround compare --what-if drop-invariants,base=10
       unround compare --truth truth.parquet -o compare                 your own table
@@ -355,9 +373,9 @@ def compare(
     counts stay the same. ε is for the whole release: all counts, at all levels of areas, that a person is part of.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
-        found = api.compare(
+        found = publishing.compare(
             output,
-            mechanisms=None if mechanisms is None else listed(mechanisms, "--mechanisms"),
+            mechanisms=listed(",".join(mechanisms), "--mechanism") if mechanisms else None,
             what_if=None if changes is None else listed(changes, "--what-if"),
             truth=truth,
             exact=exact,
@@ -390,6 +408,9 @@ def calibrate(
     list_worlds: Annotated[bool, typer.Option("--list-worlds", help="List the worlds that there are.")] = False,
     release: Annotated[Path | None, typer.Option(metavar="FILE", help="A release, in place of simulated ones.")] = None,
     truth: Annotated[Path | None, typer.Option(metavar="FILE", help="With --release: its true counts.")] = None,
+    base: Annotated[
+        int | None, typer.Option(help="Base to round what is simulated to; short for --mechanism rounding:BASE.")
+    ] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(metavar="NAME:PARAMETER", help="How to publish what is simulated.", show_default="rounding:5"),
@@ -431,11 +452,12 @@ def calibrate(
             show_worlds(SENTENCES, console())
         return
     with stages() as progress:
-        found = api.calibrate(
+        found = publishing.calibrate(
             output,
             worlds=worlds or None,
             release=release,
             truth=truth,
+            base=base,
             mechanism=mechanism,
             areas=areas,
             rows=rows,
@@ -487,7 +509,7 @@ def paper(
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     if release is not None:
         with stages() as staged:
-            found = api.paper(
+            found = publishing.paper(
                 simulate=simulate,
                 areas=areas,
                 seed=seed,
@@ -510,7 +532,9 @@ def paper(
         raise InputError("--format, --describe and --plan are about the file that --release names: give it.")
     if simulate:
         with bar("Searching", 61_029 if areas is None else areas, "areas") as progress:
-            searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, keys=keys, progress=progress)
+            searched, compound = publishing.paper(
+                simulate=True, areas=areas, seed=seed, rows=rows, keys=keys, progress=progress
+            )
         if json:
             print_json(searched.to_json() | {"audit": compound.to_json()})
         else:
@@ -519,7 +543,7 @@ def paper(
             show_experiment(searched, console())
             show_compound(compound, console())
         return
-    claims = api.paper(areas=areas, seed=seed, rows=rows, keys=keys)
+    claims = publishing.paper(areas=areas, seed=seed, rows=rows, keys=keys)
     if json:
         print_json([claim.to_json() for claim in claims])
     else:
@@ -531,4 +555,4 @@ def paper(
 def _written(output: Path | None, name: str) -> None:
     if output is not None:
         page, numbers = output / f"{name}.html", output / f"{name}.json"
-        typer.echo(f"\nWritten: {page} (charts), {numbers} (every number).")
+        say(f"\nWritten: {page} (charts), {numbers} (every number).")

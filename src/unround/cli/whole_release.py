@@ -10,6 +10,7 @@ import typer
 from unround import api
 from unround.cli.common import (
     Areas,
+    Base,
     Describe,
     Everything,
     Files,
@@ -23,7 +24,9 @@ from unround.cli.common import (
     Sheet,
     Undeclared,
     console,
+    one_of,
     print_json,
+    say,
     stages,
     typed,
 )
@@ -39,6 +42,7 @@ def inspect(
     file_format: Format = "auto",
     description: Describe = None,
     sheet: Sheet = None,
+    base: Base = None,
     plan: Plan = None,
     mechanism: Undeclared = None,
     areas: Areas = None,
@@ -65,6 +69,7 @@ def inspect(
             file_format=file_format,
             description=description,
             sheet=sheet,
+            base=base,
             plan=plan,
             mechanism=mechanism,
             areas=areas,
@@ -83,7 +88,7 @@ def inspect(
         show_inspection(seen, console(), everything)
     if write is not None:
         named = " ".join(map(str, files))
-        typer.echo(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
+        say(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
 
 
 def check(
@@ -95,6 +100,7 @@ def check(
     file_format: Format = "auto",
     description: Describe = None,
     sheet: Sheet = None,
+    base: Base = None,
     plan: Plan = None,
     mechanism: Undeclared = None,
     areas: Areas = None,
@@ -123,6 +129,7 @@ def check(
             file_format=file_format,
             description=description,
             sheet=sheet,
+            base=base,
             plan=plan,
             mechanism=mechanism,
             areas=areas,
@@ -149,15 +156,29 @@ def audit(
     population: Population = "exact",
     rounding: Annotated[
         str,
-        typer.Option(help="Whether totals and parts share random numbers: dependent, independent, or auto to ask the data."),
+        typer.Option(
+            help="Whether totals and parts share random numbers: dependent, independent, or auto to ask the data.",
+            autocompletion=one_of("auto", "dependent", "independent"),
+        ),
     ] = "auto",
     link: Annotated[
         bool, typer.Option("--link/--no-link", help="Infer areas within areas together, or each area alone.")
     ] = True,
-    estimates: Annotated[bool, typer.Option("--estimates", help="Also write an estimate of every count.")] = False,
+    estimates: Annotated[
+        str | None,
+        typer.Option(
+            "--estimates",
+            metavar="[distributions]",
+            help="Also write an estimate of every count; with the probability of every possible count, if you add "
+            "distributions.",
+        ),
+    ] = None,
     doubtful: Annotated[
         bool,
         typer.Option("--doubtful", help="List conditional claims even if the data contradict the mechanism."),
+    ] = False,
+    bom: Annotated[
+        bool, typer.Option("--bom", help="Begin CSV files with a byte-order mark, so that Excel shows accents.")
     ] = False,
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
@@ -165,6 +186,7 @@ def audit(
     file_format: Format = "auto",
     description: Describe = None,
     sheet: Sheet = None,
+    base: Base = None,
     plan: Plan = None,
     mechanism: Undeclared = None,
     areas: Areas = None,
@@ -188,6 +210,7 @@ def audit(
       unround audit draft.xlsx -o audit                      a table of your own: see unround describe
       unround audit 98-401-X2021006_English_CSV_data_Ontario.zip -o ontario --threshold 0.9
       unround audit census.csv.gz -o audit --estimates       error bars for every count
+      unround audit census.csv.gz -o audit --estimates distributions      how likely every possible count is
       unround audit census.zip -o /shared/audit --cluster tcp://scheduler:8786      on many machines
       unround audit profile.csv table.csv -o both            several files about the same people as one (docs/linked.md)
       unround simulate -o census --areas 500                 a census with known truth …
@@ -215,8 +238,9 @@ def audit(
                 population=population,
                 rounding=rounding,
                 link=link,
-                estimates=estimates,
+                estimates=estimates or False,
                 doubtful=doubtful,
+                bom=bom,
                 truth=truth,
                 plan=plan,
                 cluster=cluster,
@@ -226,6 +250,7 @@ def audit(
                 file_format=file_format,
                 description=description,
                 sheet=sheet,
+                base=base,
                 mechanism=mechanism,
                 areas=areas,
             )

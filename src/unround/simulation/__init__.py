@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -93,6 +94,18 @@ class Simulated:
         """
         areas, counts = "area" if self.areas == 1 else "areas", "count" if self.cells == 1 else "counts"
         return f"{self.areas:,} {areas}, {self.cells:,} {counts}, {_size(self.bytes)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "files": [str(path) for path in self.files],
+            "truth": str(self.truth),
+            "note": str(self.note),
+            "nesting": None if self.nesting is None else str(self.nesting),
+            "areas": self.areas,
+            "cells": self.cells,
+            "bytes": self.bytes,
+        }
 
 
 def _size(number: int) -> str:

@@ -7,7 +7,8 @@ from rich.text import Text
 
 from unround.explanation.cell import Explanation
 from unround.explanation.family import FamilyEvidence
-from unround.presentation.terminal.layout import bullets, items, plain_table
+from unround.explanation.posterior import Posterior
+from unround.presentation.terminal.layout import bullets, items, plain_table, sparkline
 from unround.presentation.words import (
     STYLES,
     again,
@@ -28,7 +29,7 @@ BAR = 40
 
 def show_explanation(one: Explanation, console: Console) -> None:
     """Print the argument for one cell."""
-    console.print(Text(_title(one), style="bold"))
+    console.print(Text(title(one), style="bold"))
     if one.cell["block"] and one.cell["block"] != one.cell["label"]:
         console.print(Text(f"table: {one.cell['block']}"), style="dim")
     published = f"{one.published:,}" if one.published is not None else f"nothing ({one.why_absent})"
@@ -58,7 +59,22 @@ def show_explanation(one: Explanation, console: Console) -> None:
     bullets(one.assumptions, console)
 
 
-def _title(one: Explanation) -> str:
+def show_posterior(found: Posterior, console: Console) -> None:
+    """Print every count of an area: what was published, what is possible, and how likely."""
+    console.print(Text(" ".join(str(name) for name in found.area.values()), style="bold"))
+    table = plain_table("cell", "published", "possible", "likeliest", "prob.", "distribution", "", left=["distribution", ""])
+    for one in found.cells.values():
+        sure = "" if one.probability is None else percent(one.probability)
+        bars = (
+            "" if one.kind == "given" else sparkline(list(zip(one.counts.tolist(), one.probabilities.tolist(), strict=True)))
+        )
+        kind = Text(one.kind, style=STYLES[one.kind])
+        shown = number(one.published), span(one.low, one.high), number(one.mode), sure, bars, kind
+        table.add_row(Text(one.key), *shown)
+    console.print(table)
+
+
+def title(one: Explanation) -> str:
     """Say which count it is: its area, its label, its codes, each once."""
     names = [str(part) for part in one.area.values()]
     where = " ".join(name for i, name in enumerate(names) if not any(name in other for other in names[:i]))

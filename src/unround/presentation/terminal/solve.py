@@ -23,7 +23,7 @@ def show_solution(solution: Solution, console: Console) -> None:
         _show_clash(solution, console)
         return
     console.print(_cells_table(solution, console.width))
-    console.print(f"\n{_count(solution)} [dim]({solution.engine} engine: {solution.why})[/]")
+    console.print(f"\n{solutions_counted(solution)} [dim]({solution.engine} engine: {solution.why})[/]")
     if solution.solutions != 1 and solution.top:
         console.print()
         console.print(_top_table(solution))
@@ -47,7 +47,7 @@ def _cells_table(solution: Solution, width: int) -> Table:
         ("cell", "left", lambda cell: Text(cell.name)),
         ("published", "right", lambda cell: number(cell.published)),
         ("possible", "right", lambda cell: span(cell.low, cell.high)),
-        ("likeliest", "right", _likeliest),
+        ("likeliest", "right", likeliest),
         ("prob.", "right", lambda cell: "" if cell.probability is None else percent(cell.probability)),
         ("distribution", "left", lambda cell: "" if cell.kind == "given" else sparkline(cell.distribution)),
         ("90% range", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
@@ -64,7 +64,7 @@ def _cells_table(solution: Solution, width: int) -> Table:
     return table
 
 
-def _likeliest(cell: CellAnswer) -> str:
+def likeliest(cell: CellAnswer) -> str:
     """Return the likeliest value, or all of them if a few are equally likely."""
     if cell.mode is None or cell.probability is None:
         return ""
@@ -72,7 +72,8 @@ def _likeliest(cell: CellAnswer) -> str:
     return either(alike) if len(alike) <= 3 else f"{len(alike)} alike"
 
 
-def _count(solution: Solution) -> str:
+def solutions_counted(solution: Solution) -> str:
+    """Say how many solutions there are."""
     if solution.solutions is None:
         unbounded = [cell.name for cell in solution.cells if cell.high is None]
         if unbounded:

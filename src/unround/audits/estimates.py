@@ -1,0 +1,85 @@
+"""An estimate of every count, and the whole distribution behind it where that is wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unround.audits.block import Auditor
+from unround.audits.findings import Labels
+from unround.audits.inferred import InferredBlock
+from unround.audits.nested import NestedAreas
+from unround.audits.probabilities import Distribution
+from unround.release import ABSENT, adjustable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def estimates_frame(
+    inferred: InferredBlock,
+    areas: pl.DataFrame,
+    axes: tuple[str, ...],
+    labels: Labels,
+    distributions: list[dict[int, Distribution]] | None = None,
+) -> pl.DataFrame:
+    """Return an estimate of every cell that has one, a row each.
+
+    With the `distributions` of every area, two lists follow in each row: the possible `counts`, and their `probabilities`.
+    """
+    import polars as pl
+
+    posterior, bounds = inferred.probabilities.posterior, inferred.probabilities.reach
+    rows, cells = np.nonzero(posterior.probability > 0)
+    published = inferred.counts[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series(published).set(pl.Series(published <= ABSENT), None),
+            "low": bounds.low[rows, cells],
+            "high": bounds.high[rows, cells],
+            "mean": posterior.mean[rows, cells],
+            "sd": posterior.deviation[rows, cells],
+            "mode": posterior.mode[rows, cells],
+            "probability": posterior.probability[rows, cells],
+            **({} if distributions is None else _lists(distributions, rows, cells)),
+        }
+    )
+
+
+def distributions_of(
+    auditor: Auditor, inferred: InferredBlock, areas: pl.DataFrame, nested: NestedAreas | None
+) -> list[dict[int, Distribution]]:
+    """Return the distributions of all areas of a block, each by cell, as `explain` would show them.
+
+    An area is inferred again for this, together with those that it is linked with: some milliseconds each.
+    """
+    may_differ, found = adjustable(areas), []
+    for area in range(len(inferred.counts)):
+        rows = np.array([area]) if nested is None else nested.family(area)
+        family = None if nested is None else nested.reordered(rows)
+        family = family if family is not None and family.any else None
+        found.append(auditor.infer(inferred.counts[rows], may_differ[rows], family, keep=0).probabilities.kept)
+    return found
+
+
+def _lists(distributions: list[dict[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:
+    """Return the possible counts of every cell and their probabilities, without those that are impossible."""
+    import polars as pl
+
+    counts, probabilities = [], []
+    for row, cell in zip(rows.tolist(), cells.tolist(), strict=True):
+        low, chances = distributions[row].get(cell, (0, np.zeros(0)))
+        there = np.flatnonzero(chances > 0)
+        counts.append(low + there)
+        probabilities.append(chances[there])
+    return {
+        "counts": pl.Series(counts, dtype=pl.List(pl.Int32)),
+        "probabilities": pl.Series(probabilities, dtype=pl.List(pl.Float64)),
+    }

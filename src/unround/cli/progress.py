@@ -1,0 +1,97 @@
+"""What is shown while a command works: bars on a terminal, a line every few seconds elsewhere, nothing with --quiet."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from unround.cli.voice import is_quiet
+
+EVERY = 5.0
+"""Seconds between two signs of life. A command that is done before the first one prints none."""
+
+
+@contextmanager
+def bar(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """Show how much of one thing is done; yield the function to call with how much that is."""
+    if is_quiet():
+        yield lambda _: None
+        return
+    if not sys.stderr.isatty():
+        with _signs_of_life() as step:
+            yield lambda done: step(what, done, total)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda done: shown.update(task, completed=done)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """Show one thing after the other; yield the function to call with what is being done, how much, and out of how much."""
+    if is_quiet():
+        yield lambda *_: None
+        return
+    if not sys.stderr.isatty():
+        with _signs_of_life() as step:
+            yield step
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                # What an earlier run has done must not make the rest look quick.
+                tasks[what] = bars.add_task(what, total=total or None, completed=done)
+            bars.update(tasks[what], completed=done, total=total or None)
+
+        yield show
+
+
+@contextmanager
+def _signs_of_life() -> Iterator[Callable[[str, int, int], None]]:
+    """Print what is being done every few seconds, from a thread of its own: some steps report nothing for long."""
+    started, ended = time.monotonic(), threading.Event()
+    latest = ("Working", 0, 0)
+
+    def step(what: str, done: int, total: int) -> None:
+        nonlocal latest
+        latest = what, done, total
+
+    def tell() -> None:
+        while not ended.wait(EVERY):
+            print(sign_of_life(*latest, seconds=time.monotonic() - started), file=sys.stderr, flush=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield step
+    finally:
+        ended.set()
+        teller.join()
+
+
+def sign_of_life(what: str, done: int, total: int, *, seconds: float) -> str:
+    """Say in one line what is being done, and for how long.
+
+    Examples
+    --------
+    >>> sign_of_life("Inferring", 300, 1200, seconds=75)
+    'Inferring: 25% (1 min 15 s)'
+    >>> sign_of_life("Reading", 0, 0, seconds=5)
+    'Reading (5 s)'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    lasted = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{what}: {min(done / total, 1):.0%} ({lasted})" if total else f"{what} ({lasted})"

@@ -1,0 +1,110 @@
+"""How likely every count of one area is: whole distributions, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits import AuditFolder
+from unround.audits.folder import find_area, find_cell
+from unround.explanation.cell import infer_area
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """How likely each true count of one cell is.
+
+    Parameters
+    ----------
+    key, label : str
+        The cell, as `explain` takes it; and what it counts.
+    kind : str
+        "proved", "conditional" or "likely" where something is claimed; else "given" or "open".
+    published : int or None
+        What was published.
+    low, high : int
+        The possible range; `high` is None where nothing bounds it.
+    counts, probabilities : array
+        The possible counts, ascending, and how likely each is; empty where that is not known.
+    """
+
+    key: str
+    label: str
+    kind: str
+    published: int | None
+    low: int
+    high: int | None
+    counts: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float | None:
+        """The expected count; None where it is not known."""
+        return float(self.counts @ self.probabilities) if self.counts.size else None
+
+    @property
+    def sd(self) -> float | None:
+        """The standard deviation; None where it is not known."""
+        mean = self.mean
+        return None if mean is None else float(np.sqrt((self.counts - mean) ** 2 @ self.probabilities))
+
+    @property
+    def mode(self) -> int | None:
+        """The likeliest count; None where it is not known."""
+        return int(self.counts[self.probabilities.argmax()]) if self.counts.size else None
+
+    @property
+    def probability(self) -> float | None:
+        """How likely the likeliest count is; None where it is not known."""
+        return float(self.probabilities.max()) if self.counts.size else None
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """How likely every count of one area is, by the keys of its cells.
+
+    Parameters
+    ----------
+    area : mapping
+        Which one: its code, and its name and level where they are known.
+    cells : mapping
+        The `Distribution` of every cell, by its key.
+    """
+
+    area: Mapping[str, Any]
+    cells: Mapping[str, Distribution] = field(repr=False)
+    folder: AuditFolder = field(repr=False)
+
+    def __getitem__(self, cell: str) -> Distribution:
+        """Return the distribution of a cell by its key, its ID or its name."""
+        found = self.cells.get(cell)
+        return found or self.cells[self.folder.model.columns[find_cell(self.folder, cell, None)].key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+def posterior(folder: AuditFolder, area: str) -> Posterior:
+    """Work out how likely every count of one area is, as the audit did."""
+    row = find_area(folder, area)
+    inferred = infer_area(folder, row)
+    cells = {}
+    for at, column in enumerate(folder.model.columns):
+        known, shown = inferred.finding(at), inferred.distribution(at)
+        counts = np.array([count for count, _ in shown], dtype=np.int64)
+        chances = np.array([chance for _, chance in shown], dtype=np.float64)
+        if known.low == known.high:
+            counts, chances = np.array([known.low]), np.ones(1)  # exactly, free of rounding errors
+        cells[column.key] = Distribution(
+            column.key, column.label, known.kind, known.published, known.low, known.high, counts, chances
+        )
+    names = (*folder.told["areas"], "region_name", "level")
+    here = folder.areas.row(row, named=True)
+    return Posterior({name: here[name] for name in names if here.get(name) not in (None, "")}, cells, folder)

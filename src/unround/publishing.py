@@ -1,0 +1,474 @@
+"""The one door, second half: commands about ways of publishing as Python functions of the same name.
+
+What arguments have in common stands at the top of `api`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from unround.api import read
+from unround.arguments import (
+    AnyPath,
+    Stage,
+    Table,
+    material_of,
+    mechanism_name,
+    names_of,
+    no_progress,
+    plan_file_of,
+    public,
+    refuse_file,
+    write_result,
+)
+from unround.errors import ArgumentError, InputError
+from unround.results.shown import as_result
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from unround.mechanisms import Mechanism
+    from unround.replication import Claim, Experiment
+    from unround.replication.compound import Compound
+    from unround.replication.release import ReleaseSearches
+    from unround.results.publishing import Calibrations, Comparison, Protected, WhatIf
+    from unround.simulation import Simulated
+    from unround.structure import PlanFile
+
+
+@public
+def whatif(
+    table: Table,
+    add: Table,
+    out: AnyPath | None = None,
+    *,
+    truth: Table | None = None,
+    repairs: Sequence[str] | None = None,
+    seed: int = 0,
+    threshold: float = 0.66,
+    prior: str = "fitted",
+    population: str = "exact",
+    plan: PlanFile | AnyPath | None = None,
+    progress: Stage = no_progress,
+    command: str = "",
+    **reading: Any,
+) -> WhatIf:
+    """Say what publishing one more table would expose, and which inexpensive repairs of it expose least.
+
+    Parameters
+    ----------
+    table, **reading
+        What is published already, as for `read`.
+    add : table
+        What may be published in addition.
+    out : path, optional
+        A folder for both audits, whatif.json and whatif.html; without it, nothing is written.
+    truth : table, optional
+        The true counts of both: repairs are published from them, and claims are scored.
+    repairs : sequence of str, optional
+        The repairs to try, as `unround whatif --help` lists them; all by default, none if it is empty.
+    seed : int
+        Of all random draws.
+    threshold, prior, population
+        Of all audits, as for `audit`.
+    plan, progress, command
+        See the top of `api`.
+    """
+    from unround.audits import AuditOptions
+    from unround.presentation.whatif import write_whatif
+    from unround.results.publishing import WhatIf
+    from unround.scenarios import whatif as try_out
+
+    plan_file = plan_file_of(plan)
+    found = try_out(
+        read(table, plan=plan_file, **reading),
+        read(add),
+        None if out is None else Path(out),
+        AuditOptions(threshold, prior, population),
+        plan_file=plan_file,
+        truth=None if truth is None else read(truth),
+        seed=seed,
+        wanted=repairs,
+        progress=progress,
+        command=command,
+        finish=no_progress if out is None else write_whatif,
+    )
+    return as_result(WhatIf, found)
+
+
+@public
+def simulate(
+    out: AnyPath,
+    *,
+    areas: int = 1000,
+    seed: int = 1,
+    file_format: str | None = None,
+    rows: str | None = None,
+    zipped: bool = False,
+    levels: str | None = None,
+    apart: bool = False,
+    repeat: int = 1,
+    keys: bool = False,
+    constants: str = "",
+    weighted: bool = False,
+    world: str | None = None,
+    base: int | None = None,
+    mechanism: Mechanism | str | None = None,
+    rounded_total: bool = False,
+    progress: Callable[[int], None] = no_progress,
+) -> Simulated:
+    """Write a synthetic census, published as Canada's is, or another world; together with its true counts.
+
+    Parameters
+    ----------
+    out : path
+        The folder. Files appear in it when all are complete.
+    areas, seed : int
+        How many areas, of all levels; and the seed: the same one gives the same census.
+    file_format : str
+        "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
+    rows : str
+        "age" (33 rows, the default), "short" (462), "sample" (150, most of them sample tables) or "all" (2,631).
+    zipped : bool
+        Whether to zip the bulk CSV together with its companion files.
+    levels : str, optional
+        The levels to write, separated by commas, such as "da,csd,cd,province"; also writes areas.csv.
+    apart : bool
+        Whether to write one file per level.
+    repeat : int
+        How many times to publish, each time rounded anew and into files of its own.
+    keys : bool
+        Whether every record has a key, and a count is rounded by the sum of its records' keys and a constant of its table.
+        Also writes constants.csv, and the sums of keys into truth.parquet.
+    constants : str
+        With `keys`: the constants of the tables, as "0" for all or "8=0.31,58=0.19" for some; the others are drawn.
+    weighted : bool
+        Whether sample tables show weighted estimates, which are not whole before they are rounded.
+    world : str, optional
+        A world in place of the census, as `unround calibrate --list-worlds` names them.
+    base, mechanism : int, Mechanism or str, optional
+        With a world: the base to which it is rounded, or how else it is published; "rounding:5" by default.
+    rounded_total : bool
+        With a world: whether the total of all is rounded too, in place of published exactly.
+    progress
+        See the top of `api`.
+    """
+    from unround.simulation import Constants, Rounds
+    from unround.simulation import simulate as write_census
+
+    how = mechanism_name(base, mechanism)
+    if world is not None:
+        from unround.simulation.worlds import world as world_named
+        from unround.simulation.worlds.write import simulate_world
+
+        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted)
+        if file_format not in (None, "tidy") or any(of_census):
+            raise ArgumentError(
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants} and {weighted} are for "
+                "the census: leave them out if you give {world}."
+            )
+        return simulate_world(Path(out), world_named(world), areas, seed, how or "rounding:5", rounded_total=rounded_total)
+    if how is not None or rounded_total:
+        raise ArgumentError(
+            "the census is published as Canada's is: {base}, {mechanism} and {rounded_total} go with {world}."
+        )
+    if constants.strip() and not keys:
+        raise ArgumentError("{constants} are those of tables that are rounded by keys: give {keys} too.")
+    return write_census(
+        Path(out),
+        areas,
+        seed,
+        file_format or "statcan",
+        rows or "age",
+        zipped,
+        progress,
+        levels=levels,
+        apart=apart,
+        repeat=repeat,
+        rounds=Rounds(Constants.parse(constants) if keys else None, weighted),
+    )
+
+
+@public
+def protect(
+    table: Table,
+    out: AnyPath,
+    mechanism: str | None = None,
+    *,
+    base: int | None = None,
+    seed: int | None = None,
+    clamp: bool = False,
+    additive: bool = False,
+    exact: Sequence[str] = (),
+    keys: bool = False,
+    constant: float | None = None,
+    key_sums: AnyPath | None = None,
+    plan: PlanFile | AnyPath | None = None,
+    progress: Stage = no_progress,
+    command: str = "",
+    **reading: Any,
+) -> Protected:
+    """Publish a table of true counts under a mechanism, and say what that costs.
+
+    Parameters
+    ----------
+    table, **reading
+        The true counts, as for `read`; a frame's own `mechanism` or `exact` can only be in its `description`.
+    out : path
+        The folder. Files appear in it when all are complete, and replace those of an older protected table.
+    mechanism : str, optional
+        Such as "rounding:5", "controlled:5" or "laplace:1.45".
+    base : int, optional
+        In place of `mechanism`: the base to which counts are randomly rounded.
+    seed : int, optional
+        Draw the same random numbers again; without it, they come from the operating system.
+    clamp : bool
+        Whether to publish negative counts as 0.
+    additive : bool
+        Whether to move counts afterwards to the nearest whole numbers that add up.
+    exact : sequence of str
+        What to publish exactly: population, dwellings, keys or names of columns.
+    keys : bool
+        Whether counts are rounded by the sum of their records' keys and a constant of the table, in place of each by a
+        random number of its own. Keys follow from the seed and the names of area and column.
+    constant : float, optional
+        With `keys`: the constant of all tables, from 0 to 1; without it, one is drawn for each.
+    key_sums : path, optional
+        With `keys`: a table with the columns that name areas and counts in `table`, and `key`: the sum of the keys of a
+        count's records. Without it, sums of keys are drawn that could be theirs.
+    plan, progress, command
+        See the top of `api`.
+    """
+    from unround.protection.release import ProtectOptions
+    from unround.protection.release import protect as publish
+    from unround.protection.table import by_keys, parse_protection
+    from unround.results.publishing import Protected
+
+    how = mechanism_name(base, mechanism)
+    if how is None:
+        raise ArgumentError("say how to protect the counts: {mechanism}, such as rounding:5 or controlled:5, or {base}.")
+    protection = by_keys(parse_protection(how)) if keys else parse_protection(how)
+    sums = None if key_sums is None else Path(key_sums)
+    options = ProtectOptions(protection, seed, names_of(exact, "exact"), clamp, additive, constant, sums)
+    plan_file = plan_file_of(plan)
+    release = read(table, plan=plan_file, **reading)
+    made = publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
+    return as_result(Protected, made)
+
+
+@public
+def compare(
+    out: AnyPath | None = None,
+    *,
+    mechanisms: Sequence[str] | None = None,
+    what_if: Sequence[str] | None = None,
+    truth: Table | None = None,
+    exact: Sequence[str] | None = None,
+    areas: int | None = None,
+    rows: str | None = None,
+    seed: int = 11,
+    seeds: int = 5,
+    threshold: float = 0.66,
+    progress: Stage = no_progress,
+) -> Comparison:
+    """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth.
+
+    Parameters
+    ----------
+    out : path, optional
+        A folder for compare.json and compare.html; without it, nothing is written.
+    mechanisms : sequence of str, optional
+        Ways of publishing; the first is what the others are compared with.
+    what_if : sequence of str, optional
+        Changes to today's practice, in place of `mechanisms`: "drop-invariants", "base=10" … or ["all"].
+    truth : table, optional
+        True counts of your own, in place of simulated ones.
+    exact : sequence of str, optional
+        With `truth`: what is published exactly today; by default population and dwellings.
+    areas, rows
+        How many areas to simulate (2,000), and which rows ("age" or "short").
+    seed, seeds : int
+        Of the simulated census and of all draws; and how many times to publish in each way.
+    threshold : float
+        Minimum probability to report a count as likely.
+    progress
+        See the top of `api`.
+    """
+    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, practice
+    from unround.comparison import compare as compare_practices
+    from unround.comparison import what_if as changed
+    from unround.results.publishing import Comparison
+
+    if mechanisms is not None and what_if is not None:
+        raise ArgumentError("{mechanisms} and {what_if} exclude each other: give one of them.")
+    refuse_file(out)
+    material = material_of(truth, exact, areas, rows, seed)
+    if what_if is None:
+        names = DEFAULT if mechanisms is None else names_of(mechanisms, "mechanisms")
+        practices = [practice(name, material) for name in names]
+    else:
+        wanted = names_of(what_if, "what_if")
+        wanted = WHAT_IFS if wanted == ("all",) else wanted
+        practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
+    found = compare_practices(material, practices, seed, seeds, threshold, progress)
+    if out is not None:
+        from unround.presentation.compare import comparison_page
+
+        write_result(out, "compare", found.to_json(), comparison_page)
+    return as_result(Comparison, found)
+
+
+@public
+def calibrate(
+    out: AnyPath | None = None,
+    *,
+    worlds: Sequence[str] | None = None,
+    release: Table | None = None,
+    truth: Table | None = None,
+    base: int | None = None,
+    mechanism: Mechanism | str | None = None,
+    areas: int | None = None,
+    rows: str | None = None,
+    rounded_total: bool = False,
+    seed: int = 11,
+    progress: Stage = no_progress,
+) -> Calibrations:
+    """Say how often claims are right, by the count claimed and the probability stated, on worlds of several kinds.
+
+    Parameters
+    ----------
+    out : path, optional
+        A folder for calibrate.json and calibrate.html; without it, nothing is written.
+    worlds : sequence of str, optional
+        Worlds to draw, publish and audit, as `unround calibrate --list-worlds` names them, or ["all"]; a few by default.
+    release, truth : table, optional
+        A published table and its true counts, in place of worlds.
+    base, mechanism : int, Mechanism or str, optional
+        The base to which worlds are rounded, or how else they are published; "rounding:5" by default.
+    areas, rows
+        How many areas to draw (2,000) of each world, and which rows of the census ("age" or "short").
+    rounded_total : bool
+        Whether the total of all is rounded too, in place of published exactly; not in the census.
+    seed : int
+        Of the worlds and of all draws.
+    progress
+        See the top of `api`.
+    """
+    from unround.comparison import TODAY
+    from unround.comparison.calibration import calibrate_release
+    from unround.comparison.worlds import Calibrations as Found
+    from unround.comparison.worlds import calibrate_worlds
+    from unround.results.publishing import Calibrations
+
+    if (release is None) != (truth is None):
+        raise ArgumentError("{release} and {truth} go together: the published table, and its true counts.")
+    how = mechanism_name(base, mechanism)
+    if release is not None and (areas, rows, how, worlds, rounded_total) != (None, None, None, None, False):
+        raise ArgumentError(
+            "{worlds}, {areas}, {rows}, {base}, {mechanism} and {rounded_total} are for simulated counts: leave them out "
+            "if you give {release}."
+        )
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0, not {seed}.")
+    refuse_file(out)
+    if release is not None:
+        found = Found.of([calibrate_release(read(release), read(truth), progress)])
+    else:
+        found = calibrate_worlds(
+            None if worlds is None else names_of(worlds, "worlds"),
+            areas,
+            seed,
+            how or TODAY,
+            rows,
+            rounded_total=rounded_total,
+            progress=progress,
+        )
+    if out is not None:
+        from unround.presentation.calibrate import calibration_page
+
+        write_result(out, "calibrate", found.to_json(), calibration_page)
+    return as_result(Calibrations, found)
+
+
+@overload
+def paper(
+    *,
+    simulate: Literal[False] = False,
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    keys: bool = ...,
+) -> tuple[Claim, ...]: ...
+@overload
+def paper(
+    *,
+    simulate: Literal[True],
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    keys: bool = ...,
+    progress: Callable[[int], None] = ...,
+) -> tuple[Experiment, Compound]: ...
+@overload
+def paper(
+    *,
+    release: Table,
+    simulate: bool = ...,
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    keys: bool = ...,
+    plan: PlanFile | AnyPath | None = ...,
+    progress: Stage = ...,
+    **reading: Any,
+) -> ReleaseSearches: ...
+@public
+def paper(
+    *,
+    simulate: bool = False,
+    areas: int | None = None,
+    seed: int | None = None,
+    rows: str | None = None,
+    keys: bool = False,
+    release: Table | None = None,
+    plan: PlanFile | AnyPath | None = None,
+    progress: Callable[..., None] = no_progress,
+    **reading: Any,
+) -> tuple[Claim, ...] | tuple[Experiment, Compound] | ReleaseSearches:
+    """Recompute every number of the paper; or repeat its searches, on a simulated census or on a release.
+
+    Parameters
+    ----------
+    simulate : bool
+        Whether to search a simulated census. The result is then the searches, and an audit with all sums of age by sex.
+    areas, seed, rows
+        Of the simulated census: 61,029 areas, seed 1 and all rows, unless given.
+    keys : bool
+        Whether the simulated census is rounded by keys of records, in place of each count independently.
+    release : table, optional
+        A release to search under the paper's conditions, as for `read`. The result is then what each search found.
+    plan, progress, **reading
+        See the top of `api`.
+    """
+    from unround.replication import claims, experiment
+    from unround.replication.compound import Compound
+
+    if release is not None:
+        if simulate or keys or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{simulate}, {areas}, {seed}, {rows} and {keys} are for a simulated census: leave them out.")
+        from unround.replication.release import search_release
+
+        plan_file = plan_file_of(plan)
+        return search_release(read(release, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    if plan is not None or reading:
+        raise ArgumentError("{plan} and how a file is read go with {release}.")
+    if not simulate:
+        if keys or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{areas}, {seed}, {rows} and {keys} are for a simulated census: use them with {simulate}.")
+        return claims()
+    compound = Compound()
+    number = 61_029 if areas is None else areas
+    searched = experiment(number, 1 if seed is None else seed, rows or "all", progress, compound.add, keys=keys)
+    return searched, compound

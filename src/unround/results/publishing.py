@@ -1,0 +1,49 @@
+"""Results about ways of publishing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from unround import comparison, scenarios
+from unround.comparison import worlds
+from unround.protection import release as protection
+from unround.results.shown import Shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class WhatIf(Shown, scenarios.WhatIf):
+    """What `unround.whatif` returns: what one more table would expose, and what each repair of it leaves."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.whatif import show_whatif
+
+        show_whatif(self.to_json(), console)
+
+
+class Protected(Shown, protection.Protected):
+    """What `unround.protect` returns: what was done to the counts, and what it cost."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.protect import show_protected
+
+        show_protected(self, console)
+
+
+class Comparison(Shown, comparison.Comparison):
+    """What `unround.compare` returns: risk and error of several ways of publishing."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.compare import show_comparison
+
+        show_comparison(self.to_json(), console)
+
+
+class Calibrations(Shown, worlds.Calibrations):
+    """What `unround.calibrate` returns: how often claims are right."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.calibrate import show_calibration
+
+        show_calibration(self.to_json(), console)

@@ -1,0 +1,240 @@
+"""Results in a notebook: cards, tables of polars and pandas, charts, distributions as arrays, and text when printed."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unround
+from tests.conftest import Run
+from tests.shared import EXAMPLES, FORMULA, IMAGE
+from unround import InputError
+from unround.presentation.figures import colour
+
+SURVEY = EXAMPLES / "survey.toml"
+
+
+@pytest.fixture(scope="module")
+def audited(survey_audit: Path) -> unround.AuditFolder:
+    return unround.AuditFolder.open(survey_audit)
+
+
+@pytest.fixture(scope="module")
+def solution() -> unround.Solution:
+    return unround.solve("87! = men: 35 + women: 45")
+
+
+@pytest.fixture(scope="module")
+def checked() -> unround.Check:
+    return unround.check(SURVEY)
+
+
+class Tags(HTMLParser):
+    """Whether all tags are closed, and what a card refers to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: set[str] = set()
+        self.links: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in ("rect", "line", "path", "circle", "img"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - as it is called
+        self.found.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            assert self.open.pop() == tag
+
+
+RESULTS: dict[str, Callable[..., Any]] = {
+    "solution": lambda solution, **_: solution,
+    "clash": lambda **_: unround.solve("100! = 20 + 20"),
+    "expectation": lambda **_: unround.expect(2),
+    "audit": lambda audited, **_: audited,
+    "explanation": lambda audited, **_: audited.explain("D03", "15-64/men"),
+    "proof": lambda audited, **_: audited.explain("D08", "30-44/men"),
+    "posterior": lambda audited, **_: audited.posterior("D08"),
+    "description": lambda **_: unround.describe(EXAMPLES / "survey.csv"),
+    "inspection": lambda **_: unround.inspect(SURVEY),
+    "verification": lambda audited, **_: unround.verify(audited),
+    "check": lambda checked, **_: checked,
+    "diff": lambda audited, **_: unround.diff(audited, audited),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_show_themselves(name: str, audited: unround.AuditFolder, solution: Any, checked: Any) -> None:
+    result = RESULTS[name](audited=audited, solution=solution, checked=checked)
+    card = Tags(result._repr_html_())
+    assert card.open == []
+    assert {"div", "style"} < card.found
+    assert not card.found & {"script", "iframe", "link", "img"}
+    assert card.links == []  # nothing is fetched
+    assert len(str(result)) > 80
+    assert str(result) != repr(result)
+
+
+def test_a_card_says_what_the_terminal_says(run: Run, audited: unround.AuditFolder, solution: unround.Solution) -> None:
+    shown = run("solve", "87! = men: 35 + women: 45").out
+    assert "".join(str(solution).split()) == "".join(shown.split())
+    told = re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]+>", " ", audited._repr_html_()))
+    for said in ("20 counts can be proved and 63 more", "The data fit the declared mechanism", "75 more in .findings"):
+        assert said in told
+    assert "38 or 39" in solution._repr_html_()
+
+
+def test_the_style_of_a_card_holds_within_it_only(solution: unround.Solution) -> None:
+    style = solution._repr_html_().partition("<style>")[2].partition("</style>")[0]
+    assert style.startswith(".unround {")
+    assert style.endswith("}")
+    depth, left = 0, []
+    for at, sign in enumerate(style):
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        left += [at] if depth == 0 and sign == "}" else []
+    assert left == [len(style) - 1]  # one rule around all others
+
+
+def test_hostile_names_are_shown_not_run(hostile_audit: Path) -> None:
+    folder = unround.AuditFolder.open(hostile_audit)
+    for result in (folder, folder.explain(IMAGE, "30-44/men"), folder.posterior(FORMULA)):
+        assert "img" not in Tags(result._repr_html_()).found
+    assert unround.solve('10! = "<script>x": 5 + 5')._repr_html_().count("<script") == 0
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_solution_is_a_table(solution: unround.Solution) -> None:
+    table = solution.to_polars()
+    assert table["cell"].to_list() == ["total", "men", "women"]
+    assert table.row(1, named=True)["counts"] == [38, 39]
+    assert table.row(1, named=True)["probabilities"] == pytest.approx([0.5, 0.5])
+    unbounded = unround.solve("? = 20 + ?").to_polars()
+    assert unbounded["published"].null_count() == 2
+
+
+def test_pandas_keeps_whole_numbers_and_arrays(solution: unround.Solution, audited: unround.AuditFolder) -> None:
+    pytest.importorskip("pandas")
+    table = unround.solve("? = 20 + ?").to_pandas()
+    assert str(table["published"].dtype) == "Int64"
+    assert table["published"].isna().tolist() == [True, False, True]
+    assert isinstance(solution.to_pandas()["probabilities"][1], np.ndarray)
+    findings = audited.to_pandas()
+    assert (len(findings), list(findings.columns)) == (audited.findings.height, audited.findings.columns)
+    assert findings["kind"].tolist() == audited.findings["kind"].to_list()
+
+
+def test_pandas_is_asked_for_in_words(solution: unround.Solution, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="pandas is not installed"):
+        solution.to_pandas()
+
+
+def test_checks_and_explanations_are_tables(checked: unround.Check, audited: unround.AuditFolder) -> None:
+    assert set(checked.to_polars()["verdict"]) == {"fits"}
+    likely = audited.explain("D03", "15-64/men")
+    assert likely.to_polars().rows() == [pytest.approx(pair) for pair in likely.distribution]
+    assert repr(likely) == "<Explanation of 15-64/men: likely, 53>"
+    assert "How probable 53 becomes" in str(likely)
+
+
+# -- distributions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_posterior_holds_what_explain_shows(audited: unround.AuditFolder) -> None:
+    found = audited.posterior("D03")
+    assert list(found) == [column.key for column in audited.model.columns]
+    assert len(found) == 27
+    for key in ("15-64/men", "0-14/total", "80+/women"):
+        one, shown = found[key], unround.explain(audited, "D03", key)
+        assert isinstance(one.counts, np.ndarray)
+        assert list(zip(one.counts.tolist(), one.probabilities.tolist(), strict=True)) == list(shown.distribution)
+        assert (one.kind, one.published, one.low, one.high) == (shown.kind, shown.published, shown.low, shown.high)
+        assert one.mean == pytest.approx(shown.mean, abs=1e-6)
+        assert one.probabilities.sum() == pytest.approx(1)
+    proved = audited.posterior("D08")["30-44/men"]
+    assert (proved.counts.tolist(), proved.probabilities.tolist(), proved.mode, proved.sd) == ([11], [1.0], 11, 0.0)
+    table = found.to_polars()
+    assert table.height == 27
+    assert (table["probabilities"].list.sum() - 1).abs().max() < 1e-6
+
+
+# -- charts -----------------------------------------------------------------------------------------------------------
+
+
+SEEN = {
+    "solution": "open-bar",
+    "audit": "proved-bar",
+    "explanation": "likely-bar",
+    "posterior": "proved-bar",
+    "check": "series-1",
+}
+"""A colour that must be in the chart."""
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_charts_are_altair_in_our_colours(
+    name: str, audited: unround.AuditFolder, solution: unround.Solution, checked: unround.Check
+) -> None:
+    spec = RESULTS[name](audited=audited, solution=solution, checked=checked).plot().to_dict()
+    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+    assert "datasets" in spec or "values" in spec["data"]
+    text = str(spec)
+    assert spec["config"]["title"]["color"] == colour("ink")
+    assert colour(SEEN[name]) in text
+    assert "url" not in text
+
+
+def test_nothing_to_draw_is_said_in_words() -> None:
+    with pytest.raises(InputError, match="there is nothing to draw"):
+        unround.solve("100! = 20 + 20").plot()
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda folder: folder.posterior(),
+            "AuditFolder.posterior: missing a required argument: 'area'. Its arguments are area.",
+        ),
+        (lambda folder: folder.explain("D08"), "AuditFolder.explain: missing a required argument: 'cell'"),
+        (lambda folder: folder.posterior(5), "AuditFolder.posterior: area must be text, not 5."),
+        (lambda folder: folder.posterior("nowhere"), "there is no area 'nowhere'"),
+        (lambda folder: folder.posterior("D08")["nothing"], "there is no characteristic 'nothing'"),
+    ],
+)
+def test_wrong_arguments_are_answered_in_words(audited: unround.AuditFolder, call: Callable[..., Any], message: str) -> None:
+    with pytest.raises(InputError) as problem:
+        call(audited)
+    assert message in str(problem.value)
+
+
+def test_an_audit_without_a_folder_lasts_as_long_as_its_result() -> None:
+    frame = pl.DataFrame({"town": [f"T{n}" for n in range(9)], "all": [20] * 9, "men": [9] * 9, "women": [9] * 9})
+    folder = unround.audit(frame, area="town", sums={"all": ["men", "women"]}, base=3, exact=["all"], prior="flat")
+    path = folder.path
+    assert (path / "findings.parquet").exists()
+    assert unround.read(frame, area="town", base=3, exact=["all"]).columns[1].mechanism == unround.mechanism("rounding:3")
+    del folder
+    gc.collect()
+    assert not path.exists()

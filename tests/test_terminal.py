@@ -1,0 +1,180 @@
+"""The terminal: groups of commands, --quiet and --json everywhere, completion, signs of life, one name for an option."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import unround
+from tests.conftest import Run
+from unround.cli import COMMANDS, GROUPS, progress
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SURVEY = str(EXAMPLES / "survey.toml")
+NAMES = [command.__name__ for command in COMMANDS]
+
+
+def test_help_lists_every_command_in_its_group_and_cuts_no_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = run("--help").out
+    titles = re.findall(r"^(\w[\w ]*):$", shown, re.MULTILINE)
+    assert titles == ["Options", *GROUPS]
+    places = [re.search(rf"^  {name} ", shown, re.MULTILINE) for name in NAMES]
+    assert [place is not None for place in places] == [True] * len(NAMES)
+    assert [place.start() for place in places if place] == sorted(place.start() for place in places if place)
+    words = " ".join(shown.split())
+    for command in COMMANDS:
+        assert (command.__doc__ or "").splitlines()[0] in words
+    assert "..." not in shown.replace("[ARGS]...", "")
+    monkeypatch.setenv("TERMINAL_WIDTH", "60")
+    assert max(map(len, run("--help").out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_can_be_quiet_and_all_with_a_result_print_json(run: Run, name: str) -> None:
+    shown = run(name, "--help").out
+    assert re.search(r"^  -q, --quiet ", shown, re.MULTILINE)
+    assert ("\n  --json " in shown) == (name != "serve")  # its pages are the result, and have JSON at their own addresses
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", "87! = 35 + 45"),
+        ("expect", "--parts", "2"),
+        ("inspect", SURVEY, "--write", "plan.toml"),
+        ("simulate", "-o", "census", "--areas", "5"),
+        ("paper",),
+        ("calibrate", "--list-worlds"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_quiet_prints_nothing_unless_json_is_asked_for(
+    run: Run, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    loud, quiet = run(*arguments), run(*arguments, "--quiet")
+    assert loud.out
+    assert quiet == (0, "", "")
+    told = run(*arguments, "--quiet", "--json")
+    assert json.loads(told.out)
+    assert told.err == ""
+    assert run(*arguments).out == loud.out  # it is for one run only
+
+
+def test_errors_and_exit_codes_stay_when_quiet(run: Run, tmp_path: Path) -> None:
+    assert run("solve", "100! = 20 + 20", "-q") == (1, "", "")
+    ran = run("audit", str(tmp_path / "nowhere.csv"), "-o", str(tmp_path / "x"), "-q")
+    assert ran.code == 2
+    assert ran.err.startswith("error: there is no file")
+
+
+def test_reports_are_named_as_json(run: Run, survey_audit: Path, tmp_path: Path) -> None:
+    import shutil
+
+    folder = tmp_path / "audit"
+    shutil.copytree(survey_audit, folder)
+    assert json.loads(run("report", str(folder), "--json").out) == {
+        "report": str(folder / "report.html"),
+        "public": str(folder / "report-public.html"),
+    }
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+
+def test_base_and_mechanism_are_called_so_wherever_there_is_a_mechanism() -> None:
+    for command in COMMANDS:
+        options = set(inspect.signature(command).parameters)
+        if command.__name__ in ("compare", "expect", "paper"):  # several ways at once; only random rounding; the paper's own
+            continue
+        assert ("base" in options) == ("mechanism" in options), command.__name__
+        assert ("mechanism" in options) or "description" not in options, command.__name__
+
+
+def test_a_base_on_the_command_line_is_used_where_the_file_says_nothing(run: Run, tmp_path: Path) -> None:
+    text = (EXAMPLES / "survey.toml").read_text(encoding="utf-8")
+    for name in ("survey.csv", "survey.hrc"):
+        (tmp_path / name).write_bytes((EXAMPLES / name).read_bytes())
+    silent = re.sub(r"(?m)^default = .*$", "", text)
+    assert silent != text
+    (tmp_path / "survey.toml").write_text(silent, encoding="utf-8")
+    given = unround.read(tmp_path / "survey.toml")
+    assert any(column.mechanism is None for column in given.columns)
+    for arguments in (("--base", "3"), ("--mechanism", "rounding:3")):
+        shown = run("check", str(tmp_path / "survey.toml"), "--json", *arguments)
+        assert (shown.code, "declared" in shown.out) == (0, True)
+    said = unround.read(tmp_path / "survey.toml", base=3)
+    assert [column.mechanism for column in said.columns] == [column.mechanism for column in unround.read(SURVEY).columns]
+    ran = run("check", SURVEY, "--base", "5")
+    assert ran.code == 2
+    assert "is for counts of which nothing is declared, and here everything is" in ran.err
+
+
+def test_options_by_their_earlier_names_still_work(run: Run) -> None:
+    same = ("--areas", "20", "--seeds", "1", "--json")
+    old = run("compare", "--mechanisms", "rounding:5,rounding:10", *same)
+    new = run("compare", "--mechanism", "rounding:5", "--mechanism", "rounding:10", *same)
+    assert (old.code, old.out) == (0, new.out)
+    assert [one["name"] for one in json.loads(new.out)["mechanisms"]] == ["rounding:5", "rounding:10"]
+
+
+def test_simulated_worlds_take_a_base(run: Run, tmp_path: Path) -> None:
+    for name, how in (("a", ("--base", "3")), ("b", ("--mechanism", "rounding:3"))):
+        assert run("simulate", "-o", str(tmp_path / name), "--world", "couples", "--areas", "20", *how).code == 0
+    assert (tmp_path / "a" / "release.parquet").read_bytes() == (tmp_path / "b" / "release.parquet").read_bytes()
+
+
+# -- completion -------------------------------------------------------------------------------------------------------
+
+
+def completed(words: str) -> str:
+    environment = os.environ | {
+        "_UNROUND_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    command = [sys.executable, "-c", "import sys; sys.argv = ['unround']; from unround.cli import main; main()"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+
+
+def test_shells_complete_commands_and_options(run: Run) -> None:
+    assert set(completed("unround ins").split()) == {"inspect"}
+    assert "--threshold" in completed("unround audit --thr").split()
+    assert set(completed("unround audit x.csv --prior f").split()) == {"fitted", "flat"}
+    assert "--show-completion" in run("--help").out
+
+
+# -- signs of life ----------------------------------------------------------------------------------------------------
+
+
+def test_a_sign_of_life_comes_every_few_seconds_when_nobody_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    monkeypatch.setattr(progress, "EVERY", 0.02)
+    with progress.stages() as step:
+        step("Inferring", 1, 4)
+        deadline = time.monotonic() + 20
+        while errors.getvalue().count("\n") < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)  # without a word from the work itself
+    lines = errors.getvalue().splitlines()
+    assert len(lines) >= 2
+    assert all(re.fullmatch(r"Inferring: 25% \(\d+ s\)", line) for line in lines[1:])
+    time.sleep(0.06)
+    assert errors.getvalue().splitlines() == lines  # it ends with the work
+
+
+def test_a_short_command_gives_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", errors)
+    with progress.bar("Simulating", 10, "areas") as step:
+        step(10)
+    assert errors.getvalue() == ""
