@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs linked paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist linked paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,13 @@ scale: $(VENV)/.installed-dev ## time and memory of audits of up to 61,029 areas
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate
 
+site: $(VENV)/.installed-dev ## build the documentation as a site that needs no network: site/index.html
+	$(BIN)/python -m docs.website
+
+dist: $(VENV)/.installed-dev ## build wheel and sdist into dist/, ready to be uploaded
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
 linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are, for docs/linked.md (some minutes)
 	$(BIN)/python -m bench.linked --write
 
@@ -85,4 +92,4 @@ paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 ar
 	$(BIN)/python -m docs.generate --fresh
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .hypothesis build dist site
