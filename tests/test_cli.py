@@ -64,7 +64,7 @@ def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> Non
         (["solve", "48! = "], "line 1, column 7"),
         (["solve", "48 = 20 + 20"], "48 cannot come from rounding to base 5"),
         (["solve", "no/such/file"], "there is no file no/such/file. To type equations, use ="),
-        (["solve", "."], "cannot be read"),
+        (["solve", "."], "is a folder; give the file in it"),
         (["solve", "a: 5 = 5", "--base", "3", "--mechanism", "exact"], "give one of them"),
         (["solve", "a: 5 = 5", "--base", "0"], "base"),
         (["solve", "a: 5 = 5", "--mechanism", "lapace:1"], "laplace"),

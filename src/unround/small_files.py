@@ -38,7 +38,7 @@ def require_file(path: Path) -> int:
     except ValueError:  # a NUL within the name
         raise InputError(f"there is no file {str(path)!r}; check its name and folder.") from None
     if stat.S_ISDIR(state.st_mode):
-        raise InputError(f"{path} is a folder; give the file in it that holds the table.")
+        raise InputError(f"{path} is a folder; give the file in it that you mean.")
     if not stat.S_ISREG(state.st_mode):
         raise InputError(f"{path} is a pipe or a device, not a file; save its content to a file and give that.")
     return state.st_size
