@@ -248,14 +248,14 @@ class AuditFolder:
         import polars as pl
 
         with self._undamaged(FINDINGS):
-            return pl.read_parquet(self.file(FINDINGS))
+            return pl.read_parquet(self.file(FINDINGS), glob=False)
 
     def first_findings(self, number: int) -> pl.DataFrame:
         """Return the first claims only: a large audit has millions."""
         import polars as pl
 
         with self._undamaged(FINDINGS):
-            return pl.scan_parquet(self.path / FINDINGS).head(number).collect()
+            return pl.scan_parquet(self.file(FINDINGS), glob=False).head(number).collect()
 
     @cached_property
     def areas(self) -> pl.DataFrame:
@@ -263,7 +263,7 @@ class AuditFolder:
         import polars as pl
 
         with self._undamaged(f"{MODEL}/areas.parquet"):
-            return pl.read_parquet(self.path / MODEL / "areas.parquet")
+            return pl.read_parquet(self.file(f"{MODEL}/areas.parquet"), glob=False)
 
     @cached_property
     def prior(self) -> Prior:
@@ -306,7 +306,11 @@ class AuditFolder:
             file = self.file(PUBLISHED)
             first, last = int(rows.min()), int(rows.max())
             here = slice(first, last + 1)
-            found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
+            found = (
+                self._published[here]
+                if self._held
+                else pl.scan_parquet(file, glob=False).slice(first, last + 1 - first).collect()
+            )
             counts = np.array(found["counts"].to_numpy()[rows - first], dtype=np.int32)
             if counts.shape != (len(rows), len(self.told["columns"])):
                 raise ValueError("the number of counts is not that of the model")
@@ -321,7 +325,7 @@ class AuditFolder:
     def _published(self) -> pl.DataFrame:
         import polars as pl
 
-        return pl.read_parquet(self.file(PUBLISHED))
+        return pl.read_parquet(self.file(PUBLISHED), glob=False)
 
     @contextmanager
     def _undamaged(self, name: str) -> Iterator[None]:

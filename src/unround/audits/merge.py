@@ -37,7 +37,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     # No more digits than anybody reads; and a mark that tells spreadsheets about the encoding only where it is wanted:
     # elsewhere, it would become part of the first column's name.
     bom = job.options.bom
-    shown = safe_for_spreadsheets(pl.scan_parquet(done / files.FINDINGS))
+    shown = safe_for_spreadsheets(pl.scan_parquet(done / files.FINDINGS, glob=False))
     shown.sink_csv(done / files.FINDINGS_CSV, include_bom=bom, float_precision=6)
     progress(2, steps)
     shutil.copytree(job.folder / files.MODEL, done / files.MODEL)
@@ -61,7 +61,7 @@ def _scan(parts: list[Path], name: str) -> pl.LazyFrame:
     """Return one table of all parts, in the order of the blocks."""
     import polars as pl
 
-    return pl.scan_parquet([part / name for part in parts])
+    return pl.scan_parquet([part / name for part in parts], glob=False)
 
 
 def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
@@ -84,7 +84,7 @@ def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
         else:
             in_order(here.collect(engine="streaming")).write_parquet(piece)
         pieces.append(piece)
-    (pl.scan_parquet(pieces) if pieces else found).sink_parquet(to)
+    (pl.scan_parquet(pieces, glob=False) if pieces else found).sink_parquet(to)
     shutil.rmtree(scratch)
 
 

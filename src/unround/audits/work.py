@@ -192,7 +192,7 @@ class Job:
         twins = tuple((cell, twin) for cell, twin in told["twins"])
         self.model = files.model_of(model, np.array(told["positions"], dtype=np.int64), twins)
         self.axes = tuple(model["areas"])
-        self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet")
+        self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet", glob=False)
         self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas)
         self.fitted = Fitted.load(folder)
         self.truth = Truth.open(folder) if told["truth"] else None

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from unround._version import __version__
-from unround.cli.common import option
+from unround.cli.common import option, tell
 from unround.cli.description import describe
 from unround.cli.finished_audit import diff, explain, report, serve, verify
 from unround.cli.groups import Commands, add_commands, listing
@@ -105,5 +105,5 @@ def run() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(message, err=True)
+    tell(message, err=True)
     sys.exit(code)

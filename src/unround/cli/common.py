@@ -15,6 +15,7 @@ from unround.cli.progress import stages as stages
 from unround.cli.voice import console as console
 from unround.cli.voice import print_json as print_json
 from unround.cli.voice import say as say
+from unround.cli.voice import tell as tell
 from unround.errors import InputError
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, Sheet, console, print_json, say
+from unround.cli.common import Json, Sheet, console, print_json, say, tell
 from unround.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def _rows(text: str | None) -> list[int] | None:
 
 def _ask(question: Question) -> str:
     """Ask at the terminal: the number of an answer, or nothing for the default."""
-    typer.echo(question.text)
+    tell(question.text)
     for number, choice in enumerate(question.choices, start=1):
-        typer.echo(f"  {number}  {choice}")
+        tell(f"  {number}  {choice}")
     default = str(question.choices.index(question.default) + 1) if question.default in question.choices else ""
     while True:
         typed = typer.prompt("Number", default=default, show_default=bool(default)).strip()

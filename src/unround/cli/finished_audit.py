@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, console, print_json, say, stages
+from unround.cli.common import Json, console, print_json, say, stages, tell
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that audit wrote.")]
 
@@ -88,7 +88,7 @@ def serve(
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         if status >= 400:
-            typer.echo(f"\nstatus {status}", err=True)
+            tell(f"\nstatus {status}", err=True)
             raise typer.Exit(2 if status < 500 else 3)
         return
 
@@ -103,9 +103,7 @@ def serve(
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a visitor who leaves must not end it, as a closed pipe ends a filter
     if host.strip("[]") not in ("127.0.0.1", "localhost", "::1"):
-        typer.echo(
-            f"warning: on {host}, everybody who can reach this machine can read this audit, without a password.", err=True
-        )
+        tell(f"warning: on {host}, everybody who can reach this machine can read this audit, without a password.", err=True)
     api.serve(folder, host=host, port=port, started=started)
 
 

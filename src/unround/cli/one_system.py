@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, Mechanism, Threshold, console, one_of, print_json, say
+from unround.cli.common import Json, Mechanism, Threshold, console, one_of, print_json, say, tell
 
 
 def solve(
@@ -75,7 +75,7 @@ def solve(
         more = len(solution.cells) - MOST_PANELS
         say(f"Drawn: {plot}{f' (the first {MOST_PANELS} cells)' if more > 0 else ''}", err=True)
     elif plot is not None:
-        typer.echo(f"Nothing to draw: {plot} was not written.", err=True)
+        tell(f"Nothing to draw: {plot} was not written.", err=True)
     if not solution.feasible:
         raise typer.Exit(1)
 

@@ -24,11 +24,12 @@ def bar(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
         with _signs_of_life() as step:
             yield lambda done: step(what, done, total)
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from unround.presentation.terminal.visible import VisibleConsole
+
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    with Progress(*columns, console=VisibleConsole(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=total)
         yield lambda done: shown.update(task, completed=done)
 
@@ -43,12 +44,13 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         with _signs_of_life() as step:
             yield step
         return
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from unround.presentation.terminal.visible import VisibleConsole
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with Progress(*columns, console=VisibleConsole(stderr=True), transient=True) as bars:
 
         def show(what: str, done: int, total: int) -> None:
             if what not in tasks:

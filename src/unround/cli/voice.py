@@ -47,25 +47,34 @@ def may_be_quiet(command: Callable[..., None]) -> Callable[..., None]:
 def say(text: object, *, err: bool = False) -> None:
     """Print a line of the result, or with `err` a note beside it, unless quiet is wanted."""
     if not is_quiet():
-        typer.echo(text, err=err)
+        tell(text, err=err)
+
+
+def tell(text: object, *, err: bool = False) -> None:
+    """Print a line, whether quiet is wanted or not: an error, or a question."""
+    from unround.presentation.terminal.visible import visible
+
+    typer.echo(visible(str(text)), err=err)
 
 
 def print_json(told: Any) -> None:
     """Print one JSON object, in full precision; it was asked for, so that --quiet leaves it."""
-    typer.echo(json.dumps(told, ensure_ascii=False))
+    from unround.presentation.terminal.visible import visible_json
+
+    typer.echo(visible_json(json.dumps(told, ensure_ascii=False)))
 
 
 def console() -> Any:
     """Return where to print tables to."""
-    from rich.console import Console
+    from unround.presentation.terminal.visible import VisibleConsole
 
     if is_quiet():
-        return Console(file=io.StringIO())
+        return VisibleConsole(file=io.StringIO())
     if sys.stdout.isatty():
-        return Console(highlight=False)
+        return VisibleConsole(highlight=False)
     # Piped output has no width of its own; 100 columns hold every table. Tables are padded with spaces on the right.
     width = None if "COLUMNS" in os.environ else 100
-    return Console(file=cast(TextIO, _WithoutTrailingBlanks()), width=width, highlight=False)
+    return VisibleConsole(file=cast(TextIO, _WithoutTrailingBlanks()), width=width, highlight=False)
 
 
 class _WithoutTrailingBlanks(io.TextIOBase):

@@ -28,6 +28,7 @@ from unround.cli.common import (
     print_json,
     say,
     stages,
+    tell,
     typed,
 )
 from unround.errors import InputError
@@ -255,7 +256,7 @@ def audit(
                 areas=areas,
             )
     except KeyboardInterrupt as stop:
-        typer.echo(str(stop) or "interrupted: nothing was written", err=True)
+        tell(str(stop) or "interrupted: nothing was written", err=True)
         raise typer.Exit(130) from None
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})

@@ -30,10 +30,10 @@ Show = Callable[["Console"], None]
 
 def text(show: Show) -> str:
     """Return what a terminal would show, without colours."""
-    from rich.console import Console
+    from unround.presentation.terminal.visible import VisibleConsole
 
     written = io.StringIO()
-    show(Console(file=written, width=WIDTH, highlight=False, color_system=None))
+    show(VisibleConsole(file=written, width=WIDTH, highlight=False, color_system=None))
     return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").splitlines())
 
 

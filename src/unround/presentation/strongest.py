@@ -109,7 +109,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
     if kind == "likely":  # between 1 and 9 how sure it is says more than how small it is
         small = pl.when(value == 0).then(2).when(value <= 9).then(0).otherwise(1)
     found = (
-        pl.scan_parquet(folder.file(FINDINGS))
+        pl.scan_parquet(folder.file(FINDINGS), glob=False)
         .filter(pl.col("kind") == kind)
         .with_columns(small.alias("_small"))
         .sort("_small", pl.col("depth").is_null(), -pl.col("probability"), "depth", maintain_order=True)
@@ -291,7 +291,7 @@ def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str
     """Return the first rows of `contradictions.csv`, as text: "area", "kind", "sums" and "clash"."""
     import polars as pl
 
-    found: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False).head(number).collect()
+    found: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False, glob=False).head(number).collect()
     rows = []
     for row in found.to_dicts():
         names = [str(row.get(name) or "") for name in (*folder.told["areas"], "region_name")]

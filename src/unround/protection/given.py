@@ -76,7 +76,11 @@ class GivenKeys:
 def _read(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
     """Return the areas and codes as text, and keys as numbers; rows without a key are left out."""
     try:
-        frame = pl.read_parquet(path) if path.suffix.lower() == ".parquet" else pl.read_csv(path, infer_schema=False)
+        frame = (
+            pl.read_parquet(path, glob=False)
+            if path.suffix.lower() == ".parquet"
+            else pl.read_csv(path, infer_schema=False, glob=False)
+        )
     except (OSError, pl.exceptions.PolarsError) as problem:
         raise InputError(f"the sums of keys cannot be read from {path}: {problem}") from None
     lacking = [name for name in (*names, KEY) if name not in frame.columns]

@@ -173,10 +173,10 @@ def _parquet(path: Path) -> pl.DataFrame:
     """Return a Parquet file as a table, unless it would fill the memory."""
     size = require_file(path)
     try:
-        rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        rows = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
         if rows > max(MANY_ROWS, ROWS_A_BYTE * size):
             raise InputError(f"{path} has {rows:,} rows in {size:,} bytes; no table of counts is as repetitive as that.")
-        return pl.read_parquet(path)
+        return pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path} cannot be read as Parquet ({said[:200]}); write it again.") from None

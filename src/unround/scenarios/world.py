@@ -107,7 +107,9 @@ def _drawn(setting: Scenario, rows: NDArray[np.int64], rng: np.random.Generator)
     import polars as pl
 
     folder, model = setting.after, setting.after.model
-    wanted = pl.scan_parquet(folder.file(PUBLISHED)).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
+    wanted = (
+        pl.scan_parquet(folder.file(PUBLISHED), glob=False).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
+    )
     counts = wanted.sort("row").select("counts").collect()["counts"].to_numpy()
     inferred = folder.auditor.infer(counts, adjustable(folder.areas[rows]))
     posterior, reach = inferred.probabilities.posterior, inferred.probabilities.reach

@@ -399,7 +399,7 @@ class Parts:
         if len(self._parts) == 1:
             self._parts[0].replace(self._path)
         else:
-            pl.scan_parquet(self._parts).sink_parquet(self._path, row_group_size=PART_ROWS)
+            pl.scan_parquet(self._parts, glob=False).sink_parquet(self._path, row_group_size=PART_ROWS)
             for part in self._parts:
                 part.unlink()
         return [self._path]
