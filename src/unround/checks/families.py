@@ -136,6 +136,10 @@ class FamilyHistogram:
         How many sums have, and should have, the largest |r| that they can have.
     alike : float
         How much more the sums of one area vary together than independent ones would.
+    doubt : float
+        How far the expected shares themselves may be off (total variation), as small counts are not known.
+    tail_range : tuple of float, optional
+        How many of the largest |r| there should be at least and at most, for the same reason.
     """
 
     observed: np.ndarray
@@ -143,6 +147,8 @@ class FamilyHistogram:
     tail: int
     tail_expected: float
     alike: float
+    doubt: float = 0.0
+    tail_range: tuple[float, float] | None = None
 
     @property
     def sums(self) -> int:
@@ -176,15 +182,16 @@ class FamilyHistogram:
         """Whether it departs, both statistically and by size."""
         if self.sums < LEAST_SUMS or self.p_value >= CHANCE:
             return False
-        if self.distance >= LEAST_DISTANCE + self._noise:
+        if self.distance >= LEAST_DISTANCE + self.noise + self.doubt:
             return True
         ratio = self.tail_ratio
         if ratio is None or 1 / LEAST_TAIL < ratio < LEAST_TAIL:
             return False
-        return surprise(self.tail, self.tail_expected) < CHANCE
+        least, most = self.tail_range or (self.tail_expected, self.tail_expected)
+        return not least <= self.tail <= most and surprise(self.tail, least if self.tail < least else most) < CHANCE
 
     @property
-    def _noise(self) -> float:
+    def noise(self) -> float:
         """The average distance due to chance alone: few sums never match the expectation exactly."""
         shares = self.expected / max(self.expected.sum(), 1e-300)
         error = np.sqrt(shares * (1 - shares) * self.alike / max(self.sums, 1))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unround.checks.estimate import COUNTS, Estimates, PublishedTally, estimated, value_families
+from unround.checks.expected import compared, expected_shares
 from unround.checks.families import (
     CONTRADICTS,
     DEPARTS,
@@ -22,7 +23,7 @@ from unround.checks.families import (
     SizedHistogram,
     worst,
 )
-from unround.checks.gather import FARTHEST, SIZES, ResidualCounter, largest
+from unround.checks.gather import SIZES, ResidualCounter
 from unround.checks.law import Laws
 from unround.checks.meaning import consequence
 from unround.checks.parents import ParentSums, nested_families
@@ -134,7 +135,7 @@ def check_spool(
     sums = sums_to_test(release, structure, plan_file)
     members = families_of(sums)
     adjusted = [column.adjusted for column in release.columns]
-    gathered = ResidualCounter(sums, structure.mechanisms, adjusted, members)
+    gathered = ResidualCounter(sums, structure.mechanisms, adjusted, members, spool.rows)
     nested = ParentSums.of(release, spool, structure)
     published = PublishedTally(release, structure)
     for start in range(0, spool.rows, AT_ONCE):
@@ -165,53 +166,22 @@ def _sum_families(
     release: Release, spool: Spool, structure: Structure, gathered: ResidualCounter, members: dict[str, list[int]]
 ) -> list[Family]:
     """Compare every family of sums with what its mechanisms imply."""
-    expected = _expected(gathered, structure.mechanisms)
-    ends = [largest(one, structure.mechanisms) for one in gathered.sums]
+    laws = Laws(gathered.row_mechanisms, gathered.tallies)
+    expected = expected_shares(gathered, structure.mechanisms, laws)
     folded = gathered.folded
     found = []
     for place, (name, those) in enumerate(members.items()):
-        comparison = _compared(folded, expected, ends, those, gathered.alike(place))
-        sized = [_compared(gathered.sized[:, k], expected, ends, those, 1.0) for k in range(len(SIZES))]
+        comparison = compared(folded, expected, those, gathered.alike(place))
+        sized = [compared(gathered.sized[:, k], expected, those, 1.0) for k in range(len(SIZES))]
         judged = _judged(name, comparison, release, spool, structure, gathered, those)
         least = min(gathered.sums[s].least for s in those)
         found.append(replace(judged, by_size=tuple(_sized(k, least, one) for k, one in enumerate(sized) if one.sums)))
     return found
 
 
-def _compared(
-    folded: np.ndarray, expected: Sequence[np.ndarray], ends: Sequence[int], those: Sequence[int], alike: float
-) -> FamilyHistogram:
-    """Add up the histograms of some sums, those observed and those expected."""
-    should = np.zeros(FARTHEST + 1)
-    tail, tail_expected = 0, 0.0
-    for s in those:
-        number = folded[s].sum()
-        should += number * expected[s]
-        tail += int(folded[s, ends[s] :].sum())
-        tail_expected += float(number * expected[s][ends[s] :].sum())
-    return FamilyHistogram(folded[list(those)].sum(0), should, tail, tail_expected, alike)
-
-
 def _sized(k: int, least: int, one: FamilyHistogram) -> SizedHistogram:
     shares = {int(far): float(one.observed[far] / one.sums) for far in np.flatnonzero(one.observed)}
     return SizedHistogram(SIZES[k] * least, one.sums, shares, one.tail_ratio)
-
-
-def _expected(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None]) -> list[np.ndarray]:
-    """Return for every sum the expected shares of |r| from 0 on."""
-    laws = Laws(gathered.row_mechanisms, gathered.tallies)
-    found = []
-    for s, one in enumerate(gathered.sums):
-        first = int(gathered.offsets[s])
-        total = mechanisms[one.total] or Exact()
-        shares = laws.residuals(total, range(first, first + len(one.parts)))
-        middle = len(shares) // 2
-        folded = np.zeros(FARTHEST + 1)
-        for far in range(middle + 1):
-            both = shares[middle + far] + (shares[middle - far] if far else 0.0)
-            folded[min(far, FARTHEST)] += both
-        found.append(folded / max(folded.sum(), 1e-300))
-    return found
 
 
 def _judged(
