@@ -105,7 +105,7 @@ class Proposal:
     total: int
     parts: tuple[int, ...]
     origin: str
-    against: tuple[int, ...] = ()
+    against: tuple[int, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,7 @@ class AgeRun:
         return "Age"
 
     @classmethod
-    def find(
-        cls, lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range
-    ) -> list[AgeRun]:
+    def find(cls, lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range) -> list[AgeRun]:
         """Find the tables of ages among lines of (key, label); or of anything else that `range_of` reads ranges of.
 
         A label that names no ages ends a table, and so does a range that was there before: the same names come back with

@@ -316,7 +316,7 @@ def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
 
 def _characteristics(columns: Sequence[Column]) -> dict[tuple[int, str], int]:
     """Return which columns hold characteristics of the 2021 profile, by ID and sex."""
-    found = {}
+    found: dict[tuple[int, str], int] = {}
     base = {"Population": 1, "Dwellings": 4, "Households": 5}
     for place, column in enumerate(columns):
         vector = _VECTOR.fullmatch(column.codes[0])
@@ -342,10 +342,10 @@ def _proposals(columns: Sequence[Column], runs: Sequence[AgeRun]) -> list[Propos
     at = {column.key: place for place, column in enumerate(columns)}
     found = by_sex(columns)
     totals = [(column.key, column.label, column.block) for column in columns if column.codes[1] == TOTAL]
-    for total, parts in partitions_by_name(totals):
+    for whole, pieces in partitions_by_name(totals):
         for ending in ("", f"/{MEN}", f"/{WOMEN}"):
-            if all(key + ending in at for key in (total, *parts)):
-                found.append(Proposal(at[total + ending], tuple(at[part + ending] for part in parts), "names"))
+            if all(key + ending in at for key in (whole, *pieces)):
+                found.append(Proposal(at[whole + ending], tuple(at[key + ending] for key in pieces), "names"))
     for place, column in enumerate(columns):
         same = _same_as(column) if column.codes[1] == TOTAL else None
         if same is not None and at.get(same, place) != place:

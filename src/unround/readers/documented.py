@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from unround.mechanisms import Unpublished
-from unround.readers.profile_2021 import documented, table_of
+from unround.readers.profile_2021 import FULL, SAMPLE, documented, table_of
 from unround.release import SUPPRESSED, Column, Counts, Proposal
 
 
@@ -55,4 +55,5 @@ def with_documented(
 
 def _unpublished(column: Column, table: str) -> Column:
     """Return a column for a total that is not in the file."""
-    return replace(column, label=f"{table}, total (not in the file)", block=table, mechanism=Unpublished(), adjusted=0)
+    title = table.removesuffix(FULL).removesuffix(SAMPLE)
+    return replace(column, label=f"Total of {title} (not in the file)", block=table, mechanism=Unpublished(), adjusted=0)

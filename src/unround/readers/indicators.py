@@ -57,6 +57,7 @@ EXACT: Mapping[int, str] = {
 }
 """IDs of what is not rounded."""
 
+
 def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
     """Say whether a file that begins so is a table of indicators."""
     return len(re.findall(r"(?:^|[,;\t\"]) *indicator_\d+ *(?=[\",;\t\r]|$)", head.split("\n", 1)[0], re.IGNORECASE)) > 0

@@ -14,6 +14,11 @@ from collections.abc import Iterator, Mapping
 LAST = 2631
 """The last CHARACTERISTIC_ID."""
 
+FULL, SAMPLE = " - 100% data", " - 25% sample data"
+"""What the titles of tables end in: whether everybody was asked, or every fourth household."""
+_SAMPLED = "126-154 217-241 251-259 320-334 1078-2623"
+"""The characteristics that were only asked of a sample."""
+
 _TABLES = """
 1 Population and dwellings
 8 Age
@@ -28,18 +33,18 @@ _TABLES = """
 89 Persons by family status
 100 Households by type
 111 Income recipients in 2020
-126 Income recipients in 2020, sample
-141 Employment income recipients in 2020, sample
+126 Income recipients in 2020
+141 Employment income recipients in 2020
 148 Composition of income in 2020
 155 Total income groups
 171 After-tax income groups
 187 Employment income groups
 204 Income recipients in 2019
-217 Income recipients in 2019, sample
-230 Employment income recipients in 2019, sample
+217 Income recipients in 2019
+230 Employment income recipients in 2019
 237 Composition of income in 2019
 242 Households by income
-251 Households by income, sample
+251 Households by income
 260 Household total income groups
 281 Household after-tax income groups
 301 Income of economic families
@@ -47,11 +52,11 @@ _TABLES = """
 309 Income of couples with children
 313 Income of one-parent families
 317 Income of persons not in families
-320 Income of economic families, sample
-323 Income of couple-only families, sample
-326 Income of couples with children, sample
-329 Income of one-parent families, sample
-332 Income of persons not in families, sample
+320 Income of economic families
+323 Income of couple-only families
+326 Income of couples with children
+329 Income of one-parent families
+332 Income of persons not in families
 335 Population for the low-income measure
 340 In low income by the low-income measure
 350 Population for the low-income cut-offs
@@ -172,9 +177,7 @@ _PARTS = f"""
 2624: 2625 2626; 2627: 2628 2631; 2628: 2629 2630
 """
 
-FIVE_YEARS: Mapping[int, int] = {
-    number: age for number, age in zip((10, 11, 12, *range(14, 24), *range(25, 29)), range(0, 85, 5), strict=True)
-}
+FIVE_YEARS: Mapping[int, int] = dict(zip((10, 11, 12, *range(14, 24), *range(25, 29)), range(0, 85, 5), strict=True))
 """The lines of five years of age, and the youngest of each."""
 
 _SAME = f"""
@@ -223,10 +226,12 @@ def _ids(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+_OF_SAMPLE = frozenset(_ids(_SAMPLED))
 TABLES: Mapping[int, str] = {
-    int(number): name for number, _, name in (line.partition(" ") for line in _TABLES.strip().splitlines())
+    int(number): name if number == "1" else name + (SAMPLE if int(number) in _OF_SAMPLE else FULL)
+    for number, _, name in (line.partition(" ") for line in _TABLES.strip().splitlines())
 }
-"""The tables' names, by the ID of their first line."""
+"""The tables' names, by the ID of their first line; like the titles of the profile they tell the source of the counts."""
 PARTS: Mapping[int, tuple[int, ...]] = {
     int(total): _ids(parts)
     for total, _, parts in (one.partition(":") for line in _PARTS.strip().splitlines() for one in line.split(";"))
@@ -236,9 +241,7 @@ SAME: tuple[tuple[int, ...], ...] = tuple(_ids(line) for line in _SAME.strip().s
 """IDs that count the same, one published exactly first."""
 
 _FIRST = tuple(TABLES)
-_VECTOR_OF = {
-    first + at: vector + at * step for first, last, vector, step in _VECTORS for at in range(last - first + 1)
-}
+_VECTOR_OF = {first + at: vector + at * step for first, last, vector, step in _VECTORS for at in range(last - first + 1)}
 _ID_OF = {vector: number for number, vector in _VECTOR_OF.items()}
 _HEADS = {_VECTOR_OF[first]: first for first in _FIRST if first in _VECTOR_OF}
 _HEAD_VECTORS = tuple(sorted(_HEADS))
@@ -250,7 +253,7 @@ def table_of(number: int) -> str:
     Examples
     --------
     >>> table_of(10), table_of(2615), table_of(AGED_15)
-    ('Age', 'Commuting duration', 'Age')
+    ('Age - 100% data', 'Commuting duration - 25% sample data', 'Age - 100% data')
     """
     return TABLES[_FIRST[bisect_right(_FIRST, number) - 1]] if number > 0 else table_of(PARTS[number][0])
 
@@ -260,8 +263,8 @@ def table_of_vector(vector: int) -> str:
 
     Examples
     --------
-    >>> table_of_vector(14), table_of_vector(17), table_of_vector(7659)
-    ('Age', 'Age', 'Commuting duration')
+    >>> table_of_vector(14), table_of_vector(17), table_of_vector(1949)
+    ('Age - 100% data', 'Age - 100% data', 'Mother tongue - 100% data')
     """
     return TABLES[_HEADS[_HEAD_VECTORS[bisect_right(_HEAD_VECTORS, vector) - 1]]]
 
