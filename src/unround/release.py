@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Mechanism, Unpublished
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,7 +65,9 @@ class Column:
     label : str
         What it counts, without its sex: "0 to 4 years".
     block : str
-        The table it belongs to: for a profile, the nearest "Total - …" line above; "" where there is none.
+        The table it belongs to: the counts that the agency laid out and rounded together. For a profile, the nearest
+        "Total - …" line above; for formats without such lines what is documented of them, or what names and order tell;
+        "" only where nothing tells.
     depth : int
         How far its label is indented, in levels.
     mechanism : Mechanism or None
@@ -82,6 +84,11 @@ class Column:
     mechanism: Mechanism | None = None
     adjusted: int = 0
 
+    @property
+    def is_in_file(self) -> bool:
+        """Whether the file has such a column; not so for a total that was added because two tables share it."""
+        return not isinstance(self.mechanism, Unpublished)
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -90,11 +97,15 @@ class Proposal:
     `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts) or
     "file" (the user says so, which is accepted unless the counts make it impossible) or "files" (a count that is in several
     files).
+
+    A total that is not in the file can still have two sets of parts, from two tables of the same people. Then it is a column
+    of counts that are nowhere published, and `against` are the parts of the other table: the two must add to the same.
     """
 
     total: int
     parts: tuple[int, ...]
     origin: str
+    against: tuple[int, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-EVER = 10_000
+EVER = 1_000_000_000
 """Stands for "and over": older than anybody."""
 
 MOST = 1_000
@@ -63,8 +63,8 @@ class AgeRun:
         return "Age"
 
     @classmethod
-    def find(cls, lines: Sequence[tuple[str, str]]) -> list[AgeRun]:
-        """Find the tables of ages among lines of (key, label).
+    def find(cls, lines: Sequence[tuple[str, str]], range_of: Callable[[str], Range | None] = age_range) -> list[AgeRun]:
+        """Find the tables of ages among lines of (key, label); or of anything else that `range_of` reads ranges of.
 
         A label that names no ages ends a table, and so does a range that was there before: the same names come back with
         other meanings. Fewer than two lines are no table.
@@ -77,7 +77,7 @@ class AgeRun:
         """
         runs: list[dict[Range, str]] = [{}]
         for key, label in lines:
-            ages = age_range(label)
+            ages = range_of(label)
             if ages is None or ages in runs[-1] or ages == ALL:
                 runs.append({})
             if ages is not None:

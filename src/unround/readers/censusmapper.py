@@ -16,8 +16,11 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.readers.ages import ALL, AgeRun, age_range, tile
+from unround.readers.documented import with_documented
 from unround.readers.kinds import COUNT, kind_of
-from unround.readers.lines import MEN, TOTAL, WOMEN, by_sex
+from unround.readers.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
+from unround.readers.named_tables import NamedLine, partitions_by_name, tables_by_name
+from unround.readers.profile_2021 import DATASET, FIVE_YEARS, TABLES, id_of, table_of_vector, vector_of
 from unround.readers.regions import adjustable, published_exactly
 from unround.readers.source import Source
 from unround.readers.wide import (
@@ -102,19 +105,23 @@ def load(source: Source) -> Release:
     if AREA not in base:
         raise InputError(f"{source.path} has no column GeoUID and so no area codes; ask CensusMapper for it, or add one.")
     notes = list(source.notes)
-    vectors = _paired(_vectors(source, table), notes)
+    every = _paired(_vectors(source, table), notes)
     left_out = LeftOut()
-    vectors, counts = _only_counts(table, vectors, left_out)
+    vectors, counts = _only_counts(table, every, left_out)
     whole = [name for name in EXACT if name in base]
     whole_counts, _ = counts_of(table, [base[name] for name in whole])
     areas = _areas(table, base, others, dict(zip(whole, whole_counts.T, strict=True)))
     refuse_repeated(source, areas, [AREA])
     counts = np.hstack([whole_counts, counts])
-    columns = [_column(name, TOTAL, name) for name in whole]
-    runs = _age_runs(vectors)
-    columns += _columns(vectors, runs)
+    columns = [_column(name, TOTAL, name, FIRST) for name in whole]
+    tables = _tables(every, {vector.code for vector in vectors})
+    columns += [_column(_id(vector), vector.sex, vector.label, tables[vector.code]) for vector in vectors]
     if not columns:
         raise InputError(f"{source.path} has no columns of counts, only codes; ask CensusMapper for vectors of counts.")
+    proposals = _proposals(columns, _age_runs(vectors))
+    if _is_documented(every):
+        columns, counts, more = with_documented(columns, counts, _characteristics(columns), _characteristic)
+        proposals += more
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
@@ -122,7 +129,7 @@ def load(source: Source) -> Release:
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
         read=read_blocks(areas, counts, source.size),
-        proposals=tuple(_proposals(columns, runs)),
+        proposals=tuple(proposals),
         size=source.size,
         product=_product({vector.dataset for vector in vectors}),
         left_out=left_out.by_reason,
@@ -277,14 +284,51 @@ def _age_runs(vectors: Sequence[_Vector]) -> list[AgeRun]:
     return AgeRun.find([(_id(vector), vector.label) for vector in totals])
 
 
-def _columns(vectors: Sequence[_Vector], runs: Sequence[AgeRun]) -> list[Column]:
-    """Make columns, in the order of vectors.
+def _is_documented(vectors: Sequence[_Vector]) -> bool:
+    """Say whether vectors of 2021 have the numbers that are documented: titles and ages stand where they should."""
+    heads = {vector_of(first) for first in TABLES}
+    for vector in vectors:
+        if vector.dataset != DATASET or vector.sex != TOTAL:
+            continue
+        if vector.label.startswith("Total - ") and vector.number not in heads:
+            return False
+        ages, youngest = age_range(vector.label), FIVE_YEARS.get(id_of(vector.number) or 0)
+        if youngest is not None and ages not in (None, (youngest, youngest + 4)):
+            return False
+    return any(vector.dataset == DATASET for vector in vectors)
 
-    Ages are a table by themselves. What table others stand in, the format does not say, and a guess would hide sums across
-    its borders from those who look for them.
-    """
-    table = {member: run.name for run in runs for member in run.members}
-    return [_column(_id(vector), vector.sex, vector.label, table.get(_id(vector), "")) for vector in vectors]
+
+def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
+    """Return the table of every vector, by its code: as documented, or as names and order tell."""
+    found: dict[str, str] = {}
+    known = _is_documented(vectors)
+    for dataset in dict.fromkeys(vector.dataset for vector in vectors):
+        own = [vector for vector in vectors if vector.dataset == dataset]
+        if known and dataset == DATASET:
+            found |= {vector.code: table_of_vector(vector.of) for vector in own}
+            continue
+        totals = [vector for vector in own if vector.of == vector.number]
+        names = tables_by_name([NamedLine(v.number, v.label, v.code in counting) for v in totals])
+        by_number = {vector.number: name for vector, name in zip(totals, names, strict=True)}
+        found |= {vector.code: by_number.get(vector.of, vector.label) for vector in own}
+    return found
+
+
+def _characteristics(columns: Sequence[Column]) -> dict[tuple[int, str], int]:
+    """Return which columns hold characteristics of the 2021 profile, by ID and sex."""
+    found: dict[tuple[int, str], int] = {}
+    base = {"Population": 1, "Dwellings": 4, "Households": 5}
+    for place, column in enumerate(columns):
+        vector = _VECTOR.fullmatch(column.codes[0])
+        number = base.get(column.key) if vector is None else id_of(int(vector[3])) if vector[2] == DATASET else None
+        if number is not None:
+            found.setdefault((number, column.codes[1]), place)
+    return found
+
+
+def _characteristic(number: int, sex: str) -> Column:
+    """Return a column for a characteristic of the 2021 profile that the file has not."""
+    return _column(f"v_{DATASET}_{vector_of(number)}", sex, "")
 
 
 def _column(characteristic: str, sex: str, label: str, block: str = "") -> Column:
@@ -294,9 +338,14 @@ def _column(characteristic: str, sex: str, label: str, block: str = "") -> Colum
 
 
 def _proposals(columns: Sequence[Column], runs: Sequence[AgeRun]) -> list[Proposal]:
-    """Propose sums by sex, by ages, and by what counts the same people."""
+    """Propose sums by sex, by ages, by names that document a partition, and by what counts the same people."""
     at = {column.key: place for place, column in enumerate(columns)}
     found = by_sex(columns)
+    totals = [(column.key, column.label, column.block) for column in columns if column.codes[1] == TOTAL]
+    for whole, pieces in partitions_by_name(totals):
+        for ending in ("", f"/{MEN}", f"/{WOMEN}"):
+            if all(key + ending in at for key in (whole, *pieces)):
+                found.append(Proposal(at[whole + ending], tuple(at[key + ending] for key in pieces), "names"))
     for place, column in enumerate(columns):
         same = _same_as(column) if column.codes[1] == TOTAL else None
         if same is not None and at.get(same, place) != place:

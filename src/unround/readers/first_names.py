@@ -22,6 +22,7 @@ from unround.release import ABSENT, AREA, NOT_APPLICABLE, SUPPRESSED, Column, Re
 LAYOUT = "first-names"
 NAME = "first_name"
 PEOPLE = "people"
+TABLE = "First names"
 _COUNTS = {TOTAL: "GENDER_TOTAL", MEN: "MEN+", WOMEN: "WOMEN+"}
 _FIGURES = {"PERCENTAGE": "percentage", "RANK": "rank"}
 _REGION = {
@@ -68,7 +69,7 @@ def load(source: Source) -> Release:
             f"The smallest count shown is {floor:,}."
         )
     areas, axes = _names(source, table, places, used)
-    columns = [Column(_key(sex), (PEOPLE, sex), "people with this first name") for sex in _COUNTS]
+    columns = [Column(_key(sex), (PEOPLE, sex), "people with this first name", TABLE) for sex in _COUNTS]
     return Release(
         source=str(source.path),
         file_format=LAYOUT,

@@ -1,18 +1,20 @@
 """Indicators: one line per area, and columns `indicator_<ID>` by the CHARACTERISTIC_IDs of the 2021 Canadian profile.
 
-The file has no labels, and only totals. What the IDs stand for is public (the profile's own list of 2,631 characteristics),
-but of that list only what is needed is here: which IDs are no counts, and how some much used ones add up.
+The file has no labels, and only totals. What the IDs stand for is public (the profile's own list of 2,631 characteristics):
+`profile_2021` has their tables and sums, and here is which of them are no counts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from unround.errors import InputError
+from unround.readers.documented import with_documented
 from unround.readers.lines import TOTAL
+from unround.readers.profile_2021 import LAST, table_of
 from unround.readers.regions import adjustable, published_exactly
 from unround.readers.source import Source
 from unround.readers.wide import (
@@ -25,10 +27,9 @@ from unround.readers.wide import (
     refuse_repeated,
     unreadable,
 )
-from unround.release import AREA, Column, Proposal, Release
+from unround.release import AREA, Column, Release
 
 LAYOUT = "indicators"
-LAST = 2631
 _INDICATOR = re.compile(r"indicator_0*([1-9]\d*)", re.IGNORECASE)
 _NAMES = ("geo_name", "geo_code", "geo_uid", "geouid", "dguid", "alt_geo_code", "region")
 _POSTAL = r"^[A-Za-z][0-9][A-Za-z]$"
@@ -55,19 +56,6 @@ EXACT: Mapping[int, str] = {
     5: "Private dwellings occupied by usual residents",
 }
 """IDs of what is not rounded."""
-
-PARTS: Mapping[int, tuple[int, ...]] = {
-    8: (9, 13, 24), 9: (10, 11, 12), 13: (*range(14, 24),), 24: (*range(25, 30),), 29: (30, 31, 32, 33),  # ages
-    41: (*range(42, 50),), 50: (*range(51, 56),),  # dwellings by type, households by size
-    58: (59, 66), 59: (60, 61), 61: (62, 63, 64, 65), 66: (67, 68, 69, 70),  # marital status
-    171: (172, 173), 173: (*range(174, 185),), 184: (185, 186),  # after-tax income
-    1974: (1975, 1976), 1976: (1977, 1978), 1978: (1979, 1982), 1979: (1980, 1981),  # mobility, 1 year
-    1983: (1984, 1985), 1985: (1986, 1987), 1987: (1988, 1991), 1988: (1989, 1990),  # mobility, 5 years
-}  # fmt: skip
-"""How some much used IDs add up."""
-
-SAME: Mapping[int, tuple[int, ...]] = {1: (8,), 5: (41, 50)}
-"""What counts the same people or households again, rounded."""
 
 
 def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
@@ -108,14 +96,18 @@ def load(source: Source) -> Release:
         raise InputError(f"{source.path} has no indicators that are counts; there is nothing to infer.")
     counts = counts[:, kept].copy()
     areas = _areas(source, table, counts[:, numbers.index(1)].tolist() if 1 in numbers else None)
+    places_of = {(number, TOTAL): at for at, number in enumerate(numbers)}
+    columns, counts, proposals = with_documented(
+        [_column(number) for number in numbers], counts, places_of, lambda number, _: _column(number)
+    )
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
-        columns=tuple(_column(number) for number in numbers),
+        columns=tuple(columns),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
         read=read_blocks(areas, counts, source.size),
-        proposals=tuple(_proposals(numbers)),
+        proposals=tuple(proposals),
         size=source.size,
         product="Statistics Canada, 2021 Census of Population",
         left_out=left_out.by_reason,
@@ -130,46 +122,7 @@ def load(source: Source) -> Release:
 def _column(number: int) -> Column:
     label = EXACT.get(number, f"characteristic {number}")
     exact, adjusted = published_exactly(label)
-    head = next((head for head in (8, 41, 50, 58, 171, 1974, 1983) if number in _below(head)), None)
-    return Column(
-        str(number),
-        (str(number), TOTAL),
-        label,
-        block="" if head is None else f"characteristic {head}",
-        mechanism=exact,
-        adjusted=adjusted,
-    )
-
-
-def _below(head: int) -> set[int]:
-    """Return a total and everything that it is made of."""
-    return {head}.union(*(_below(part) for part in PARTS.get(head, ())))
-
-
-def _proposals(numbers: Sequence[int]) -> list[Proposal]:
-    at = {number: place for place, number in enumerate(numbers)}
-    found = [
-        Proposal(at[exact], (at[again],), "universe")
-        for exact, repeats in SAME.items()
-        for again in repeats
-        if exact in at and again in at
-    ]
-    for total in PARTS:
-        parts = _present(total, at) if total in at else None
-        if parts:
-            found.append(Proposal(at[total], tuple(at[part] for part in parts), "names"))
-    return found
-
-
-def _present(total: int, at: Mapping[int, int]) -> list[int] | None:
-    """Return the parts of a total; in place of those that the file has not, theirs; None where these lack too."""
-    parts: list[int] = []
-    for part in PARTS[total]:
-        finer = [part] if part in at else _present(part, at) if part in PARTS else None
-        if finer is None:
-            return None
-        parts += finer
-    return parts
+    return Column(str(number), (str(number), TOTAL), label, table_of(number), mechanism=exact, adjusted=adjusted)
 
 
 def _areas(source: Source, table: WideTable, population: list[int] | None) -> pl.DataFrame:

@@ -44,24 +44,22 @@ class ProfileLine:
 
 
 def blocks_of(lines: Sequence[ProfileLine]) -> list[str]:
-    """Return, for every line, the table that it stands in: the label of the nearest "Total …" with lines below it.
+    """Return, for every line, the table that it stands in: the label of the nearest line above that is not indented.
 
-    A line that is not indented and heads nothing stands in no table, except those at the very beginning.
+    The lines at the very beginning, above the first "Total …" with lines below it, are a table by themselves.
 
     Examples
     --------
     >>> texts = ["Population, 2021", "Total - Age groups", "  0 to 14 years", "Number of persons in private households"]
     >>> blocks_of([ProfileLine.of(at, text) for at, text in enumerate(texts)])
-    ['Population and dwellings', 'Total - Age groups', 'Total - Age groups', '']
+    ['Population and dwellings', 'Total - Age groups', 'Total - Age groups', 'Number of persons in private households']
     """
     blocks, now, begun = [], FIRST, False
     for at, line in enumerate(lines):
         if line.depth == 0:
             heads = at + 1 < len(lines) and lines[at + 1].depth > 0
-            if heads and _HEAD.match(line.label):
-                now, begun = line.label, True
-            elif begun:
-                now = ""
+            begun = begun or (heads and _HEAD.match(line.label) is not None)
+            now = line.label if begun else FIRST
         blocks.append(now)
     return blocks
 

@@ -224,8 +224,7 @@ def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[lis
             elif (counts[:, at, number] == NOT_APPLICABLE).all():
                 left_out.add("not applicable", f"{key} {line.label}")
             else:
-                table = block or page.rows[at][0].strip()
-                columns.append(Column(key, (str(line.id), sex), line.label, table, line.depth, exact, adjusted))
+                columns.append(Column(key, (str(line.id), sex), line.label, block, line.depth, exact, adjusted))
                 kept.append(counts[:, at, number])
     return columns, np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
 

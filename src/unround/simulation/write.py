@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from unround.readers.profile_2021 import vector_of
 from unround.simulation.companions import META, META_NOTE, release_toml
 from unround.simulation.counts import FIGURES, MISSING, CountBlock, stream
 from unround.simulation.geography import LEVEL_NAMES
@@ -357,15 +358,11 @@ _WHOLE = {"Population": 1, "Dwellings": 4, "Households": 5}
 
 
 def vectors(table: Schema) -> list[int]:
-    """Return the number of every row's first vector, which is its total's; they are numbered much as CensusMapper does."""
-    numbers, vector = [], 1
-    for row in table.rows:
-        vector = max(vector, {41: 434}.get(row.id, 0))
-        numbers.append(vector)
-        vector += 3 if row.has_sex else 1
-        if row.depth == 2 and 10 <= row.id <= 28:
-            vector += 15  # CensusMapper numbers the single years of age too
-    return numbers
+    """Return the number of every row's first vector, which is its total's, as CensusMapper numbers them.
+
+    Rows that have no vector there get one far beyond the last.
+    """
+    return [vector_of(row.id) or 10_000 + 3 * row.id for row in table.rows]
 
 
 class Parts:

@@ -11,6 +11,8 @@ from unround.release import Column
 
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""
+FOUND = "data"
+"""The origin of a sum that nobody proposed: it was found in the counts."""
 Name = str | tuple[str, ...]
 """How a plan file names a column: by its key, or by its codes."""
 
@@ -43,6 +45,8 @@ class JudgedSum:
         Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly"; else "".
     residuals : mapping
         How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
+    against : tuple of int
+        For a total that was not published, the other parts that make it up: residuals are their sum − parts.
     """
 
     total: int
@@ -59,6 +63,12 @@ class JudgedSum:
     unjudged: bool = False
     cause: str = ""
     residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
+    against: tuple[int, ...] = ()
+
+    @property
+    def is_documented(self) -> bool:
+        """Whether somebody says that it holds: the agency, by the layout, names or universes of its tables, or the user."""
+        return self.origin != FOUND
 
     @property
     def equation(self) -> Equation:

@@ -7,6 +7,7 @@ noise added: then the usual mechanism is assumed, and the result says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ _FEW = 20
 """Counts of twice the base, or of 20 and more, from which one can tell how usual a count of the base itself is."""
 _STRAY = 0.01
 """Where counts under 10 become 0 or 10, there may be so many 5s for every 10."""
+_SOURCE = re.compile(r"\b(?:(?P<full>100)|(?P<sample>25))% (?:sample )?data\b", re.IGNORECASE)
+"""What Canadian titles say of a table: that everybody was asked, or a sample."""
 _SMALL = 20
 _UNTOLD, _UNROUNDED, _MIXED = 0, 1, -1
 
@@ -225,30 +228,50 @@ def _fits(found: Divisibility, at: int, base: int) -> bool:
 
 
 def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None]) -> list[MechanismEvidence]:
-    """Tell base 5 from base 5 with 0 or 10 below 10; columns with too few small counts go with the rest of their table."""
-    verdicts = {at: _without_fives(found, at) for at in those}
+    """Tell base 5 from base 5 with 0 or 10 below 10, for a table as a whole: a column may have few small counts.
+
+    Columns outside tables have nothing in common; of these each is judged by itself, and by the rest only if it has too
+    few small counts. So are the columns of a table whose small counts, taken together, fit neither.
+    """
     pooled = _without_fives(found.over(those), 0)
-    told = {verdict for verdict in verdicts.values() if verdict is not None}
-    usual = told.pop() if len(told) == 1 else pooled
     groups: dict[tuple[bool | None, bool], list[int]] = {}
-    for at in those:
-        known = usual if verdicts[at] is None else verdicts[at]
-        # Where nothing tells, the wider windows are safe: they hold all that the narrower ones do. Unless there is a 5.
-        groups.setdefault((known, known is None and bool(found.fives[at])), []).append(at)
+    if block and pooled is not None:
+        groups[pooled, False] = those
+    else:
+        verdicts = {at: _without_fives(found, at) for at in those}
+        told = {verdict for verdict in verdicts.values() if verdict is not None}
+        usual = told.pop() if len(told) == 1 else pooled if pooled is not None or told else _by_title(block)
+        for at in those:
+            known = usual if verdicts[at] is None else verdicts[at]
+            # Where nothing tells, the wider windows are safe: they hold all that the narrower ones do. Unless there is a 5.
+            groups.setdefault((known, known is None and bool(found.fives[at])), []).append(at)
     evidence = []
     for (known, some), members in groups.items():
-        pool = found.over(members)
-        fives, tens = int(pool.fives[0]), int(pool.tens[0])
         kind: Mechanism = Rounding(5) if known is False or some else Sample(5)
-        why = _why(pool, 5)
-        if known:
-            why += f"; 5 itself occurs {fives:,} {_times(fives)}, 10 {tens:,}: counts under 10 became 0 or 10"
-        elif known is None and not some:
-            why += "; too few small counts to see whether those under 10 became 0 or 10: assumed, to be safe"
         for at in members:
             mechanisms[at] = kind
+        why = _why(found.over(members), 5) + _why_small(found.over(members), known, some, block)
         evidence.append(MechanismEvidence(block, tuple(members), kind, why))
     return evidence
+
+
+def _by_title(block: str) -> bool | None:
+    """Say whether the title of a table announces counts of a sample; None where it says nothing."""
+    said = _SOURCE.search(block)
+    return None if said is None else said["sample"] is not None
+
+
+def _why_small(pool: Divisibility, known: bool | None, some: bool, block: str) -> str:
+    """Return what is known of the small counts of a table, in words."""
+    fives, tens = int(pool.fives[0]), int(pool.tens[0])
+    if known is not None and _without_fives(pool, 0) is None and _by_title(block) is not None:
+        source = "a sample, in which counts under 10 become 0 or 10" if known else "everybody, not of a sample"
+        return f"; too few small counts to see what became of those under 10, but the title says that these are of {source}"
+    if known:
+        return f"; 5 itself occurs {fives:,} {_times(fives)}, 10 {tens:,}: counts under 10 became 0 or 10"
+    if known is None and not some:
+        return "; too few small counts to see whether those under 10 became 0 or 10: assumed, to be safe"
+    return ""
 
 
 def _times(number: int) -> str:

@@ -53,11 +53,16 @@ class ResidualTally:
         self.sums = tuple(sums)
         self._windows, self._adjusted = windows, np.asarray(adjusted, dtype=np.float64)
         width = len(mechanisms)
-        ends = np.cumsum([0, *(len(s.parts) for s in self.sums)])
-        parts = np.array([part for s in self.sums for part in s.parts], dtype=np.int64)
-        ones = np.ones(len(parts), dtype=np.int64)
-        self._parts = csr_array((ones, parts, ends), shape=(len(self.sums), width))
-        self._total = np.array([s.total for s in self.sums], dtype=np.int64)
+
+        def adding(lists: Sequence[tuple[int, ...]]) -> csr_array:
+            """Return what adds up columns: a row for every list of them."""
+            ends = np.cumsum([0, *(len(one) for one in lists)])
+            columns = np.array([column for one in lists for column in one], dtype=np.int64)
+            return csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=(len(lists), width))
+
+        self._parts = adding([s.parts for s in self.sums])
+        # A total that was not published is compared through the other parts that make it up.
+        self._whole = adding([s.against or (s.total,) for s in self.sums])
         self.mechanisms = tuple(mechanisms)
         kinds: dict[Mechanism | None, Scatter] = {kind: scatter(kind or Exact()) for kind in dict.fromkeys(mechanisms)}
         self._scatter = [kinds[kind] for kind in mechanisms]
@@ -84,11 +89,11 @@ class ResidualTally:
         published = np.ascontiguousarray(shown.T, dtype=np.int64)
         hidden = np.ascontiguousarray(~seen.T, dtype=np.int64)
         down_, up_ = (np.ascontiguousarray(far.T, dtype=np.int64) for far in (down, up))
-        parts, total = self._parts, self._total
-        complete = (parts @ hidden + hidden[total]) == 0
-        whole = published[total]
+        parts, total = self._parts, self._whole
+        complete = (parts @ hidden + total @ hidden) == 0
+        whole = total @ published
         residual = np.where(complete, whole - parts @ published, 0)
-        lowest, highest = -(parts @ down_ + up_[total]), parts @ up_ + down_[total]
+        lowest, highest = -(parts @ down_ + total @ up_), parts @ up_ + total @ down_
         too_low, too_high = residual < lowest, residual > highest
         fine = complete & ~too_low & ~too_high
         self.areas += complete.sum(1)
@@ -147,7 +152,7 @@ class ResidualTally:
         worst, full = self._by_digits[self._kind].max(1), self._by_digits[self._kind][:, _LARGE_DIGITS].max(1)
         found = []
         for at, s in enumerate(self.sums):
-            cells = [s.total, *s.parts]
+            cells = [*(s.against or (s.total,)), *s.parts]
             # Small counts scatter more where they become 0 or twice the base; a rare category is small even in large areas.
             rare = _mean(self.heavy_total[at], self.weight[at]) < MUCH_LARGER * self._step[cells].sum()
             variance = (worst if rare else full)[cells].sum()

@@ -165,10 +165,13 @@ class Survey:
         """Tally sums over the first areas, with no more columns than they need."""
         if not proposals:
             return []
-        used = sorted({column for p in proposals for column in (p.total, *p.parts)})
+        used = sorted({column for p in proposals for column in (p.total, *p.parts, *p.against)})
         place = {column: at for at, column in enumerate(used)}
         kinds, adjusted = [mechanisms[column] for column in used], [self._adjusted[column] for column in used]
-        moved = [Proposal(place[p.total], tuple(place[part] for part in p.parts), p.origin) for p in proposals]
+        moved = [
+            Proposal(place[p.total], tuple(place[c] for c in p.parts), p.origin, tuple(place[c] for c in p.against))
+            for p in proposals
+        ]
         tally = ResidualTally(moved, kinds, ScatterWindows(kinds, adjusted), adjusted)
         for start in range(0, len(self._sample), self._at_once):
             here = slice(start, start + self._at_once)
@@ -211,7 +214,7 @@ class Survey:
 
     def _again(self, results: list[SumTally], moved: set[int], mechanisms: list[Mechanism | None]) -> list[SumTally]:
         """Judge anew, by the first areas, the sums with columns that later turned out to be published otherwise."""
-        stale = [r.proposal for r in results if moved & {r.proposal.total, *r.proposal.parts}]
+        stale = [r.proposal for r in results if moved & {r.proposal.total, *r.proposal.parts, *r.proposal.against}]
         anew = {(r.proposal.total, r.proposal.parts): r for r in self._results(stale, mechanisms)}
         return [anew.get((r.proposal.total, r.proposal.parts), r) for r in results]
 
@@ -285,7 +288,9 @@ def _unique(proposals: Iterable[Proposal]) -> list[Proposal]:
     for proposal in proposals:
         parts = frozenset(proposal.parts)
         if parts and proposal.total not in parts and len(parts) == len(proposal.parts):
-            first.setdefault((proposal.total, parts), proposal)
+            known = first.setdefault((proposal.total, parts), proposal)
+            if proposal.against and not known.against:  # a plan names a total, but not what it was compared with
+                first[proposal.total, parts] = changed(known, against=proposal.against)
     return list(first.values())
 
 

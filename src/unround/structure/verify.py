@@ -89,6 +89,7 @@ def judge(result: SumTally, names: Sequence[str], lean: Lean) -> JudgedSum:
         unjudged=unjudged is not None,
         cause=cause,
         residuals=result.residuals,
+        against=result.proposal.against,
     )
 
 
