@@ -49,6 +49,55 @@ class SizedHistogram:
         return {"least": self.least, "sums": self.sums, "shares": shares, "tail_ratio": self.tail_ratio}
 
 
+INDEPENDENT, ALIKE, KEYED, UNKNOWN = "independent", "alike", "keyed", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRounding:
+    """What the random numbers of a table do.
+
+    Parameters
+    ----------
+    model : str
+        "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
+    constant, error : float or None
+        Of two parts: what the total's random number has beyond the sum of theirs, and its standard error; around the circle
+        and in either direction, unless other tables with the same counts tell.
+    whole : bool or None
+        Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.
+    p_value : float or None
+        How likely residuals as far from this model's are, if it is right.
+    why : str
+        What speaks for it, or why nothing can be said.
+    """
+
+    model: str
+    constant: float | None = None
+    error: float | None = None
+    whole: bool | None = None
+    p_value: float | None = None
+    why: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """The model and its constant, in a few words."""
+        said = self.model
+        if self.model == KEYED and self.constant is not None and self.error is not None:
+            said = f"{KEYED}, {self.constant:.2f} ± {max(self.error, 0.005):.2f}"
+        return said + ("" if self.whole is not False else ", weighted")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "model": self.model,
+            "constant": self.constant,
+            "error": self.error,
+            "whole": self.whole,
+            "p_value": self.p_value,
+            "why": self.why,
+        }
+
+
 @dataclass(frozen=True)
 class Family:
     """What was found about one family of sums.
@@ -85,6 +134,12 @@ class Family:
         Whether it casts doubt on a count that is declared exact.
     basis : tuple of str
         Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
+    table : str or None
+        The table that all of its sums are in; None where they are in several, or in none.
+    rounding : TableRounding or None
+        What the random numbers of that table do; None for families of several tables, of counts and of areas.
+    by_sum : tuple
+        The same for every sum alone: its total, the number of sums, and what its random numbers do.
     """
 
     family: str
@@ -103,6 +158,9 @@ class Family:
     columns: frozenset[int] = field(default=frozenset(), repr=False)
     inexact: bool = False
     basis: tuple[str, ...] = ()
+    table: str | None = None
+    rounding: TableRounding | None = None
+    by_sum: tuple[tuple[str, int, TableRounding], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -121,6 +179,9 @@ class Family:
             "by_size": [one.to_json() for one in self.by_size],
             "clash": self.clash,
             "basis": list(self.basis),
+            "table": self.table,
+            "rounding": None if self.rounding is None else self.rounding.to_json(),
+            "by_sum": [{"total": total, "sums": sums, **one.to_json()} for total, sums, one in self.by_sum],
         }
 
 

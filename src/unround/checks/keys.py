@@ -1,27 +1,33 @@
 """How the random numbers of a table are related: each count has its own, or keys add up to them; by likelihood.
 
-Two and three parts are enough, and all that is of use (`mechanisms.keyed`): the shares of |r| at every constant are known, so
-the likelihood of what was observed is. The sums of a table have one constant. It counts as found if it makes the residuals
-likelier than independent rounding does by more than a number that was fitted to them could by chance; if the shares then fit;
-and if no sum and no part of the file has a constant of its own. Where one of these fails, the answer is that nobody knows.
+Sums of two and three parts tell (`mechanisms.keyed`): the shares of |r| at every constant are known, and so is the
+likelihood of what was observed. The sums of a table have one constant. It is found if it makes the residuals likelier than
+independent rounding does, by more than a number that was fitted to them could by chance; if the shares then fit; and if no
+sum and no part of the file has a constant of its own. Independent rounding is found if keys would not be much likelier, and
+some of their constants much less likely. Otherwise, the answer is that it is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.checks.families import CHANCE, LEAST_DISTANCE, FamilyHistogram
+from unround.checks.families import (
+    CHANCE,
+    INDEPENDENT,
+    KEYED,
+    LEAST_DISTANCE,
+    UNKNOWN,
+    FamilyHistogram,
+    TableRounding,
+)
 from unround.checks.gather import ResidualCounter
 from unround.checks.law import Laws, Series, even_series, keyed_shares
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.mechanisms.keyed import MOST_PARTS
-
-INDEPENDENT, ALIKE, KEYED, UNKNOWN = "independent", "alike", "keyed", "unknown"
 
 GRID = np.arange(101) / 200
 """Constants that are tried: from 0 to 0.5, as only their distance from 0 around the circle can be known."""
@@ -33,6 +39,10 @@ PENALTY = 15.0
 """Twice the gain in log likelihood that a constant must bring, and log(sums) if that is more: by chance, 15 comes once in
 some thousand tables."""
 
+UNDECIDED = 8.0
+"""Twice the gain in log likelihood from which on keys are not ruled out, though not found; and by which independent rounding
+must be likelier than the constants 0 and 0.5 to be found itself."""
+
 TELLING = 10.0
 """Twice the difference in log likelihood that tells whole numbers from weighted ones."""
 
@@ -42,54 +52,11 @@ ACCURATE = LEAST_DISTANCE / 2
 ANOTHER = 0.05
 """By how much a constant of its own must differ for a sum, or a part of the file, to refute that there is only one."""
 
+FEW_SUMS = 0.1
+"""The share of a table's sums that may have constants of their own: the parts of a few rare rows are not independent."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class TableRounding:
-    """What the random numbers of a table do.
-
-    Parameters
-    ----------
-    model : str
-        "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
-    constant, error : float or None
-        Of two parts: what the total's random number has beyond the sum of theirs, and its standard error; around the circle
-        and in either direction, unless other tables with the same counts tell.
-    whole : bool or None
-        Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.
-    p_value : float or None
-        How likely residuals as far from this model's are, if it is right.
-    why : str
-        What speaks for it, or why nothing can be said.
-    """
-
-    model: str
-    constant: float | None = None
-    error: float | None = None
-    whole: bool | None = None
-    p_value: float | None = None
-    why: str = ""
-
-    @property
-    def in_words(self) -> str:
-        """The model and its constant, in a few words."""
-        said = self.model
-        if self.model == KEYED and self.constant is not None and self.error is not None:
-            said = f"{KEYED}, {self.constant:.2f} ± {max(self.error, 0.005):.2f}"
-        return said + ("" if self.whole is not False else ", weighted")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "model": self.model,
-            "constant": self.constant,
-            "error": self.error,
-            "whole": self.whole,
-            "p_value": self.p_value,
-            "why": self.why,
-        }
 
 
 def can_be_keyed(mechanisms: Sequence[Mechanism | None]) -> bool:
@@ -104,20 +71,32 @@ class KeyedSums:
     ----------
     gathered : ResidualCounter
         The residuals.
-    mechanisms : sequence
-        One per column of the release.
+    mechanisms, blocks : sequence
+        By column of the release, how it was published and its table; a sum over two tables has no constant of either.
     laws : Laws
         The expectations.
+    doubts : sequence of float
+        By sum, how far its expected shares may be off: small counts would be taken for dependence.
     """
 
-    def __init__(self, gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None], laws: Laws) -> None:
+    def __init__(
+        self,
+        gathered: ResidualCounter,
+        mechanisms: Sequence[Mechanism | None],
+        blocks: Sequence[str],
+        laws: Laws,
+        doubts: Sequence[float],
+    ) -> None:
         self.gathered = gathered
         self._laws, self._mechanisms = laws, mechanisms
-        self.usable = [
+        self.usable = frozenset(
             s
             for s, one in enumerate(gathered.sums)
-            if 2 <= len(one.parts) <= MOST_PARTS and can_be_keyed([mechanisms[c] for c in one.members])
-        ]
+            if 2 <= len(one.parts) <= MOST_PARTS
+            and can_be_keyed([mechanisms[c] for c in one.members])
+            and len({blocks[c] for c in one.members}) == 1
+            and doubts[s] <= ACCURATE
+        )
         self._series: dict[int, Series] = {}
 
     def base(self, s: int) -> int:
@@ -126,8 +105,8 @@ class KeyedSums:
         assert isinstance(how, Rounding | Sample)
         return how.base
 
-    def expected(self, s: int, constant: float | None, whole: bool) -> Floats:
-        """Return the expected shares of |r| = 0, b, 2b … of a sum; independent ones where there is no constant."""
+    def expected(self, s: int, constants: Sequence[float], whole: bool) -> Floats:
+        """Return the expected shares of |r| = 0, b, 2b … of a sum, independent ones first, then those at each constant."""
         one, base = self.gathered.sums[s], self.base(s)
         if s not in self._series:
             first, total = int(self.gathered.offsets[s]), self._mechanisms[one.total]
@@ -136,26 +115,22 @@ class KeyedSums:
         series = self._series[s]
         if not whole:  # small counts change the shares by about as much whether they are whole or not
             series = series + even_series(base, len(one.parts), False) - even_series(base, len(one.parts))
-        found = series[0].real.clip(0) if constant is None else keyed_shares(series, (len(one.parts) - 1) * constant)
-        return np.asarray(found / found.sum())
+        keyed = keyed_shares(series, (len(one.parts) - 1) * np.asarray(constants))
+        found = np.concatenate([series[:1].real.clip(0), keyed])
+        return np.asarray(found / found.sum(1, keepdims=True))
 
     def likelihoods(self, s: int, numbers: Ints) -> Floats:
-        """Return log likelihoods of residuals: (whole, weighted) × (independent, then the constants of `GRID`).
-
-        `numbers` may have axes before that of |r| = 0, b, 2b …; they come first in what is returned.
-        """
-        shares = np.array(
-            [[self.expected(s, constant, whole) for constant in (None, *GRID.tolist())] for whole in (True, False)]
-        )
-        width = shares.shape[-1]
-        logs = np.log(np.maximum(shares, 1e-7))
-        return np.asarray(np.einsum("...r,wgr->...wg", numbers[..., :width], logs))
+        """Return log likelihoods of residuals: parts of the file × (whole, weighted) × (independent, then `GRID`)."""
+        shares = np.array([self.expected(s, GRID.tolist(), whole) for whole in (True, False)])
+        return np.asarray(np.einsum("pr,wgr->pwg", numbers[:, : shares.shape[-1]], np.log(np.maximum(shares, 1e-7))))
 
 
 def table_roundings(
     sums: KeyedSums, tables: Mapping[str, Sequence[int]], alike: Mapping[str, float]
 ) -> tuple[dict[str, TableRounding], dict[str, Floats]]:
     """Return what the random numbers of every table do, and the log likelihoods of the constants of `GRID`.
+
+    There are no likelihoods for tables in which no one constant can be right.
 
     Parameters
     ----------
@@ -168,25 +143,28 @@ def table_roundings(
     """
     found, curves = dict[str, TableRounding](), dict[str, Floats]()
     for table, members in tables.items():
-        those = [s for s in members if s in set(sums.usable)]
+        those = [s for s in members if s in sums.usable]
         number = int(sums.gathered.stepped[those].sum())
         if number < LEAST:
             what = f"only {number:,} large sums of two or three rounded parts; {LEAST} are needed"
             found[table] = TableRounding(UNKNOWN, why=what)
             continue
         by_group = {s: sums.likelihoods(s, sums.gathered.stepped[s]) / alike[table] for s in those}
-        found[table], curves[table] = _judged(sums, those, by_group, number, alike[table])
+        found[table], curve = _judged(sums, those, by_group, number, alike[table])
+        if curve is not None:
+            curves[table] = curve
     return found, curves
 
 
 def _judged(
     sums: KeyedSums, those: Sequence[int], by_group: Mapping[int, Floats], number: int, alike: float
-) -> tuple[TableRounding, Floats]:
+) -> tuple[TableRounding, Floats | None]:
     """Choose the likeliest model of a table, and see whether it fits."""
     together = np.sum([one.sum(0) for one in by_group.values()], axis=0)
     alone, keyed = together[:, 0], together[:, 1:]
     penalty = max(PENALTY, float(np.log(number)))
-    is_keyed = bool(2 * (keyed.max() - alone.max()) > penalty)
+    gain = float(2 * (keyed.max() - alone.max()))
+    is_keyed = gain > penalty
     ways = keyed.max(1) if is_keyed else alone
     whole = bool(ways[0] >= ways[1])
     told = bool(2 * abs(ways[0] - ways[1]) > TELLING)
@@ -194,18 +172,21 @@ def _judged(
     constant, error = peak(curve) if is_keyed else (None, None)
     if is_keyed and not told:  # then the constant is not known better than the two ways allow
         other, _ = peak(keyed[1 if whole else 0])
-        assert constant is not None and error is not None
+        constant, error = peak(curve)
         error = max(error, abs(other - constant))
     comparison = compared(sums, those, constant, whole, alike)
-    found = TableRounding(
-        KEYED if is_keyed else INDEPENDENT, constant, error, whole if told else None, comparison.p_value
-    )
+    found = TableRounding(KEYED if is_keyed else INDEPENDENT, constant, error, whole if told else None, comparison.p_value)
+    ruled_out = 2 * (alone.max() - keyed[:, [0, -1]].max()) > UNDECIDED
+    if not is_keyed and (gain > UNDECIDED or not ruled_out):
+        why = f"{number:,} large sums fit both independent rounding and keys with some constant"
+        return replace(found, model=UNKNOWN, why=why), curve
     if comparison.p_value < CHANCE and comparison.distance > ACCURATE:
         why = f"neither independent rounding nor keys with one constant fit (off by {comparison.distance:.1%})"
-        return replace(found, model=UNKNOWN, constant=None, error=None, why=why), curve
-    divided = _divided(by_group, 0 if whole else 1, constant)
+        return replace(found, model=UNKNOWN, constant=None, error=None, why=why), None
+    numbers = {s: int(sums.gathered.stepped[s].sum()) for s in those}
+    divided = _divided(by_group, numbers, 0 if whole else 1, constant)
     if divided:
-        return replace(found, model=UNKNOWN, constant=None, error=None, why=divided), curve
+        return replace(found, model=UNKNOWN, constant=None, error=None, why=divided), None
     return replace(found, why=f"fits {number:,} large sums (off by {comparison.distance:.1%})"), curve
 
 
@@ -226,32 +207,33 @@ def _half_width(curve: Floats, at: int) -> float:
     return float(max(inside.max() - GRID[at], GRID[at] - inside.min(), float(GRID[1]) / 2))
 
 
-def compared(
-    sums: KeyedSums, those: Sequence[int], constant: float | None, whole: bool, alike: float
-) -> FamilyHistogram:
+def compared(sums: KeyedSums, those: Sequence[int], constant: float | None, whole: bool, alike: float) -> FamilyHistogram:
     """Return the histogram of |r| in steps of some sums, beside the one that a model implies."""
     width = sums.gathered.stepped.shape[-1]
     seen, should = np.zeros(width), np.zeros(width)
     for s in those:
         numbers = sums.gathered.stepped[s].sum(0)
-        expected = sums.expected(s, constant, whole)
+        expected = sums.expected(s, [] if constant is None else [constant], whole)[-1]
         seen += numbers
         should[: len(expected)] += numbers.sum() * expected
     return FamilyHistogram(seen, should, 0, 0.0, alike)
 
 
-def _divided(by_group: Mapping[int, Floats], way: int, constant: float | None) -> str:
+def _divided(by_group: Mapping[int, Floats], numbers: Mapping[int, int], way: int, constant: float | None) -> str:
     """Say why a table has more than one constant, if it has: by sum, or by part of the file; "" if not."""
     at = 0 if constant is None else 1 + int(np.abs(GRID - constant).argmin())
     by_sum = np.array([one.sum(0)[way] for one in by_group.values()])
     by_part = np.sum([one[:, way] for one in by_group.values()], axis=0)
-    for curves, what in ((by_sum, "sums"), (by_part, "parts of the file")):
-        best = curves[:, 1:].max(1)
-        away = np.abs(GRID[curves[:, 1:].argmax(1)] - (EVEN if constant is None else constant)) > ANOTHER
-        apart_ = away & (2 * (best - curves[:, at]) > PENALTY + 2 * np.log(len(curves)))
-        if apart_.any():
-            own = GRID[curves[:, 1:].argmax(1)][apart_]
-            return f"{what} have constants of their own, such as {own[0]:.2f}, where all others together have another"
+    often = np.array([numbers[s] for s in by_group])
+    for curves, shares, what in (
+        (by_sum, often / often.sum(), "sums"),
+        (by_part, np.full(len(by_part), 1.0), "parts of the file"),
+    ):
+        best, own = curves[:, 1:].max(1), GRID[curves[:, 1:].argmax(1)]
+        away = np.abs(own - (EVEN if constant is None else constant)) > ANOTHER
+        away &= 2 * (best - curves[:, at]) > PENALTY + 2 * np.log(len(curves))
+        if shares[away].sum() > FEW_SUMS:
+            return f"some {what} have constants of their own, such as {own[away][0]:.2f}"
     return ""
 
 

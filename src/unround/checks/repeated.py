@@ -1,9 +1,9 @@
 """Counts that appear in several tables: how the random numbers that rounded them differ.
 
-With keys, the same records have the same random number everywhere but for the tables' constants: which of the tables show the
-higher number, and which the lower, depends on where the constants lie around the circle. How often two tables differ tells how
-far apart theirs are; many pairs, and the sums of each table, place them all. Seen from any count, the circle may be turned and
-mirrored; the sums of two parts fix its turn, and nothing tells the mirror image.
+With keys, the same records have the same random number everywhere but for the tables' constants: which of the tables show
+the higher number, and which the lower, depends on where the constants lie around the circle. How often two tables differ
+tells how far apart theirs are; many pairs place them all. The circle may be turned and mirrored: the sums of the tables fix
+its turn, and nothing tells the mirror image.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.checks.families import CHANCE, FamilyHistogram
+from unround.checks.families import CHANCE, INDEPENDENT, KEYED, UNKNOWN, FamilyHistogram, TableRounding
 from unround.checks.gather import GROUPS
-from unround.checks.keys import GRID, INDEPENDENT, KEYED, LEAST, PENALTY, UNKNOWN, TableRounding, can_be_keyed
+from unround.checks.keys import GRID, LEAST, PENALTY, can_be_keyed
 from unround.checks.law import FINE
 from unround.checks.sums import LEAST_STEPS
 from unround.mechanisms import Exact
@@ -66,7 +66,7 @@ class RepeatRounding:
     model : str
         "independent", "keyed" or "unknown".
     constants, errors : tuple of float
-        With keys, those of the columns' tables, and their standard errors.
+        With keys, those of the columns' tables, and the standard errors of their differences from the first.
     whole : bool
         Whether whole numbers were rounded.
     areas : int
@@ -164,14 +164,21 @@ def repeat_roundings(
     without = np.array([placed.places(np.arange(GROUPS) != k, best) for k in range(GROUPS)])
     # Jackknife: what the constants would be without each part of the file.
     moved = (without - best + 0.5) % 1.0 - 0.5
-    draws = (best + np.sqrt(GROUPS - 1) * (moved - moved.mean(0))) % 1.0
-    errors = np.sqrt((GROUPS - 1) / GROUPS * ((moved - moved.mean(0)) ** 2).sum(0))
+    draws = best + np.sqrt(GROUPS - 1) * (moved - moved.mean(0))
+    errors = _spread_of(draws)
     found = []
     for group, patterns in zip(tally.groups, tally.patterns, strict=True):
         at = [placed.index[name] for name in group.names]
-        found.append(_judged(release, group, patterns, placed.whole(group), best[at], draws[:, at], errors[at], tables))
+        found.append(_judged(release, group, patterns, placed.whole(group), best[at], draws[:, at], tables))
     known = {name for group, one in zip(tally.groups, found, strict=True) if one.model == KEYED for name in group.names}
-    return found, {name: (float(best[at]), float(errors[at])) for name, at in placed.index.items() if name in known}
+    return found, {
+        name: (float(best[at]), float(errors[at])) for name, at in placed.index.items() if name in known & placed.fixed
+    }
+
+
+def _spread_of(draws: Floats) -> Floats:
+    """Return the standard errors that the jackknife gives, and the width of a place."""
+    return np.asarray(np.sqrt(draws.var(0) + CIRCLE**-2 / 12))
 
 
 class _Circle:
@@ -185,6 +192,7 @@ class _Circle:
         for name, at in self.index.items():
             if name in curves:
                 self._own[at] = np.interp(far, GRID, curves[name] - curves[name].max())
+        self.fixed = self._fixed(tally, curves)
         self._pairs: dict[tuple[int, int], Floats] = {}  # parts of the file × places
         for group, patterns in zip(tally.groups, tally.patterns, strict=True):
             for i, j in combinations(range(len(group.columns)), 2):
@@ -193,6 +201,13 @@ class _Circle:
                 for (rest, bits), times in patterns.items():
                     differ = differing(far, group.base, rest, self.whole(group)).clip(1e-4, 1 - 1e-4)
                     curve += times[:, None] * np.log(differ if (bits >> i ^ bits >> j) & 1 else 1 - differ)
+
+    def _fixed(self, tally: RepeatTally, curves: Mapping[str, Floats]) -> set[str]:
+        """Return the tables whose constants are known, not only how far apart they are: by some sums among them."""
+        found = {name for name in self.index if name in curves and np.ptp(curves[name]) > PENALTY}
+        while more := {n for one in tally.groups if found & set(one.names) for n in one.names} - found:
+            found |= more
+        return found
 
     def whole(self, group: RepeatedCount) -> bool:
         """Say whether the tables of a count show whole numbers; they do unless one of them is found to be weighted."""
@@ -209,7 +224,9 @@ class _Circle:
             near[other].append((one, curve))
         order = sorted(range(number), key=lambda at: (-float(np.ptp(self._own[at])), -len(near[at]), at))
         if start is not None:
-            return self._settled(np.rint(start * CIRCLE).astype(np.int64) % CIRCLE, set(range(number)), order, near, share)[0]
+            return self._settled(np.rint(start * CIRCLE).astype(np.int64) % CIRCLE, set(range(number)), order, near, share)[
+                0
+            ]
         found = [self._settled(np.full(number, turn), set(), order, near, share) for turn in range(0, CIRCLE, CIRCLE // 8)]
         return max(found, key=lambda pair: pair[1])[0]
 
@@ -218,6 +235,9 @@ class _Circle:
     ) -> tuple[Floats, float]:
         """Place one table after the other, given those that have a place, then move each until none moves."""
         at, gains, turn = at.copy(), np.zeros(len(at)), int(at[0]) if len(at) else 0
+        steps = np.arange(CIRCLE)
+        # From places that are known, none moves far: the mirror image is as likely.
+        near_only = bool(known)
         for _ in range(60):
             before = at.copy()
             for one in order:
@@ -227,12 +247,29 @@ class _Circle:
                         likely += np.roll(curve, at[other])
                 if not likely.any():
                     likely[turn] = 1.0  # the first of its circle: anywhere
+                if near_only:
+                    likely[np.abs((steps - at[one] + CIRCLE // 2) % CIRCLE - CIRCLE // 2) > CIRCLE // 10] = -np.inf
                 at[one] = int(likely.argmax())
                 gains[one] = likely[at[one]] + share * self._own[one, at[one]]
                 known.add(one)
+            at = self._turned(at, near)
             if (at == before).all():
                 break
         return np.asarray(at / CIRCLE), float(gains.sum())
+
+    def _turned(self, at: Ints, near: list[list[tuple[int, Floats]]]) -> Ints:
+        """Turn tables that are connected, all together, to where their sums are likeliest."""
+        at, left = at.copy(), set(range(len(at)))
+        while left:
+            group = {left.pop()}
+            while more := {other for one in group for other, _ in near[one]} - group:
+                group |= more
+            left -= group
+            likely = np.sum([np.roll(self._own[one], -at[one]) for one in group], axis=0)
+            turn = int(likely.argmax())
+            if likely[turn] > likely[0]:
+                at[list(group)] = (at[list(group)] + turn) % CIRCLE
+        return at
 
 
 def differing(far: Floats, base: int, rest: int, whole: bool) -> Floats:
@@ -286,7 +323,6 @@ def _judged(
     whole: bool,
     constants: Floats,
     draws: Floats,
-    errors: Floats,
     tables: Mapping[str, TableRounding],
 ) -> RepeatRounding:
     """Choose between keys and independent rounding for one count, and see whether the choice fits."""
@@ -304,6 +340,7 @@ def _judged(
             seen.append(here.get(bits, 0))
             alone.append(times * _alone(bits, number, chances))
             keyed.append(times * float(np.mean([law.get(bits, 0.0) for law in laws])))
+    errors = _spread_of(draws - draws[:, :1])  # how the circle is turned does not matter here
     observed, own, shared = (np.array(of, dtype=np.float64) for of in (seen, alone, keyed))
     mixed = (1 - MISPRINTS) * shared + MISPRINTS * own
     some = observed > 0
