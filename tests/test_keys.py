@@ -1,4 +1,4 @@
-"""Keys: the law of keyed rounding against listed figures and against chance; and what `check` says of tables that have them."""
+"""Keys: the law of keyed rounding against listed figures and chance; what `check` says of tables."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.dependence import Dependence
+from unround.audits.keys import Keys
 from unround.audits.model import Model, Twins
 from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
@@ -227,9 +227,9 @@ class AuditFolder:
         return NestedAreas.load(self.path / MODEL)
 
     @cached_property
-    def dependence(self) -> Dependence:
+    def keys(self) -> Keys:
         """How random numbers are shared, as the audit had it."""
-        return Dependence.load(self.path / MODEL)
+        return Keys.load(self.path / MODEL)
 
     @cached_property
     def auditor(self) -> Auditor:
@@ -240,7 +240,7 @@ class AuditFolder:
         summary = self.summary
         options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
         hold = options.holds_conditional((summary.get("check") or {"verdict": "untested"})["verdict"])
-        return Auditor(self.model, self.prior, options, self.dependence, hold_conditional=hold)
+        return Auditor(self.model, self.prior, options, self.keys, hold_conditional=hold)
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

@@ -12,7 +12,7 @@ THRESHOLD = 0.66
 
 POPULATIONS = ("exact", "within5")
 PRIORS = ("fitted", "flat")
-ROUNDINGS = ("auto", "dependent", "independent")
+ROUNDINGS = ("auto", "independent")
 
 FEWEST, MOST = 16, 4096
 """Areas in a block: fewer would not pay, and more gain nothing."""
@@ -37,8 +37,7 @@ class AuditOptions:
     estimates : bool
         Whether to write an estimate for every cell.
     rounding : str
-        "independent" gives every count its own random number; "dependent" fits how totals and parts share
-        theirs, table by table; "auto" does so where the check finds a departure, and uses what is not due to chance.
+        "auto" uses the keys that the check finds, table by table; "independent" gives every count its own random number.
     link : bool
         Whether nested areas are inferred together.
     doubtful : bool

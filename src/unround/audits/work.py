@@ -27,10 +27,10 @@ from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
 from unround.audits.claims import KINDS
-from unround.audits.dependence import Dependence
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
 from unround.audits.inferred import InferredBlock
+from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
@@ -156,17 +156,17 @@ class Fitted:
     """What was fitted to the release: the prior, and how random numbers are shared."""
 
     prior: Prior
-    dependence: Dependence
+    keys: Keys
 
     def save(self, folder: Path) -> None:
         """Write what `load` reads; the prior itself is saved with the model."""
-        self.dependence.save(folder / files.MODEL)
+        self.keys.save(folder / files.MODEL)
 
     @classmethod
     def load(cls, folder: Path) -> Fitted:
         """Read it from a job's folder."""
         model = folder / files.MODEL
-        return cls(Prior.load(model / "prior.npz"), Dependence.load(model))
+        return cls(Prior.load(model / "prior.npz"), Keys.load(model))
 
 
 class Job:
@@ -251,9 +251,7 @@ class Job:
         if not hasattr(self._tools, "both"):
             fitted = self.fitted
             hold = self.options.holds_conditional(self.static["check"]["verdict"])
-            auditor = Auditor(
-                self.model, fitted.prior, self.options, fitted.dependence, both_ways=True, hold_conditional=hold
-            )
+            auditor = Auditor(self.model, fitted.prior, self.options, fitted.keys, hold_conditional=hold)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both

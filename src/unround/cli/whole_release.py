@@ -126,7 +126,7 @@ def audit(
     population: Population = "exact",
     rounding: Annotated[
         str,
-        typer.Option(help="Whether totals and parts share random numbers: dependent, independent, or auto to ask the data."),
+        typer.Option(help="independent, or auto to use the keys that the data show (random numbers that add up)."),
     ] = "auto",
     link: Annotated[
         bool, typer.Option("--link/--no-link", help="Infer areas within areas together, or each area alone.")
