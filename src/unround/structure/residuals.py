@@ -18,6 +18,8 @@ FARTHEST = 100
 """Residuals further from zero than this are counted as this."""
 TOLERATED = 0.005
 """A sum may be impossible in this share of the areas: slips of the agency, which the audit reports."""
+ACROSS = 0.001
+"""And in this one, if its total and parts are from different tables: nobody laid them out together."""
 MUCH_LARGER = 20
 """A total of so many times what rounding can do is evidence on its own."""
 _LARGE_DIGITS = slice(7, 21)
@@ -258,7 +260,8 @@ class SumTally:
     @property
     def allowed(self) -> int:
         """In how many areas that may be so."""
-        return max(int(TOLERATED * self.able), min(2, self.able // 50))
+        across = self.proposal.origin == "universe" and len(self.proposal.parts) > 1
+        return max(int((ACROSS if across else TOLERATED) * self.able), min(2, self.able // 50))
 
     @property
     def fails(self) -> bool:
