@@ -48,7 +48,7 @@ def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[
 
 
 def for_everybody(checked: Sequence[JudgedSum], columns: Sequence[Column], names: Sequence[str]) -> list[JudgedSum]:
-    """Reject the sums of men, or of women, that do not hold for everybody: what is missing there may be too little to show."""
+    """Reject the sums of men, or of women, that do not hold for everybody: what is missing may be too little to show."""
     patterns = [_pattern(one, columns) for one in checked]
     failed = {
         pattern: one.total

@@ -94,8 +94,8 @@ def find_perturbation(
     members = frozenset(at for at in loose if columns[at].block in tables)
     off = sum(one.areas - one.zeros for one, _ in alike) / weights.sum()
     why = (
-        f"every remainder occurs, as in exact counts, but {len(alike):,} of {len(tested):,} sums miss by a few in {off:.0%} of "
-        f"the areas, as often above as below: perturbed, not rounded. The noise on a count has a standard deviation of "
+        f"every remainder occurs, as in exact counts, but {len(alike):,} of {len(tested):,} sums miss by a few in {off:.0%} "
+        "of the areas, as often above as below: perturbed, not rounded. The noise on a count has a standard deviation of "
         f"{spread:.2f}, and {how.name} fits best; if the agency does not say otherwise, give --mechanism {how.name}"
     )
     return Perturbation(how, spread, members, why)
@@ -104,7 +104,7 @@ def find_perturbation(
 def without_noisy(
     noise: Perturbation, mechanisms: Sequence[Mechanism | None], how: Sequence[MechanismEvidence]
 ) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
-    """Return mechanisms and evidence with perturbed columns taken for what they are: unknown until somebody declares them."""
+    """Return mechanisms and evidence in which perturbed columns are unknown, until somebody declares them."""
     left = [replace(one, columns=tuple(at for at in one.columns if at not in noise.columns)) for one in how]
     tables = {one.block: [at for at in one.columns if at in noise.columns] for one in how if noise.columns & {*one.columns}}
     evidence = [
