@@ -6,7 +6,8 @@ these functions and shows what they return; it does nothing else. What cannot be
 `InputError`.
 
 Some arguments are the same everywhere. `table` and the keywords in `reading` are those of `read`. `plan` is a plan file (or
-what `read_plan` makes of it): your decisions on sums and mechanisms, which `inspect(table).plan()` drafts. `progress` is
+what `read_plan` makes of it): your decisions on sums and mechanisms, which `inspect(table).plan()` drafts. `mechanism`
+says how the counts were published of which nothing is declared: "laplace:1.45". `progress` is
 called with the stage, how much of it is done, and out of how much (by `simulate` and `paper`, with the number of areas
 done). `command` is what was typed, to be quoted in the results.
 
@@ -208,24 +209,52 @@ def read(
     return release if areas is None else with_areas(release, Path(areas))
 
 
+def _opened(
+    table: Table,
+    plan: PlanFile | AnyPath | None,
+    mechanism: Mechanism | str | None,
+    progress: Stage,
+    reading: dict[str, Any],
+) -> tuple[Release, PlanFile | None]:
+    """Return a table that was read, and the user's decisions on it, the mechanism among them."""
+    from unround.release import Release
+    from unround.structure import declaring
+
+    plan_file = plan_file_of(plan)
+    if mechanism is not None and not isinstance(table, str | os.PathLike | Release | list | tuple):
+        reading, mechanism = {**reading, "mechanism": mechanism}, None  # a frame takes it as a part of its description
+    release = read(table, plan=plan_file, progress=progress, **reading)
+    return release, declaring(plan_file, release, mechanism)
+
+
 @public
 def inspect(
-    table: Table, *, plan: PlanFile | AnyPath | None = None, progress: Stage = no_progress, **reading: Any
+    table: Table,
+    *,
+    plan: PlanFile | AnyPath | None = None,
+    mechanism: Mechanism | str | None = None,
+    progress: Stage = no_progress,
+    **reading: Any,
 ) -> Inspection:
     """Say what is in a table: its areas and counts, how they were rounded, and which sums hold."""
     from unround.inspection import inspect as inspect_release
 
-    plan_file = plan_file_of(plan)
-    return inspect_release(read(table, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    return inspect_release(*_opened(table, plan, mechanism, progress, reading), progress)
 
 
 @public
-def check(table: Table, *, plan: PlanFile | AnyPath | None = None, progress: Stage = no_progress, **reading: Any) -> Check:
+def check(
+    table: Table,
+    *,
+    plan: PlanFile | AnyPath | None = None,
+    mechanism: Mechanism | str | None = None,
+    progress: Stage = no_progress,
+    **reading: Any,
+) -> Check:
     """Test on the data themselves whether counts were published as declared, or as inferred where nothing is declared."""
     from unround.checks import check_release
 
-    plan_file = plan_file_of(plan)
-    return check_release(read(table, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    return check_release(*_opened(table, plan, mechanism, progress, reading), progress)
 
 
 @public
@@ -242,6 +271,7 @@ def audit(
     doubtful: bool = False,
     truth: Table | None = None,
     plan: PlanFile | AnyPath | None = None,
+    mechanism: Mechanism | str | None = None,
     cluster: str | None = None,
     block: int | None = None,
     progress: Stage = no_progress,
@@ -276,7 +306,7 @@ def audit(
         The address of a Dask scheduler whose workers share the work.
     block : int, optional
         How many areas to work on at a time; by default as many as fit into memory.
-    table, plan, progress, command, **reading
+    table, plan, mechanism, progress, command, **reading
         See the top of this module.
     """
     from unround.audits import AuditOptions
@@ -285,8 +315,8 @@ def audit(
     from unround.presentation.report import write_pages
 
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block)
-    plan_file, true_counts = plan_file_of(plan), None if truth is None else read(truth)
-    release = read(table, plan=plan_file, progress=progress, **reading)
+    true_counts = None if truth is None else read(truth)
+    release, plan_file = _opened(table, plan, mechanism, progress, reading)
     if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
         true_counts = with_truth(true_counts, release)
 

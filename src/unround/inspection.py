@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.audits.block import Auditor
 from unround.audits.model import Model, display_name
@@ -17,9 +18,34 @@ from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
 from unround.join import Match
 from unround.prior import Prior
-from unround.release import ABSENT, WHY_ABSENT, Release, adjustable
+from unround.release import ABSENT, WHY_ABSENT, Release, adjustable, table_of
 from unround.spool import Spool, Stage, survey
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
+
+
+@dataclass(frozen=True, slots=True)
+class TableInside:
+    """One table of a release: its columns in the file, how they were published (None: not known), and its sums.
+
+    Of the sums, `documented` ones are those that layout, names, universes or the user announce; `found` ones the counts
+    alone; `rejected` are candidates of either kind that were not believed.
+    """
+
+    name: str
+    columns: int
+    mechanisms: tuple[str | None, ...]
+    documented: int
+    found: int
+    rejected: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "table": self.name,
+            "columns": self.columns,
+            "mechanisms": list(self.mechanisms),
+            "sums": {"documented": self.documented, "found": self.found, "rejected": self.rejected},
+        }
 
 
 @dataclass(frozen=True)
@@ -57,6 +83,28 @@ class Inspection:
         """Draft a plan file: the TOML text of what was found, to be edited and given back as `plan`."""
         return write_plan(self.structure, self.release, self.matches)
 
+    def tables(self) -> list[TableInside]:
+        """Return the tables of the release, in its order; columns that stand in none come under ""."""
+        structure = self.structure
+        members: dict[str, list[int]] = {}
+        for at, column in enumerate(self.release.columns):
+            if column.is_in_file:
+                members.setdefault(column.block, []).append(at)
+        found = Counter((table_of(self.release.columns, *one.equation), one.is_documented) for one in structure.sums)
+        rejected = Counter(table_of(self.release.columns, *one.equation) for one in structure.rejected)
+        kinds = {at: one.name if one else None for at, one in enumerate(structure.mechanisms)}
+        return [
+            TableInside(
+                name,
+                len(those),
+                tuple(dict.fromkeys(kinds[at] for at in those)),
+                found[name, True],
+                found[name, False],
+                rejected[name],
+            )
+            for name, those in members.items()
+        ]
+
     def sum_in_words(self, checked: JudgedSum) -> str:
         """Return a sum in words, long ones shortened."""
         columns = [self.release.columns[c] for c in (checked.total, *checked.parts)]
@@ -73,7 +121,9 @@ class Inspection:
             "product": self.release.product,
             "areas": self.areas,
             "levels": dict(self.levels),
-            "columns": len(columns),
+            "columns": sum(column.is_in_file for column in columns),
+            "added_totals": [column.key for column in columns if not column.is_in_file],
+            "tables": [table.to_json() for table in self.tables()],
             "cells": dict(self.cells),
             "left_out": {why: list(labels) for why, labels in self.release.left_out.items()},
             "mechanisms": [
@@ -81,6 +131,7 @@ class Inspection:
                     "block": one.block,
                     "mechanism": one.mechanism.name if one.mechanism else None,
                     "columns": [columns[c].key for c in one.columns],
+                    "suggested": one.suggested.name if one.suggested else None,
                     "why": one.why,
                 }
                 for one in structure.how
@@ -102,7 +153,10 @@ class Inspection:
         return {
             "total": columns[one.total].key,
             "parts": [columns[part].key for part in one.parts],
+            "table": table_of(columns, *one.equation),
             "origin": one.origin,
+            "documented": one.is_documented,
+            "compared_with": [columns[part].key for part in one.against],
             "areas": one.areas,
             "impossible": one.impossible,
             "mean_residual": one.mean,
@@ -123,20 +177,21 @@ def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage
             structure,
             spool.rows,
             {str(level): number for level, number in levels.items() if level},
-            _tally(spool),
+            _tally(spool, np.array([column.is_in_file for column in release.columns])),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
             find_nesting(spool.areas, spool.pick, structure, release.areas),
             plan_file.matches if plan_file else (),
         )
 
 
-def _tally(spool: Spool) -> dict[str, int]:
+def _tally(spool: Spool, in_file: NDArray[np.bool_]) -> dict[str, int]:
     """Count what is published and what is missing."""
     found = Counter[str]()
     for block in spool.blocks(4096):
-        there = block.counts > ABSENT
+        counts = block.counts if in_file.all() else block.counts[:, in_file]
+        there = counts > ABSENT
         found["published"] += int(there.sum())
-        for code, number in zip(*np.unique(block.counts[~there], return_counts=True), strict=True):
+        for code, number in zip(*np.unique(counts[~there], return_counts=True), strict=True):
             found[WHY_ABSENT[int(code)]] += int(number)
     return dict(found)
 

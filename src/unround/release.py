@@ -7,7 +7,7 @@ and can be read more than once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -106,6 +106,21 @@ class Proposal:
     parts: tuple[int, ...]
     origin: str
     against: tuple[int, ...] = field(default=(), repr=False)
+
+
+def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:
+    """Return the table that a sum belongs to: its parts', if all are in one; else its total's.
+
+    A total that is published exactly stands apart from the tables that it heads.
+
+    Examples
+    --------
+    >>> columns = [Column("all", ("all",), "all"), *(Column(key, (key,), key, "Age") for key in ("young", "old"))]
+    >>> table_of(columns, 0, (1, 2))
+    'Age'
+    """
+    tables = {columns[part].block for part in parts}
+    return tables.pop() if len(tables) == 1 else columns[total].block
 
 
 @dataclass(frozen=True, slots=True)

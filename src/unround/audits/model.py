@@ -84,6 +84,9 @@ class Model:
             for equation, at_sum in zip(structure.equations, structure.equation_sums, strict=True)
             if all(c in at for c in (equation[0], *equation[1]))
         ]
+        noisy = next((one for one in structure.how if one.suggested is not None), None)
+        if not known and noisy is not None:
+            raise InputError(f"nothing can be inferred before it is known how these counts were published: {noisy.why}.")
         if not known and any(one.exactly for one in structure.rejected):
             raise InputError(
                 "nothing can be inferred from this table: all its sums add up exactly in all areas, so totals were "

@@ -9,7 +9,7 @@ from itertools import combinations, product
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.readers.ages import age_range
-from unround.release import Column, Release
+from unround.release import Column, Release, table_of
 from unround.structure import JudgedSum, PlanFile, Structure
 
 LEAST_STEPS = 8
@@ -83,7 +83,7 @@ def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | N
         kind = ADDED if added else _kind(release, one, known)
         least = LEAST_STEPS * max(step_of(how) for how in known)
         rounding = next((how for how in [*known[1:], known[0]] if not isinstance(how, Exact)), Exact()).name
-        block = release.columns[one.total].block
+        block = table_of(release.columns, one.total, one.parts)
         key = one.total, frozenset(one.parts)
         found.setdefault(key, TestedSum(one.total, one.parts, kind, block, rounding, least, used))
     return list(found.values())

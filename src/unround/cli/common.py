@@ -40,6 +40,14 @@ Plan = Annotated[
         "--plan", metavar="TOML", help="Plan file: your decisions on sums and mechanisms; inspect --write drafts one."
     ),
 ]
+Undeclared = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME:PARAMETER",
+        help="How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
+    ),
+]
 Areas = Annotated[
     Path | None,
     typer.Option(

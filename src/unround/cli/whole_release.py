@@ -20,6 +20,7 @@ from unround.cli.common import (
     Plan,
     Population,
     Prior,
+    Undeclared,
     console,
     print_json,
     stages,
@@ -37,6 +38,7 @@ def inspect(
     file_format: Format = "auto",
     description: Describe = None,
     plan: Plan = None,
+    mechanism: Undeclared = None,
     areas: Areas = None,
     everything: Everything = False,
     json: Json = False,
@@ -56,7 +58,13 @@ def inspect(
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
         seen = api.inspect(
-            files, file_format=file_format, description=description, plan=plan, areas=areas, progress=progress
+            files,
+            file_format=file_format,
+            description=description,
+            plan=plan,
+            mechanism=mechanism,
+            areas=areas,
+            progress=progress,
         )
     if write is not None:
         try:
@@ -83,6 +91,7 @@ def check(
     file_format: Format = "auto",
     description: Describe = None,
     plan: Plan = None,
+    mechanism: Undeclared = None,
     areas: Areas = None,
     everything: Everything = False,
     json: Json = False,
@@ -104,7 +113,15 @@ def check(
 
         check_plot(plot)
     with stages() as progress:
-        found = api.check(files, file_format=file_format, description=description, plan=plan, areas=areas, progress=progress)
+        found = api.check(
+            files,
+            file_format=file_format,
+            description=description,
+            plan=plan,
+            mechanism=mechanism,
+            areas=areas,
+            progress=progress,
+        )
     if plot is not None:
         from unround.presentation.check import residual_plot
         from unround.presentation.plots import save
@@ -142,6 +159,7 @@ def audit(
     file_format: Format = "auto",
     description: Describe = None,
     plan: Plan = None,
+    mechanism: Undeclared = None,
     areas: Areas = None,
     cluster: Annotated[
         str | None,
@@ -199,6 +217,7 @@ def audit(
                 command=typed(),
                 file_format=file_format,
                 description=description,
+                mechanism=mechanism,
                 areas=areas,
             )
     except KeyboardInterrupt as stop:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from unround.readers.ages import ALL, EVER, AgeRun, Range, age_range, tile
 
 _TITLE = re.compile(
-    r"total\b|.+ by (?!the\b).+|.+ for (?:the )?.*(?:population|households|families|labour force)\b.*"
+    r"total\s*[-–—:].*|.+ by (?!the\b).+|.+ for (?:the )?.*(?:population|households|families|labour force)\b.*"
     r"|(?:marital status|household type|age groups?)\b.*",
     re.IGNORECASE,
 )

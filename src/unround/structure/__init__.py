@@ -2,8 +2,10 @@
 
 - `survey`: START HERE. `find_structure`, and `Survey`, which takes in one block of areas after another
 - `mechanism`: how counts were published, inferred from what divides them
+- `perturbation`: counts that look exact, but whose sums miss by a few: noise, and which kind fits
 - `scatter`: how far published counts are from true ones; `residuals`: total minus parts, over all areas
-- `verify`: whether a sum holds, by its residuals; `analogy`: sums too small to judge, judged like their neighbours
+- `verify`: whether a sum holds, by its residuals; `leaning`: small counts that lean told from parts that are missing;
+  `analogy`: sums too small to judge, judged like their neighbours
 - `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
 - `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
 - `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
@@ -20,7 +22,7 @@ from unround.structure.evidence import (
     Structure,
 )
 from unround.structure.nesting import Nesting, NestingLevel, find_nesting
-from unround.structure.plan_file import read_plan, write_plan
+from unround.structure.plan_file import declaring, read_plan, write_plan
 from unround.structure.survey import LOOK, Survey, find_structure
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "Repeat",
     "Structure",
     "Survey",
+    "declaring",
     "find_nesting",
     "find_structure",
     "read_plan",

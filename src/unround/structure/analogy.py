@@ -22,6 +22,10 @@ _HOLDING = 0.98
 """And this share of them must hold."""
 _SURPLUS = 0.02
 """Parts that exceed their total by this share on average overlap."""
+_FAILURES = ("impossible", "mean", "spread")
+"""Why a sum that could be judged is not believed."""
+_WHOLE = "total"
+"""What everybody is called on the axis of sexes."""
 _LAYOUT = ("indentation", "names", "data")
 
 
@@ -41,6 +45,30 @@ def by_analogy(checked: Sequence[JudgedSum], columns: Sequence[Column]) -> list[
                 continue
         found.append(one)
     return found
+
+
+def for_everybody(checked: Sequence[JudgedSum], columns: Sequence[Column], names: Sequence[str]) -> list[JudgedSum]:
+    """Reject the sums of men, or of women, that do not hold for everybody: what is missing may be too little to show."""
+    patterns = [_pattern(one, columns) for one in checked]
+    failed = {
+        pattern: one.total
+        for one, pattern in zip(checked, patterns, strict=True)
+        if pattern is not None and one.cause in _FAILURES and _is_everybody(one, columns)
+    }
+    return [
+        replace(
+            one, kept=False, cause="everybody", why=f"the same does not hold for {names[failed[pattern]]}; here: {one.why}"
+        )
+        if one.kept and pattern in failed and not _is_everybody(one, columns)
+        else one
+        for one, pattern in zip(checked, patterns, strict=True)
+    ]
+
+
+def _is_everybody(one: JudgedSum, columns: Sequence[Column]) -> bool:
+    """Say whether a sum adds up along the first axis only, for the totals of all others."""
+    codes = [columns[at].codes[1:] for at in (one.total, *one.parts)]
+    return all(code == _WHOLE for rest in codes for code in rest)
 
 
 def overlapping(checked: Sequence[JudgedSum], results: Sequence[SumTally], names: Sequence[str]) -> list[JudgedSum]:

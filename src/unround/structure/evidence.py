@@ -42,7 +42,8 @@ class JudgedSum:
     why : str
         The verdict in one sentence, with its numbers, for people.
     cause : str
-        Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly"; else "".
+        Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or "everybody"
+        (it does not hold for men and women together); else "".
     residuals : mapping
         How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
     against : tuple of int
@@ -98,7 +99,8 @@ class MechanismEvidence:
     """How the counts of some columns of one table were published.
 
     `mechanism` is None where that is not known. `basis` says who declared it ("format": the documentation of the file's
-    format; "description"; "plan file"), or that it was "inferred"; `why` gives the reasons.
+    format; "description"; "plan file"), or that it was "inferred"; `why` gives the reasons. `suggested` is a mechanism that
+    fits, where that is no more than a guess which the user should confirm by declaring it: noise, mostly.
     """
 
     block: str
@@ -106,6 +108,7 @@ class MechanismEvidence:
     mechanism: Mechanism | None
     why: str
     basis: str = INFERRED
+    suggested: Mechanism | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,8 @@ class Divisibility:
     """How many counts of each column are there, and multiples of what; every array has one entry per column.
 
     `multiples[i]` are those above zero that `_DIVISORS[i]` divides, `large` and `large_multiples` the same for counts of 20
-    and more; `fives` and `tens` are the counts of exactly 5 and 10, and `divisor` is the largest number
-    that divides all counts above zero.
+    and more; `fives` and `tens` are the counts of exactly 5 and 10, `divisor` is the largest number that divides all counts
+    above zero, and `below_zero` are those below.
     """
 
     published: NDArray[np.int64]
@@ -54,12 +54,18 @@ class Divisibility:
     fives: NDArray[np.int64]
     tens: NDArray[np.int64]
     divisor: NDArray[np.int64]
+    below_zero: NDArray[np.int64]
+
+    @property
+    def negative(self) -> bool:
+        """Whether any count is below zero, which only noise makes."""
+        return bool(self.below_zero.any())
 
     @classmethod
     def none(cls, columns: int) -> Divisibility:
         """Return what is known before any area was seen."""
         one, many = (columns,), (len(_DIVISORS), columns)
-        shapes = (one, one, many, one, many, one, one, one)
+        shapes = (one, one, many, one, many, one, one, one, one)
         return cls(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
     def add(self, counts: Counts) -> None:
@@ -73,6 +79,7 @@ class Divisibility:
             divided = above & (counts % divisor == 0)
             self.multiples[at] += divided.sum(0)
             self.large_multiples[at] += (divided & large).sum(0)
+        self.below_zero[:] += (shown & (counts < 0)).sum(0)
         self.fives[:] += (counts == 5).sum(0)
         self.tens[:] += (counts == 10).sum(0)
         self.divisor[:] = np.gcd(self.divisor, np.gcd.reduce(np.where(above, counts, 0).astype(np.int64), axis=0))
@@ -89,6 +96,7 @@ class Divisibility:
             self.fives[at].sum(keepdims=True),
             self.tens[at].sum(keepdims=True),
             np.gcd.reduce(self.divisor[at], keepdims=True),
+            self.below_zero[at].sum(keepdims=True),
         )
 
 

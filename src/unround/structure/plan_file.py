@@ -13,7 +13,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from unround.errors import InputError
+from unround.errors import ArgumentError, InputError
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
 from unround.readers.small_files import parsed_toml
@@ -176,6 +176,28 @@ def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     return _PlanReader(text, where).read()
 
 
+def declaring(plan_file: PlanFile | None, release: Release, how: Mechanism | str | None) -> PlanFile | None:
+    """Return a plan that also says how the counts were published of which neither plan nor file says so.
+
+    Raises
+    ------
+    InputError
+        If there is no such mechanism, or nothing left to declare.
+    """
+    if how is None:
+        return plan_file
+    kind = mechanism(how) if isinstance(how, str) else how
+    plan = plan_file or PlanFile()
+    told = {key for _, keys, _ in plan.mechanisms for key in keys}
+    keys = tuple(column.key for column in release.columns if column.mechanism is None and column.key not in told)
+    if not keys:
+        raise ArgumentError(
+            "{mechanism} is for counts of which nothing is declared, and here everything is: change the description or the "
+            "plan file instead."
+        )
+    return replace(plan, mechanisms=(*plan.mechanisms, (kind, keys, 0)))
+
+
 class _PlanReader:
     """Reads one plan file; knows where each of its tables stands."""
 
@@ -336,6 +358,8 @@ class AppliedPlan:
 
     def __init__(self, plan_file: PlanFile, release: Release, insist: bool = True) -> None:
         self._insist = insist
+        self.unknown: frozenset[int] = frozenset()
+        """Columns that turned out to be perturbed, nobody knows how: no sum of theirs is insisted on."""
         self._overrides, self._names = plan_file, [column.key for column in release.columns]
         self._index: dict[Name, int] = {}
         for at, column in enumerate(release.columns):
@@ -398,6 +422,8 @@ class AppliedPlan:
         use, line = self._use.get((checked.total, frozenset(checked.parts)), (None, 0))
         if use is None:
             if checked.origin != "file" or checked.kept or checked.exactly:
+                return checked
+            if self.unknown & {checked.total, *checked.parts}:
                 return checked
             use = True
         if use and not self._insist and self._complaint(result, checked, ""):

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Block, Column, Counts, Proposal, Release, adjustable
-from unround.structure.analogy import by_analogy, overlapping
+from unround.structure.analogy import by_analogy, for_everybody, overlapping
 from unround.structure.area_sums import GeographyTally, columns_to_compare
 from unround.structure.evidence import Equation, JudgedSum, MechanismEvidence, PlanFile, Repeat, Structure
 from unround.structure.mechanism import Divisibility, detect
+from unround.structure.perturbation import find_perturbation, without_noisy
 from unround.structure.plan_file import AppliedPlan
 from unround.structure.propose import SumSearch, mirrored
 from unround.structure.repeats import (
@@ -97,6 +98,7 @@ class Survey:
         self._first: list[Block] = []
         self._areas = 0
         self._lean: dict[Mechanism, float] = {}
+        self._doubted: list[JudgedSum] = []
         self._tally: ResidualTally | None = None
         self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
@@ -190,9 +192,16 @@ class Survey:
         moved = {at for at, (old, new) in enumerate(zip(self._mechanisms, mechanisms, strict=True)) if old != new}
         if moved:
             results = self._again(results, moved, mechanisms)
+        noise = find_perturbation(results, self._columns, mechanisms, self._divisibility.negative)
+        if noise is not None:
+            mechanisms, how = without_noisy(noise, mechanisms, how)
+            self._rules.unknown = noise.columns
+            results = [
+                changed(r, known=False) if noise.columns & {r.proposal.total, *r.proposal.parts} else r for r in results
+            ]
         lean = lean_of(results)
         verdicts = overlapping([judge(result, self._names, lean) for result in results], results, self._names)
-        verdicts = by_analogy(verdicts, self._columns)
+        verdicts = for_everybody(by_analogy(verdicts, self._columns), self._columns, self._names)
         ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
         kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
         equations, sources = _equations(kept, alias)
@@ -202,7 +211,7 @@ class Survey:
             mechanisms=tuple(mechanisms),
             how=tuple(how),
             sums=tuple(kept),
-            rejected=tuple(rejected),
+            rejected=(*rejected, *(one for one in self._doubted if one.total not in {sum_.total for sum_ in kept})),
             repeats=tuple(repeats),
             alias=alias,
             guessed=frozenset(one.total for one in ruled if len(one.parts) == 1 and one.origin == "data") & alias.keys(),
@@ -227,7 +236,12 @@ class Survey:
                 keys = ", ".join(self._names[at] for at in evidence.columns[:5])
                 keys += " …" if len(evidence.columns) > 5 else ""
                 number = f"{len(evidence.columns):,} columns" if len(evidence.columns) > 1 else "1 column"
-                notes.append(f"not audited: {number} of {evidence.block!r} ({keys}): {evidence.why}.")
+                why = (
+                    evidence.why
+                    if evidence.suggested is None
+                    else f"perturbed; give --mechanism {evidence.suggested.name} if the agency does not say otherwise"
+                )
+                notes.append(f"not audited: {number} of {evidence.block!r} ({keys}): {why}.")
                 continue
             # What was told from the counts fits them; and what the first areas told wrongly was tallied wrongly.
             declared = [at for at in evidence.columns if self._release.columns[at].mechanism == evidence.mechanism]
@@ -254,18 +268,20 @@ def _candidates(survey: Survey) -> list[Proposal]:
     # A sum that cannot be judged may well be true: nothing is looked for that would contradict it.
     known = [c.equation for c in checked if c.kept or c.unjudged]
     found = _best(survey.on_sample(search.repairs(failed)))
+    tried = list[JudgedSum]()
     for _ in range(_ROUNDS):  # a sum that was found may be a part of the next
-        further = _best(survey.on_sample(search.runs([*known, *(c.equation for c in found)])))
+        tried = survey.on_sample(search.runs([*known, *(c.equation for c in found)]))
+        further = _best(tried)
         found += further
         if not further:
             break
+    survey._doubted = _doubted(tried, asked)
     more = [Proposal(c.total, c.parts, c.origin) for c in found]
     more += mirrored(more, survey._columns)
     known += [(p.total, p.parts) for p in more]
     inside = related(known)
-    tried = survey.on_sample([*pairs, *pairs_to_try(survey._columns, survey._sample, reach, inside)])
     same, refused = list[Proposal](), list[Proposal]()
-    for one in tried:
+    for one in survey.on_sample([*pairs, *pairs_to_try(survey._columns, survey._sample, reach, inside)]):
         pair = Proposal(one.total, one.parts, one.origin)
         if one.kept or is_alike(one, survey._mechanisms):
             same.append(pair)
@@ -280,6 +296,18 @@ def _candidates(survey: Survey) -> list[Proposal]:
             *(p for p in pairs if p.origin == "file"),
         ]
     )
+
+
+def _doubted(tried: Sequence[JudgedSum], asked: Sequence[Proposal]) -> list[JudgedSum]:
+    """Return, for every total of which nothing was proposed, the candidate that came closest and was not believed."""
+    proposed = {p.total for p in asked if len(p.parts) > 1 and p.origin != "sex"}
+    closest: dict[int, JudgedSum] = {}
+    for one in tried:
+        if one.cause and one.total not in proposed:
+            rival = closest.get(one.total)
+            if rival is None or (one.impossible, abs(one.mean)) < (rival.impossible, abs(rival.mean)):
+                closest[one.total] = one
+    return list(closest.values())
 
 
 def _unique(proposals: Iterable[Proposal]) -> list[Proposal]:

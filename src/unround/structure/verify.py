@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unround.mechanisms import Mechanism
-from unround.structure.evidence import JudgedSum
+from unround.structure.evidence import FOUND, JudgedSum
 from unround.structure.residuals import TELLING, SumTally
 
 MANY_ERRORS, FOUND_ERRORS = 5.0, 3.5
@@ -24,6 +24,8 @@ WIDER, NARROWER = 1.6, 0.5
 """By which factor the variance of residuals may differ from what the mechanisms say."""
 SHARE, FOUND_SHARE = 0.03, 0.004
 """How well the parts' sum must be known, as a share of the total, to believe a proposal; and one found in the data."""
+HALF = 0.5
+"""Small parts may be published too low by this share of the smallest count above zero, on average, in a documented sum."""
 USUAL_LEAN, _LARGEST_LEAN = 0.05, 0.25
 """How far small counts may lean, in steps between counts, even if a release shows less; and at most."""
 _TYPICAL = 5
@@ -106,6 +108,8 @@ def _kept(result: SumTally, expected: float) -> str:
         )
     words = f"in {areas_(result.areas)} the residual averages {result.mean:.2f}, standard deviation {result.spread:.2f}"
     words += f" (expected {expected:.2f})"
+    if result.leaning is not None and _leans(result) and _off(result, {})[1]:
+        words += f"; small parts are published {result.leaning.each:.2f} too low on average, and large ones miss nothing"
     return words + (f"; impossible in {areas_(result.impossible)}" if result.impossible else "; possible everywhere")
 
 
@@ -131,7 +135,7 @@ def _refusal(result: SumTally, names: Sequence[str], lean: Lean) -> tuple[str, s
             f"{names[proposal.total]} was added up after rounding, and adds no information"
         )
     mean, errors = _off(result, lean)
-    if areas > 1 and errors:
+    if areas > 1 and errors and not _leans(result):
         side = "do not cover the total" if mean > 0 else "overlap or include too much"
         weighed = "" if mean == result.mean else ", weighted towards large areas"
         far = (
@@ -151,13 +155,23 @@ def _off(result: SumTally, lean: Lean) -> tuple[float, float]:
     the mechanisms have of their own, and how small counts lean in this release.
     """
     leaning = result.bias + sum(2 * lean.get(kind, USUAL_LEAN) * amount for kind, amount in result.small.items())
-    many = FOUND_ERRORS if result.proposal.origin == "data" else MANY_ERRORS
+    many = FOUND_ERRORS if result.proposal.origin == FOUND else MANY_ERRORS
     slight = max(SLIGHT, min(AT_MOST_SLIGHT, SLIGHT_SHARE * result.mean_total))
     for mean, error in ((result.mean, result.error), (result.heavy_mean, result.heavy_error)):
         off = abs(mean) - leaning
         if off > slight and off > many * error:
             return mean, off / error if error else float("inf")
     return 0.0, 0.0
+
+
+def _leans(result: SumTally) -> bool:
+    """Say whether a mean residual of a documented sum comes of small counts that lean: large ones miss nothing."""
+    split = result.leaning
+    if split is None or result.proposal.origin == FOUND or not 0 < split.each <= HALF * result.step:
+        return False
+    missing = abs(split.share)
+    slight = max(SLIGHT, min(AT_MOST_SLIGHT, SLIGHT_SHARE * result.mean_total)) / max(result.mean_total, 1e-9)
+    return missing <= slight and split.error <= slight
 
 
 def _wrong_spread(result: SumTally) -> str | None:
@@ -175,7 +189,7 @@ def _wrong_spread(result: SumTally) -> str | None:
 
 def _too_little(result: SumTally) -> str | None:
     """Return why there is too little evidence, if so: nothing but small counts fits any sum."""
-    found = result.proposal.origin == "data"
+    found = result.proposal.origin == FOUND
     if result.mean_total == 0:
         return f"cannot be tested: the total is 0 everywhere ({areas_(result.areas)})"
     known = max(result.error, 1e-9) / result.mean_total

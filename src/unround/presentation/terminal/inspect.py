@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,7 +13,7 @@ from unround.inspection import Inspection
 from unround.presentation.terminal.layout import items, plain_table
 from unround.presentation.words import NO_INCONSISTENCIES, several
 from unround.release import AREA
-from unround.structure import MechanismEvidence, Nesting
+from unround.structure import JudgedSum, MechanismEvidence, Nesting
 from unround.structure.nesting import SIZES
 
 EXAMPLES = 8
@@ -43,7 +42,9 @@ def show_inspection(seen: Inspection, console: Console, everything: bool = False
         told.add_row(heading, Text(f"{file} ({release.file_format})" if len(files) == 1 else file))
     what = release.areas[0].replace("_", " ")
     told.add_row("[bold]areas[/]" if what == AREA else f"[bold]{what}s[/]", Text(f"{seen.areas:,}{_levels(seen)}"))
-    told.add_row("[bold]columns[/]", Text(f"{len(release.columns):,} of counts{_left_out(seen)}"))
+    inside = sum(column.is_in_file for column in release.columns)
+    told.add_row("[bold]columns[/]", Text(f"{inside:,} of counts{_left_out(seen)}"))
+    told.add_row("[bold]tables[/]", Text(_tables(seen)))
     absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
     told.add_row("[bold]counts[/]", Text(f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"))
     console.print(told)
@@ -52,7 +53,7 @@ def show_inspection(seen: Inspection, console: Console, everything: bool = False
     _used_sums(seen, console, most)
     if structure.rejected:
         console.print(f"\n[bold]Sums not used: {len(structure.rejected):,}[/]")
-        items([(seen.sum_in_words(one), one.why) for one in structure.rejected[:most]], console)
+        items([(f"{seen.sum_in_words(one)} ({_known(one)})", one.why) for one in structure.rejected[:most]], console)
         _more(console, len(structure.rejected), most)
     if structure.repeats:
         anew = sum(not one.alike for one in structure.repeats)
@@ -63,9 +64,28 @@ def show_inspection(seen: Inspection, console: Console, everything: bool = False
         items([(_same(seen, one.columns), one.why) for one in structure.repeats[:most]], console)
         _more(console, len(structure.repeats), most)
     _nesting(seen.nesting, console)
-    _contradictions(seen.contradictions, console, most)
+    _contradictions(seen, console, most)
     for note in (*release.notes, *structure.notes):
         console.print(Text(f"Note: {note}"), style="dim")
+
+
+def _tables(seen: Inspection) -> str:
+    """Say how many tables there are, and what is outside of them or was added."""
+    names = {column.block for column in seen.release.columns} - {""}
+    outside = sum(column.block == "" and column.is_in_file for column in seen.release.columns)
+    added = sum(not column.is_in_file for column in seen.release.columns)
+    words = f"{len(names):,}" + (f"; {several(outside, 'column')} outside any" if outside else "")
+    missing = "total that is not in the file", "totals that are not in the file"
+    return (
+        words
+        + (f"; {several(added, *missing)} added: two tables share it" if added == 1 else "")
+        + (f"; {several(added, *missing)} added: each is shared by two tables" if added > 1 else "")
+    )
+
+
+def _known(one: JudgedSum) -> str:
+    """Say who announces a sum: documented, and by what; or found."""
+    return f"documented: {ORIGINS[one.origin]}" if one.is_documented else "found in the counts"
 
 
 def _levels(seen: Inspection) -> str:
@@ -88,6 +108,8 @@ def _mechanisms(seen: Inspection, console: Console, most: int) -> None:
     table = plain_table("mechanism", "columns", "evidence", left=["evidence"])
     groups: dict[str, list[MechanismEvidence]] = {}
     for one in seen.structure.how:
+        if not any(seen.release.columns[at].is_in_file for at in one.columns):
+            continue
         groups.setdefault(one.mechanism.name if one.mechanism else "unknown, so not audited", []).append(one)
     for name, found in sorted(groups.items(), key=lambda item: -sum(len(one.columns) for one in item[1])):
         found.sort(key=lambda one: -len(one.columns))
@@ -108,22 +130,30 @@ def _used_sums(seen: Inspection, console: Console, most: int) -> None:
     sums = seen.structure.sums
     judged = sum(not one.unjudged for one in sums)
     taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
-    kept = Counter(one.origin for one in sums)
-    origins = ", ".join(f"{number:,} from {ORIGINS[origin]}" for origin, number in kept.most_common())
-    confirmed = f": {judged:,} confirmed by the counts{taken}" if sums else ": none"
-    console.print(f"\n[bold]Sums used: {len(sums):,}[/]{f' ({origins})' if origins else ''}{confirmed}")
+    kept = Counter(one.origin for one in sums if one.is_documented)
+    origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
+    found = len(sums) - kept.total()
+    told = [f"{kept.total():,} documented ({origins})"] if kept else []
+    told += [f"{found:,} found in the counts"] if found else []
+    confirmed = f": {', '.join(told)}. {judged:,} confirmed by the counts{taken}" if sums else ": none"
+    console.print(f"\n[bold]Sums used: {len(sums):,}[/]{confirmed}")
     if not sums:
         return
     table = plain_table("sum", "areas", "off by", "spread", "expected", "impossible")
     for one in sums[:most]:
         error = one.spread / one.areas**0.5 if one.areas else 0.0
-        name = Text(seen.sum_in_words(one)).append(" (on trust)" if one.unjudged else "", style="dim")
+        marks = [*([] if one.is_documented else ["found"]), *(["on trust"] if one.unjudged else [])]
+        name = Text(seen.sum_in_words(one)).append(f" ({', '.join(marks)})" if marks else "", style="dim")
         numbers = (f"{one.mean:+.2f} ± {error:.2f}", f"{one.spread:.2f}", f"{one.expected:.2f}")
         table.add_row(name, f"{one.areas:,}", *numbers, f"{one.impossible:,}")
     console.print(table)
     console.print(
         "off by: mean of total − parts, ± its standard error; expected: the spread that rounding alone causes.", style="dim"
     )
+    if any(one.against for one in sums):
+        console.print(
+            "Of a total that is not in the file, the parts in one table are compared with those in the other.", style="dim"
+        )
     _more(console, len(sums), most)
 
 
@@ -148,7 +178,11 @@ def _nesting(nesting: Nesting, console: Console) -> None:
     items(told, console)
 
 
-def _contradictions(rows: list[dict[str, Any]], console: Console, most: int) -> None:
+def _contradictions(seen: Inspection, console: Console, most: int) -> None:
+    rows = seen.contradictions
+    if not rows and not seen.structure.equations:
+        console.print("\nNo sum is used, so it is not known whether the published figures are consistent.")
+        return
     if not rows:
         console.print(f"\n{NO_INCONSISTENCIES}")
         return
