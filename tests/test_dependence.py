@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unround.audits import AuditFolder, AuditOptions, Auditor, audit
+from unround.audits import AuditOptions, Auditor, audit
 from unround.audits.dependence import Dependence, DependentTable, groups_of, paired, sharing_of
 from unround.audits.model import Model
 from unround.audits.sharing_fit import fit
@@ -20,7 +20,6 @@ from unround.batch.tighten import tighten
 from unround.batch.types import PriorWeights
 from unround.batch.windows import windows_of
 from unround.errors import InputError
-from unround.explanation.cell import explain_at
 from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.mechanisms.sharing import SharedDraws
 from unround.prior import Prior
@@ -171,99 +170,17 @@ def test_the_pull_is_the_derivative_of_the_likelihood() -> None:
 
 # -- a simulated census ------------------------------------------------------------------------------------------------
 
-SHARED = SharedDraws((0.0, 0.7, 0.1))
-
-
-@pytest.fixture(scope="module")
-def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("shared")
-    simulate(out, areas=900, seed=11, dependence=SHARED)
-    return out
-
 
 @pytest.fixture(scope="module")
 def village(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A census that is too small to fit anything to."""
     out = tmp_path_factory.mktemp("village")
-    simulate(out, areas=70, seed=11, dependence=SHARED)
+    simulate(out, areas=70, seed=11)
     return out
-
-
-@pytest.fixture(scope="module")
-def audits(census: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, AuditFolder]:
-    """The same census audited both ways."""
-    found = {}
-    for rounding in ("auto", "independent"):
-        truth = read(census / "truth.parquet", "auto", None, None)
-        out = tmp_path_factory.mktemp(rounding)
-        found[rounding] = audit(release(census), out, AuditOptions(rounding=rounding, link=False), truth=truth)
-    return found
 
 
 def release(folder: Path) -> Release:
     return read(folder / "98-401-X2021006_English_CSV_data.csv", "auto", None, None)
-
-
-def test_the_shares_are_found_by_themselves(audits: dict[str, AuditFolder]) -> None:
-    (table,) = audits["auto"].dependence.tables
-    assert table.used
-    assert table.told_apart
-    assert table.p_value is not None
-    assert table.p_value < 1e-6
-    assert table.errors is not None
-    for share, error, true in zip(table.shares, table.errors, SHARED.shares, strict=True):
-        assert 0 < error < 0.08
-        assert abs(share - true) < 3.5 * error
-
-
-def test_totals_men_and_women_are_right_as_often_as_stated(audits: dict[str, AuditFolder]) -> None:
-    score = audits["auto"].summary["truth"]
-    assert set(score["by_part"]) == set(SEXES)
-    for name in SEXES:
-        part, without = score["by_part"][name]["all"], score["by_part_without"][name]["all"]
-        assert part["cells"] > 20_000
-        assert abs(part["right"] - part["stated"]) < 0.01
-        assert abs(without["right"] - without["stated"]) > 0.018
-    # All three together would have looked fine.
-    plain = audits["independent"].summary["truth"]["by_part"]
-    parts = [plain[name]["all"] for name in SEXES]
-    cells = sum(part["cells"] for part in parts)
-    assert abs(sum(part["cells"] * (part["right"] - part["stated"]) for part in parts)) < 0.015 * cells
-
-
-def test_what_would_follow_without_is_what_the_other_audit_says(audits: dict[str, AuditFolder]) -> None:
-    claims, plain = audits["auto"].summary["dependence"]["claims"], audits["independent"].summary
-    assert claims["likely"] == audits["auto"].summary["likely"]
-    assert claims["likely_without"] == plain["likely"]
-    assert claims["likely"] - claims["likely_without"] == claims["only_with"] - claims["only_without"]
-    assert claims["only_without"] > 0
-    assert plain["dependence"] == {"rounding": "independent", "tables": [], "claims": None}
-    score = audits["auto"].summary["truth"]
-    assert score["by_part_without"] == plain["truth"]["by_part"]
-
-
-def test_proofs_do_not_rest_on_it(audits: dict[str, AuditFolder]) -> None:
-    certain = [
-        folder.findings.filter(folder.findings["kind"] != "likely").drop("assumptions").to_dicts()
-        for folder in audits.values()
-    ]
-    assert certain[0]
-    assert certain[0] == certain[1]
-    assert audits["auto"].summary["contradictions"] == audits["independent"].summary["contradictions"]
-
-
-def test_explanations_show_what_the_audit_used(audits: dict[str, AuditFolder]) -> None:
-    folder = AuditFolder.open(audits["auto"].path)
-    axis = folder.told["areas"][0]
-    place = {code: row for row, code in enumerate(folder.areas[axis].to_list())}
-    cells = {column.codes: at for at, column in enumerate(folder.model.columns)}
-    likely = folder.findings.filter(folder.findings["kind"] == "likely")
-    for claim in likely.gather_every(likely.height // 8).to_dicts():
-        shown = explain_at(folder, place[claim[axis]], cells[claim["characteristic_id"], claim["sex"]])
-        distribution = dict(shown.distribution)
-        assert distribution[claim["value"]] == pytest.approx(claim["probability"], abs=1e-9)
-        assert sum(distribution.values()) == pytest.approx(1.0)
-        assert any("are assumed to share one" in said for said in shown.assumptions)
 
 
 def test_independent_rounding_is_not_taken_for_shared(tmp_path: Path) -> None:
@@ -276,17 +193,6 @@ def test_independent_rounding_is_not_taken_for_shared(tmp_path: Path) -> None:
 
 
 TABLE = "Total - Age groups of the population - 100% data"
-
-
-def test_a_plan_overrules(village: Path, tmp_path: Path) -> None:
-    plan = f'[[structure.dependence]]\ntable = "{TABLE}"\nshares = {{ total-women = 0.5 }}\n'
-    folder = audit(release(village), tmp_path / "given", plan_file=read_plan(plan))
-    (given,) = folder.dependence.tables
-    assert (given.shares, given.errors, given.why) == ((0.0, 0.5, 0.0), None, "given in the plan")
-    assert folder.summary["dependence"]["claims"]["only_without"] > 0
-    none = audit(release(village), tmp_path / "none", plan_file=read_plan(plan.replace("total-women = 0.5", "")))
-    assert not none.dependence.used
-    assert none.summary["likely"] == folder.summary["dependence"]["claims"]["likely_without"]
 
 
 @pytest.mark.parametrize(

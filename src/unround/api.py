@@ -475,7 +475,9 @@ def simulate(
     levels: str | None = None,
     apart: bool = False,
     repeat: int = 1,
-    dependence: str = "",
+    keys: bool = False,
+    constants: str = "",
+    weighted: bool = False,
     world: str | None = None,
     mechanism: str | None = None,
     rounded_total: bool = False,
@@ -492,7 +494,7 @@ def simulate(
     file_format : str
         "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
     rows : str
-        "age" (33 rows, the default), "short" (462) or "all" (2,631).
+        "age" (33 rows, the default), "short" (462), "sample" (150, most of them sample tables) or "all" (2,631).
     zipped : bool
         Whether to zip the bulk CSV together with its companion files.
     levels : str, optional
@@ -501,8 +503,13 @@ def simulate(
         Whether to write one file per level.
     repeat : int
         How many times to publish, each time rounded anew and into files of its own.
-    dependence : str
-        How often totals, men and women share random numbers, such as "total-men:0.3,men-women:0.2".
+    keys : bool
+        Whether every record has a key, and a count is rounded by the sum of its records' keys and a constant of its table.
+        Also writes constants.csv, and the sums of keys into truth.parquet.
+    constants : str
+        With `keys`: the constants of the tables, as "0" for all or "8=0.31,58=0.19" for some; the others are drawn.
+    weighted : bool
+        Whether sample tables show weighted estimates, which are not whole before they are rounded.
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     mechanism : str, optional
@@ -512,23 +519,26 @@ def simulate(
     progress
         See the top of this module.
     """
-    from unround.mechanisms.sharing import SharedDraws
+    from unround.simulation import Constants, Rounds
     from unround.simulation import simulate as write_census
 
     if world is not None:
         from unround.simulation.worlds import world as world_named
         from unround.simulation.worlds.write import simulate_world
 
-        if file_format not in (None, "tidy") or rows is not None or zipped or levels or apart or repeat != 1 or dependence:
+        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted)
+        if file_format not in (None, "tidy") or any(of_census):
             raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat} and {dependence} are for the census: leave "
-                "them out if you give {world}."
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants} and {weighted} are for "
+                "the census: leave them out if you give {world}."
             )
         return simulate_world(
             Path(out), world_named(world), areas, seed, mechanism or "rounding:5", rounded_total=rounded_total
         )
     if mechanism is not None or rounded_total:
         raise ArgumentError("the census is published as Canada's is: {mechanism} and {rounded_total} go with {world}.")
+    if constants.strip() and not keys:
+        raise ArgumentError("{constants} are those of tables that are rounded by keys: give {keys} too.")
     return write_census(
         Path(out),
         areas,
@@ -540,7 +550,7 @@ def simulate(
         levels=levels,
         apart=apart,
         repeat=repeat,
-        dependence=SharedDraws.parse(dependence) if dependence.strip() else None,
+        rounds=Rounds(Constants.parse(constants) if keys else None, weighted),
     )
 
 

@@ -125,7 +125,9 @@ def simulate(
             "--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.", show_default="statcan"
         ),
     ] = None,
-    rows: Annotated[str | None, typer.Option(help="age (33 rows), short (462) or all (2,631).", show_default="age")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="age (33 rows), short (462), sample (150) or all (2,631).", show_default="age")
+    ] = None,
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companion files.")] = False,
     levels: Annotated[
         str | None,
@@ -135,13 +137,18 @@ def simulate(
     repeat: Annotated[
         int, typer.Option(help="How many times to publish, each time rounded anew and into files of its own.")
     ] = 1,
-    dependence: Annotated[
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Round by the keys of records and a constant of every table.")
+    ] = False,
+    constants: Annotated[
         str,
         typer.Option(
-            metavar="SHARES",
-            help="How often totals, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
+            metavar="LIST", help="With --keys: constants of tables, such as 0 for all, or 8=0.31.", show_default="drawn"
         ),
     ] = "",
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Let sample tables show weighted estimates; for rows sample or all.")
+    ] = False,
     world: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
@@ -163,13 +170,18 @@ def simulate(
       unround simulate -o table --format tidy --rows short         one long Parquet table
       unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
       unround simulate -o twice --repeat 2                         the same counts, rounded twice
-      unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
+      unround simulate -o keyed --areas 2000 --rows short --keys   rounded by keys, with a constant for every table
+      unround simulate -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
+      unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
       unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
     other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
-    independently. With --dependence, in the given shares of counts, the total uses the random number of the men
-    (total-men) or of the women (total-women), or the women use that of the men (men-women); see docs/checks.md.
+    independently. With --keys, every person, household and family has a key, a random number from 0 to 1; a count goes
+    up if the sum of its records' keys and a constant of its table, modulo 1, is below its remainder divided by 5. So the
+    same records round alike wherever the constant is the same. The sums of keys are in truth.parquet, the constants in
+    constants.csv. With --weighted, one record in four is in the sample tables, with a weight of about four; the truth of
+    these tables is the estimate before it was rounded. See docs/checks.md.
 
     With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
@@ -184,14 +196,17 @@ def simulate(
             levels=levels,
             apart=apart,
             repeat=repeat,
-            dependence=dependence,
+            keys=keys,
+            constants=constants,
+            weighted=weighted,
             world=world,
             mechanism=mechanism,
             rounded_total=rounded_total,
             progress=progress,
         )
-    for path in (*made.files, *([made.nesting] if made.nesting else []), made.truth, made.note):
-        typer.echo(path)
+    for path in (*made.files, made.nesting, made.constants, made.truth, made.note):
+        if path is not None:
+            typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
     within = f" --areas {made.nesting}" if made.nesting else ""
