@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from unround.release import Release
     from unround.replication import Claim, Experiment
     from unround.replication.compound import Compound
+    from unround.replication.release import ReleaseSearches
     from unround.scenarios import WhatIf
     from unround.simulation import Simulated
     from unround.solution import Solution
@@ -564,6 +565,8 @@ def protect(
     clamp: bool = False,
     additive: bool = False,
     exact: Sequence[str] = (),
+    keys: bool = False,
+    constant: float | None = None,
     plan: PlanFile | AnyPath | None = None,
     progress: Stage = no_progress,
     command: str = "",
@@ -587,14 +590,21 @@ def protect(
         Whether to move counts afterwards to the nearest whole numbers that add up.
     exact : sequence of str
         What to publish exactly: population, dwellings, keys or names of columns.
+    keys : bool
+        Whether counts are rounded by the sum of their records' keys and a constant of the table, in place of each by a
+        random number of its own. Keys follow from the seed and the names of area and column.
+    constant : float, optional
+        With `keys`: the constant of all tables, from 0 to 1; without it, one is drawn for each.
     plan, progress, command
         See the top of this module.
     """
     from unround.protection.release import ProtectOptions
     from unround.protection.release import protect as publish
-    from unround.protection.table import parse_protection
+    from unround.protection.table import by_keys, parse_protection
 
-    options = ProtectOptions(parse_protection(mechanism), seed, names_of(exact, "exact"), clamp, additive)
+    how = parse_protection(mechanism)
+    how = by_keys(how) if keys else how
+    options = ProtectOptions(how, seed, names_of(exact, "exact"), clamp, additive, constant)
     plan_file = plan_file_of(plan)
     release = read(table, plan=plan_file, **reading)
     return publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
@@ -742,6 +752,18 @@ def paper(
     rows: str | None = ...,
     progress: Callable[[int], None] = ...,
 ) -> tuple[Experiment, Compound]: ...
+@overload
+def paper(
+    *,
+    release: Table,
+    simulate: bool = ...,
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    plan: PlanFile | AnyPath | None = ...,
+    progress: Stage = ...,
+    **reading: Any,
+) -> ReleaseSearches: ...
 @public
 def paper(
     *,
@@ -749,9 +771,12 @@ def paper(
     areas: int | None = None,
     seed: int | None = None,
     rows: str | None = None,
-    progress: Callable[[int], None] = no_progress,
-) -> tuple[Claim, ...] | tuple[Experiment, Compound]:
-    """Recompute every number of the paper; or, with `simulate`, repeat its searches on a simulated census.
+    release: Table | None = None,
+    plan: PlanFile | AnyPath | None = None,
+    progress: Callable[..., None] = no_progress,
+    **reading: Any,
+) -> tuple[Claim, ...] | tuple[Experiment, Compound] | ReleaseSearches:
+    """Recompute every number of the paper; or repeat its searches, on a simulated census or on a release.
 
     Parameters
     ----------
@@ -759,12 +784,23 @@ def paper(
         Whether to search a simulated census. The result is then the searches, and an audit with all sums of age by sex.
     areas, seed, rows
         Of the simulated census: 61,029 areas, seed 1 and all rows, unless given.
-    progress
+    release : table, optional
+        A release to search under the paper's conditions, as for `read`. The result is then what each search found.
+    plan, progress, **reading
         See the top of this module.
     """
     from unround.replication import claims, experiment
     from unround.replication.compound import Compound
 
+    if release is not None:
+        if simulate or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{simulate}, {areas}, {seed} and {rows} are for a simulated census: leave them out.")
+        from unround.replication.release import search_release
+
+        plan_file = plan_file_of(plan)
+        return search_release(read(release, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    if plan is not None or reading:
+        raise ArgumentError("{plan} and how a file is read go with {release}.")
     if not simulate:
         if (areas, seed, rows) != (None, None, None):
             raise ArgumentError("{areas}, {seed} and {rows} are for a simulated census: use them with {simulate}.")

@@ -25,6 +25,7 @@ from unround.cli.common import (
     stages,
     typed,
 )
+from unround.errors import InputError
 
 SimulatedAreas = Annotated[int | None, typer.Option(help="How many areas to simulate.", show_default="2000")]
 SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age or short.", show_default="age")]
@@ -239,6 +240,12 @@ def protect(
             help="Publish exactly: population, dwellings, or a column's key or name. May be repeated.",
         ),
     ] = None,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Round by the keys of records and a constant of the table, not independently.")
+    ] = False,
+    constant: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="With --keys: the constant, from 0 to 1.", show_default="drawn")
+    ] = None,
     file_format: Format = "auto",
     description: Describe = None,
     plan: Plan = None,
@@ -252,11 +259,14 @@ def protect(
       unround simulate -o census --format tidy --areas 500
       unround protect census/truth.parquet -o noisy --mechanism laplace:1.45 --clamp --exact population
       unround protect census/truth.parquet -o even --mechanism controlled:5 --seed 7
+      unround protect census/truth.parquet -o keyed --mechanism rounding:5 --keys --seed 7
       unround audit even/release.toml -o audit --truth census/truth.parquet
 
     controlled:5 rounds at random so that every sum still adds up. Noise is drawn exactly, in whole numbers. Sums are
-    found in the true counts, or taken from the description. PROTECTED.txt in the folder says what was done and by how
-    much counts are off: do not publish that file.
+    found in the true counts, or taken from the description. With --keys, a count goes up if the sum of its records' keys
+    and a constant of its table, modulo 1, is below its remainder divided by the base; keys follow from the seed, so that
+    a total has the same key in every table that is published with this seed. PROTECTED.txt in the folder says what was
+    done and by how much counts are off: do not publish that file.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
         made = api.protect(
@@ -267,6 +277,8 @@ def protect(
             clamp=clamp,
             additive=additive,
             exact=exact or (),
+            keys=keys,
+            constant=constant,
             plan=plan,
             progress=progress,
             command=typed(),
@@ -300,7 +312,7 @@ def compare(
             "--what-if",
             metavar="LIST",
             help="Changes to today's practice, in place of --mechanisms: drop-invariants, same-seed, base=N, no-totals, "
-            "controlled, any mechanism, or all.",
+            "controlled, keyed, alike, any mechanism, or all.",
         ),
     ] = None,
     areas: SimulatedAreas = None,
@@ -440,6 +452,13 @@ def paper(
     rows: Annotated[
         str | None, typer.Option(help="With --simulate: age, short or all rows of the profile.", show_default="all")
     ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Run the paper's searches on this release: any table that audit reads."),
+    ] = None,
+    file_format: Format = "auto",
+    description: Describe = None,
+    plan: Plan = None,
     json: Json = False,
 ) -> None:
     """Recompute every number of the paper, and say where ours differ.
@@ -450,9 +469,33 @@ def paper(
       unround paper --json                 the same, for programs
       unround paper --simulate             its searches on 61,029 simulated areas: found against predicted
       unround paper --simulate --areas 4000 --rows short --seed 7
+      unround paper --release profile.csv  its searches on a release: found against predicted
 
-    The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
+    With --release, a group of cells is looked at if every published value in it is above 10, and it is a find if
+    |total − Σ parts| has the paper's value. --format, --describe and --plan are about that file. The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    if release is not None:
+        with stages() as staged:
+            found = api.paper(
+                simulate=simulate,
+                areas=areas,
+                seed=seed,
+                rows=rows,
+                release=release,
+                plan=plan,
+                progress=staged,
+                file_format=file_format,
+                description=description,
+            )
+        if json:
+            print_json(found.to_json())
+        else:
+            from unround.presentation.terminal.paper import show_release_searches
+
+            show_release_searches(found, console())
+        return
+    if plan is not None or description is not None or file_format != "auto":
+        raise InputError("--format, --describe and --plan are about the file that --release names: give it.")
     if simulate:
         with bar("Searching", 61_029 if areas is None else areas, "areas") as progress:
             searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, progress=progress)

@@ -3,6 +3,8 @@
 - `table`: protection, publish_counts: arrays in, arrays out, and how far the result is from the truth; START HERE for
   experiments
 - `walk`: controlled rounding, all counts of an area at once
+- `keys`: the sums of records' keys, from a secret, for rounding by keys
+- `nested`: the same across areas within areas
 - `additive`: the nearest whole numbers that add up
 - `release`: protect: from a file to a folder
 """
