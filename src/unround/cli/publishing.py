@@ -472,7 +472,9 @@ def paper(
       unround paper --release profile.csv  its searches on a release: found against predicted
 
     With --release, a group of cells is looked at if every published value in it is above 10, and it is a find if
-    |total − Σ parts| has the paper's value. --format, --describe and --plan are about that file. The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
+    |total − Σ parts| has the paper's value. --format, --describe and --plan are about that file.
+
+    The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     if release is not None:
         with stages() as staged:

@@ -147,8 +147,8 @@ def release_notes(found: ReleaseSearches) -> list[str]:
     looked = len(found.finds) - len(nowhere)
     exact = f" Exact population: {', '.join(found.exact[:4])}." if found.exact else ""
     notes = [
-        f"{several(found.areas, 'area', 'areas')} of {found.source}; sums: those that hold in it, with so many parts rounded "
-        f"to base 5; places: groups of cells with every value above 10.{exact}",
+        f"{several(found.areas, 'area', 'areas')} of {found.source}; sums: those that hold in it, with so many parts "
+        f"rounded to base 5; places: groups of cells with every value above 10.{exact}",
         "predicted: places × the share under uniform remainders and independent rounding, as in the paper; in brackets, the "
         "range that contains the number with 99.9% probability. chance: the probability of a number at least so far off.",
         "impossible: places whose parts cannot add up to the total however they were rounded. Adjusted populations would "
