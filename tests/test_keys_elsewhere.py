@@ -207,9 +207,49 @@ def test_areas_within_areas_have_the_keys_of_what_is_in_them(tmp_path: Path) -> 
     assert set(off) == {0, 5}
 
 
+def test_sums_of_keys_from_records(tmp_path: Path) -> None:
+    """Whoever has the records publishes what they themselves would: here the census that the keys belong to."""
+    made = unround.simulate(tmp_path / "c", areas=60, seed=2, rows="age", file_format="tidy", keys=True, constants="0.31")
+    exact = ("population", "dwellings")
+    given = unround.protect(
+        made.truth, tmp_path / "out", "keyed:5", key_sums=made.truth, constant=0.31, exact=exact, seed=SEED
+    )
+    on = ["region", "characteristic_id", "sex"]
+    both = pl.read_parquet(tmp_path / "c" / "release.parquet").cast({"characteristic_id": pl.String})
+    both = both.join(published(given.table.parent).cast({"characteristic_id": pl.String}), on=on, suffix="_mine")
+    both = both.drop_nulls("published")  # small areas are hidden in the census
+    assert both.height > 4000
+    assert (both["published"] == both["published_mine"]).all()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("region,sex,key\na,total,0.5\n", "has no key for 2 counts of the table, such as those of men"),
+        ("region,sex\na,total\n", "has no column key"),
+        ("area,sex,key\na,total,0.5\n", "has no column region"),
+        ("region,sex,key\na,total,much\n", "must hold numbers"),
+        ("region,sex,key\na,total,inf\n", "must hold finite numbers"),
+        (None, "cannot be read from"),
+    ],
+)
+def test_sums_of_keys_that_will_not_do(tmp_path: Path, lines: str | None, said: str) -> None:
+    rows = [("a", "total", 7), ("a", "men", 3), ("a", "women", 4)]
+    frame = pl.DataFrame(rows, schema=["region", "sex", "true"], orient="row")
+    if lines is not None:
+        (tmp_path / "keys.csv").write_text(lines)
+    frame.write_csv(tmp_path / "truth.csv")
+    about = 'format = "tidy"\ndata = "truth.csv"\nvalue = "true"\n[axes.region]\n[axes.sex]\n'
+    (tmp_path / "truth.toml").write_text(about)
+    with pytest.raises(InputError, match=said):
+        unround.protect(tmp_path / "truth.toml", tmp_path / "out", "keyed:5", key_sums=tmp_path / "keys.csv")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("mechanism", "options", "said"),
     [
+        ("rounding:5", {"key_sums": "keys.csv"}, "rounding:5 uses none"),
         ("laplace:1.45", {"keys": True}, "keys decide which way counts are rounded at random"),
         ("controlled:5", {"keys": True}, "controlled:5 does not do that"),
         ("nearest:5", {"keys": True}, "nearest:5 does not do that"),
@@ -273,21 +313,23 @@ def test_constants_prove_nothing() -> None:
 
 
 def test_more_tables_tell_more() -> None:
+    """How often the likeliest value is right, by keys and by independent rounding: the table in docs/compare.md."""
     rng = np.random.default_rng(9)
-    share = []
-    for tables in (1, 3, 8, 20):
+    near = np.arange(95, 110)
+    for tables, by_keys_, independent in ((1, 0.20, 0.20), (3, 0.38, 0.38), (8, 0.73, 0.61), (20, 0.97, 0.79)):
         right = 0
-        for _ in range(20):
+        for _ in range(100):
             how = Together(5, tuple(rng.random(tables).tolist()))
-            true = rng.integers(100, 105, 400)
+            true = rng.integers(100, 105, 200)
             code = how.publish(true, rng)
-            likely = np.stack([how.likelihood(code, np.full(400, x)) for x in range(95, 110)], axis=1)
-            right += int((95 + likely.argmax(1) == true).sum())
-        share.append(right / 8000)
-    assert share[0] == pytest.approx(0.2, abs=0.02)
-    assert 0.33 < share[1] < 0.45
-    assert 0.68 < share[2] < 0.85
-    assert share[3] > 0.93
+            likely = np.stack([how.likelihood(code, np.full(200, x)) for x in near], axis=1)
+            right += int((near[likely.argmax(1)] == true).sum())
+        assert right / 20_000 == pytest.approx(by_keys_, abs=0.03)
+        true = rng.integers(100, 105, 20_000)
+        likely = np.ones((20_000, len(near)))
+        for _ in range(tables):
+            likely *= Rounding(5).likelihood(Rounding(5).publish(true, rng)[:, None], near[None])
+        assert (near[likely.argmax(1)] == true).mean() == pytest.approx(independent, abs=0.015)
 
 
 def test_repeats_are_found_but_those_of_exact_counts() -> None:

@@ -567,6 +567,7 @@ def protect(
     exact: Sequence[str] = (),
     keys: bool = False,
     constant: float | None = None,
+    key_sums: AnyPath | None = None,
     plan: PlanFile | AnyPath | None = None,
     progress: Stage = no_progress,
     command: str = "",
@@ -595,6 +596,9 @@ def protect(
         random number of its own. Keys follow from the seed and the names of area and column.
     constant : float, optional
         With `keys`: the constant of all tables, from 0 to 1; without it, one is drawn for each.
+    key_sums : path, optional
+        With `keys`: a table with the columns that name areas and counts in `table`, and `key`: the sum of the keys of a
+        count's records. Without it, sums of keys are drawn that could be theirs.
     plan, progress, command
         See the top of this module.
     """
@@ -604,7 +608,8 @@ def protect(
 
     how = parse_protection(mechanism)
     how = by_keys(how) if keys else how
-    options = ProtectOptions(how, seed, names_of(exact, "exact"), clamp, additive, constant)
+    sums = None if key_sums is None else Path(key_sums)
+    options = ProtectOptions(how, seed, names_of(exact, "exact"), clamp, additive, constant, sums)
     plan_file = plan_file_of(plan)
     release = read(table, plan=plan_file, **reading)
     return publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
@@ -741,7 +746,12 @@ def calibrate(
 
 @overload
 def paper(
-    *, simulate: Literal[False] = False, areas: int | None = ..., seed: int | None = ..., rows: str | None = ...
+    *,
+    simulate: Literal[False] = False,
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    keys: bool = ...,
 ) -> tuple[Claim, ...]: ...
 @overload
 def paper(
@@ -750,6 +760,7 @@ def paper(
     areas: int | None = ...,
     seed: int | None = ...,
     rows: str | None = ...,
+    keys: bool = ...,
     progress: Callable[[int], None] = ...,
 ) -> tuple[Experiment, Compound]: ...
 @overload
@@ -760,6 +771,7 @@ def paper(
     areas: int | None = ...,
     seed: int | None = ...,
     rows: str | None = ...,
+    keys: bool = ...,
     plan: PlanFile | AnyPath | None = ...,
     progress: Stage = ...,
     **reading: Any,
@@ -771,6 +783,7 @@ def paper(
     areas: int | None = None,
     seed: int | None = None,
     rows: str | None = None,
+    keys: bool = False,
     release: Table | None = None,
     plan: PlanFile | AnyPath | None = None,
     progress: Callable[..., None] = no_progress,
@@ -784,6 +797,8 @@ def paper(
         Whether to search a simulated census. The result is then the searches, and an audit with all sums of age by sex.
     areas, seed, rows
         Of the simulated census: 61,029 areas, seed 1 and all rows, unless given.
+    keys : bool
+        Whether the simulated census is rounded by keys of records, in place of each count independently.
     release : table, optional
         A release to search under the paper's conditions, as for `read`. The result is then what each search found.
     plan, progress, **reading
@@ -793,8 +808,8 @@ def paper(
     from unround.replication.compound import Compound
 
     if release is not None:
-        if simulate or (areas, seed, rows) != (None, None, None):
-            raise ArgumentError("{simulate}, {areas}, {seed} and {rows} are for a simulated census: leave them out.")
+        if simulate or keys or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{simulate}, {areas}, {seed}, {rows} and {keys} are for a simulated census: leave them out.")
         from unround.replication.release import search_release
 
         plan_file = plan_file_of(plan)
@@ -802,10 +817,10 @@ def paper(
     if plan is not None or reading:
         raise ArgumentError("{plan} and how a file is read go with {release}.")
     if not simulate:
-        if (areas, seed, rows) != (None, None, None):
-            raise ArgumentError("{areas}, {seed} and {rows} are for a simulated census: use them with {simulate}.")
+        if keys or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{areas}, {seed}, {rows} and {keys} are for a simulated census: use them with {simulate}.")
         return claims()
     compound = Compound()
     number = 61_029 if areas is None else areas
-    searched = experiment(number, 1 if seed is None else seed, rows or "all", progress, compound.add)
+    searched = experiment(number, 1 if seed is None else seed, rows or "all", progress, compound.add, keys=keys)
     return searched, compound

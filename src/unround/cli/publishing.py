@@ -246,6 +246,12 @@ def protect(
     constant: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="With --keys: the constant, from 0 to 1.", show_default="drawn")
     ] = None,
+    key_sums: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --keys: sums of your records' keys, one row per count.", show_default="drawn"
+        ),
+    ] = None,
     file_format: Format = "auto",
     description: Describe = None,
     plan: Plan = None,
@@ -279,6 +285,7 @@ def protect(
             exact=exact or (),
             keys=keys,
             constant=constant,
+            key_sums=key_sums,
             plan=plan,
             progress=progress,
             command=typed(),
@@ -452,6 +459,7 @@ def paper(
     rows: Annotated[
         str | None, typer.Option(help="With --simulate: age, short or all rows of the profile.", show_default="all")
     ] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="With --simulate: round by keys, not independently.")] = False,
     release: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Run the paper's searches on this release: any table that audit reads."),
@@ -469,6 +477,7 @@ def paper(
       unround paper --json                 the same, for programs
       unround paper --simulate             its searches on 61,029 simulated areas: found against predicted
       unround paper --simulate --areas 4000 --rows short --seed 7
+      unround paper --simulate --rows age --keys
       unround paper --release profile.csv  its searches on a release: found against predicted
 
     With --release, a group of cells is looked at if every published value in it is above 10, and it is a find if
@@ -483,6 +492,7 @@ def paper(
                 areas=areas,
                 seed=seed,
                 rows=rows,
+                keys=keys,
                 release=release,
                 plan=plan,
                 progress=staged,
@@ -500,7 +510,7 @@ def paper(
         raise InputError("--format, --describe and --plan are about the file that --release names: give it.")
     if simulate:
         with bar("Searching", 61_029 if areas is None else areas, "areas") as progress:
-            searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, progress=progress)
+            searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, keys=keys, progress=progress)
         if json:
             print_json(searched.to_json() | {"audit": compound.to_json()})
         else:
@@ -509,7 +519,7 @@ def paper(
             show_experiment(searched, console())
             show_compound(compound, console())
         return
-    claims = api.paper(areas=areas, seed=seed, rows=rows)
+    claims = api.paper(areas=areas, seed=seed, rows=rows, keys=keys)
     if json:
         print_json([claim.to_json() for claim in claims])
     else:

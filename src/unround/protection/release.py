@@ -168,6 +168,8 @@ class ProtectOptions:
         Make counts add up afterwards.
     constant : float or None
         Where counts are rounded by keys, the constant of all tables; None draws one for each.
+    key_sums : Path or None
+        A table with the sum of keys of every count, added up from records; None draws them.
     """
 
     how: Protection
@@ -176,8 +178,11 @@ class ProtectOptions:
     clamp: bool = False
     additive: bool = False
     constant: float | None = None
+    key_sums: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.key_sums is not None and not self.how.keys:
+            raise InputError(f"sums of keys are for tables rounded by keys, and {self.how.name} uses none.")
         if self.constant is None:
             return
         if not self.how.keys:
@@ -288,7 +293,7 @@ def protect(
         spool, structure = survey(plain, output.work, plan_file, progress)
         sums = true_sums(structure)
         notes += _notes(choices, sums, plain, exact, spool)
-        numbers, constants = _numbers(choices, plain, spool, sums, rng)
+        numbers, constants = _numbers(choices, plain, spool, sums, exact, rng)
         # 2. Publish, a few areas at a time, and see what every step costs.
         table, steps = TableWriter(output.done, plain), dict[str, ProtectionScore]()
         for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
@@ -331,18 +336,27 @@ Numbers = Callable[[int, IntArray], NDArray[np.uint64]]
 
 
 def _numbers(
-    choices: ProtectOptions, table: Release, spool: Spool, sums: Equations, rng: np.random.Generator
+    choices: ProtectOptions,
+    table: Release,
+    spool: Spool,
+    sums: Equations,
+    exact: frozenset[int],
+    rng: np.random.Generator,
 ) -> tuple[Numbers | None, dict[str, float]]:
     """Return where the random numbers come from, and the constants of the tables, if counts are rounded by keys."""
     if not choices.how.keys:
         return None, {}
+    from unround.protection.given import GivenKeys
     from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
     from unround.protection.nested import NestedKeys
 
     secret = secret_from(rng)
     tables = tables_of(table)
     constants = constants_of(tables, secret, 0.0 if choices.how.keys == ALIKE else choices.constant)
-    keys = NestedKeys(CellKeys(tuple(column.key for column in table.columns), sums, secret), spool, table.areas)
+    if choices.key_sums is not None:
+        keys: GivenKeys | NestedKeys = GivenKeys(choices.key_sums, table, spool, exact)
+    else:
+        keys = NestedKeys(CellKeys(tuple(column.key for column in table.columns), sums, secret), spool, table.areas)
     return lambda start, true: shifted(keys.of(start, true), tables, constants), constants
 
 

@@ -217,7 +217,14 @@ def experiment_notes(run: Experiment) -> list[str]:
         "true counts, over the rounding alone. In brackets, the range that contains the number with 99.9% probability.",
         f"{_inside(run)} {which_explains(run)}",
         _repeated(run),
+        *([KEYED] if run.keys else []),
     ]
+
+
+KEYED = (
+    "Counts were rounded by the keys of their records and a constant of every table. The predictions take them as rounded "
+    "independently. Under an exact total that makes no difference; under a rounded one, it depends on the constants."
+)
 
 
 def _inside(run: Experiment) -> str:
