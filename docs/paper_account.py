@@ -22,7 +22,7 @@ from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEA
 from unround.replication.examples import laplace_distances, predicted, rounding_distances
 from unround.replication.outcome import condition
 
-RUNS = "experiment.json"
+RUNS, KEYED_RUNS = "experiment.json", "experiment-keyed.json"
 VERDICTS = {True: "yes", False: "**no**", None: "–"}
 WIDTH = 120
 
@@ -45,7 +45,8 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     figures.mkdir(parents=True, exist_ok=True)
     if fresh:
         keep_runs(folder, ten_seeds(rows="all", progress=progress))
-    runs = kept_runs(folder)
+        keep_runs(folder, ten_seeds(rows="age", progress=progress, keys=True), KEYED_RUNS)
+    runs, keyed = kept_runs(folder), kept_runs(folder, KEYED_RUNS)
     hamlet, town = places()
     charts = {
         "paper-hamlet.svg": histograms(hamlet, "Possible ages in a simulated hamlet"),
@@ -56,17 +57,17 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     for name, chart in charts.items():
         save(chart, figures / name)
     page = folder / "paper.md"
-    page.write_text(text(runs, hamlet, town), encoding="utf-8")
+    page.write_text(text(runs, keyed, hamlet, town), encoding="utf-8")
     return [page, *(figures / name for name in charts)]
 
 
-def keep_runs(folder: Path, runs: Sequence[Experiment]) -> None:
+def keep_runs(folder: Path, runs: Sequence[Experiment], name: str = RUNS) -> None:
     """Keep runs of the experiment beside the figures, one a line."""
     lines = ",\n".join(json.dumps(run.to_json(), ensure_ascii=False) for run in runs)
-    (folder / "figures" / RUNS).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    (folder / "figures" / name).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
-def kept_runs(folder: Path) -> list[Experiment]:
+def kept_runs(folder: Path, name: str = RUNS) -> list[Experiment]:
     """Return the runs of the experiment that are kept beside the figures.
 
     Raises
@@ -74,17 +75,19 @@ def kept_runs(folder: Path) -> list[Experiment]:
     InputError
         If there are none.
     """
-    path = folder / "figures" / RUNS
+    path = folder / "figures" / name
     if not path.is_file():
         raise InputError(f"{path} is not there: run the experiment first (fresh=True).")
     return [Experiment.from_json(run) for run in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def text(runs: Sequence[Experiment], hamlet: Place, town: Place) -> str:
+def text(runs: Sequence[Experiment], keyed: Sequence[Experiment], hamlet: Place, town: Place) -> str:
     """Return the whole page."""
     page = (Path(__file__).parent / "templates" / "paper.md").read_text(encoding="utf-8")
     stated = claims()
-    facts = _paper_facts(stated) | _experiment_facts(runs) | _excess_facts() | _place_facts(hamlet, town)
+    facts = (
+        _paper_facts(stated) | _experiment_facts(runs) | _keyed_facts(keyed) | _excess_facts() | _place_facts(hamlet, town)
+    )
     filled = page.format_map(facts)
     return "\n\n".join(_wrapped(block) for block in filled.strip().split("\n\n")) + "\n"
 
@@ -170,6 +173,19 @@ def _experiment_facts(runs: Sequence[Experiment]) -> dict[str, Any]:
         "sex_pooled_sizes": sex.sizes.mean,
         "verdict": weighed(many),
     }
+
+
+def _keyed_facts(runs: Sequence[Experiment]) -> dict[str, Any]:
+    """Return what was found on simulated areas that were rounded by keys."""
+    many = pooled(runs)
+    facts: dict[str, Any] = {"keyed_runs": len(runs)}
+    for search in (SEX, AGE, AGE_STRONG, FREE_STRONG):
+        one = many[search.key]
+        facts |= {f"keyed_{_name(search)}_found": one.found, f"keyed_{_name(search)}_uniform": one.uniform.mean}
+    free = [run[FREE_STRONG.key] for run in runs]
+    facts["keyed_least"] = min(one.found / one.sizes.mean for one in free)
+    facts["keyed_most"] = max(one.found / one.sizes.mean for one in free)
+    return facts
 
 
 def _experiment_table(run: Experiment) -> str:

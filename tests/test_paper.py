@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from docs.paper_account import kept_runs, text, write_docs
+from docs.paper_account import KEYED_RUNS, kept_runs, text, write_docs
 from docs.paper_figures import places as simulated_places
 from rich.console import Console
 
@@ -394,9 +394,28 @@ def test_the_kept_runs_are_the_papers_experiment() -> None:
     assert pooled(kept)[FREE_STRONG.key].explained_by == "sizes"
 
 
+def test_keys_do_not_explain_the_excess() -> None:
+    """Under the exact population finds are as many as by independent rounding; under a rounded total they are not."""
+    kept = kept_runs(DOCS, KEYED_RUNS)
+    assert [run.seeds for run in kept] == [(seed,) for seed in range(1, 11)]
+    assert all(run.areas == AREAS and run.rows == "age" and run.keys for run in kept)
+    exact = [outcome for run in kept for outcome in run.outcomes if outcome.search.exact_total]
+    assert len(exact) == 30
+    assert all(outcome.inside for outcome in exact)
+    assert pooled(kept)[SEX.key].explained_by == "both"
+    free = [run[FREE_STRONG.key] for run in kept]
+    assert sum(not outcome.inside for outcome in free) >= 5
+    run = experiment(400, 3, "age", keys=True)
+    assert Experiment.from_json(run.to_json()) == run
+    assert any("by the keys of their records" in note for note in experiment_notes(run))
+    assert not any("keys" in note for note in experiment_notes(experiment(400, 3, "age")))
+
+
 def test_the_page_is_what_the_code_writes() -> None:
     page = (DOCS / "paper.md").read_text(encoding="utf-8")
-    assert page == text(kept_runs(DOCS), *simulated_places()), "write it again: write_docs(Path('docs'))"
+    assert page == text(kept_runs(DOCS), kept_runs(DOCS, KEYED_RUNS), *simulated_places()), (
+        "write it again: write_docs(Path('docs'))"
+    )
     for figure in re.findall(r"\]\((figures/[^)]+)\)", page):
         assert (DOCS / figure).stat().st_size > 5_000
 

@@ -204,7 +204,7 @@ def test_protections_by_name() -> None:
     for spec, said in (
         ("controlled:x", r"^controlled needs a base, such as controlled:5; not 'x'\.$"),
         ("controlled:0", "must be at least 1"),
-        ("contolled:5", r"there is no mechanism 'contolled'.*transition, controlled\.$"),
+        ("contolled:5", r"there is no mechanism 'contolled'.*transition, controlled, keyed, alike\.$"),
         ("laplace:much", "laplace needs a scale"),
     ):
         with pytest.raises(InputError, match=said):

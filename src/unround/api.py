@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from unround.release import Release
     from unround.replication import Claim, Experiment
     from unround.replication.compound import Compound
+    from unround.replication.release import ReleaseSearches
     from unround.scenarios import WhatIf
     from unround.simulation import Simulated
     from unround.solution import Solution
@@ -505,7 +506,9 @@ def simulate(
     levels: str | None = None,
     apart: bool = False,
     repeat: int = 1,
-    dependence: str = "",
+    keys: bool = False,
+    constants: str = "",
+    weighted: bool = False,
     world: str | None = None,
     mechanism: str | None = None,
     rounded_total: bool = False,
@@ -522,7 +525,7 @@ def simulate(
     file_format : str
         "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
     rows : str
-        "age" (33 rows, the default), "short" (462) or "all" (2,631).
+        "age" (33 rows, the default), "short" (462), "sample" (150, most of them sample tables) or "all" (2,631).
     zipped : bool
         Whether to zip the bulk CSV together with its companion files.
     levels : str, optional
@@ -531,8 +534,13 @@ def simulate(
         Whether to write one file per level.
     repeat : int
         How many times to publish, each time rounded anew and into files of its own.
-    dependence : str
-        How often totals, men and women share random numbers, such as "total-men:0.3,men-women:0.2".
+    keys : bool
+        Whether every record has a key, and a count is rounded by the sum of its records' keys and a constant of its table.
+        Also writes constants.csv, and the sums of keys into truth.parquet.
+    constants : str
+        With `keys`: the constants of the tables, as "0" for all or "8=0.31,58=0.19" for some; the others are drawn.
+    weighted : bool
+        Whether sample tables show weighted estimates, which are not whole before they are rounded.
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     mechanism : str, optional
@@ -542,23 +550,26 @@ def simulate(
     progress
         See the top of this module.
     """
-    from unround.mechanisms.sharing import SharedDraws
+    from unround.simulation import Constants, Rounds
     from unround.simulation import simulate as write_census
 
     if world is not None:
         from unround.simulation.worlds import world as world_named
         from unround.simulation.worlds.write import simulate_world
 
-        if file_format not in (None, "tidy") or rows is not None or zipped or levels or apart or repeat != 1 or dependence:
+        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted)
+        if file_format not in (None, "tidy") or any(of_census):
             raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat} and {dependence} are for the census: leave "
-                "them out if you give {world}."
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants} and {weighted} are for "
+                "the census: leave them out if you give {world}."
             )
         return simulate_world(
             Path(out), world_named(world), areas, seed, mechanism or "rounding:5", rounded_total=rounded_total
         )
     if mechanism is not None or rounded_total:
         raise ArgumentError("the census is published as Canada's is: {mechanism} and {rounded_total} go with {world}.")
+    if constants.strip() and not keys:
+        raise ArgumentError("{constants} are those of tables that are rounded by keys: give {keys} too.")
     return write_census(
         Path(out),
         areas,
@@ -570,7 +581,7 @@ def simulate(
         levels=levels,
         apart=apart,
         repeat=repeat,
-        dependence=SharedDraws.parse(dependence) if dependence.strip() else None,
+        rounds=Rounds(Constants.parse(constants) if keys else None, weighted),
     )
 
 
@@ -584,6 +595,9 @@ def protect(
     clamp: bool = False,
     additive: bool = False,
     exact: Sequence[str] = (),
+    keys: bool = False,
+    constant: float | None = None,
+    key_sums: AnyPath | None = None,
     plan: PlanFile | AnyPath | None = None,
     progress: Stage = no_progress,
     command: str = "",
@@ -607,14 +621,25 @@ def protect(
         Whether to move counts afterwards to the nearest whole numbers that add up.
     exact : sequence of str
         What to publish exactly: population, dwellings, keys or names of columns.
+    keys : bool
+        Whether counts are rounded by the sum of their records' keys and a constant of the table, in place of each by a
+        random number of its own. Keys follow from the seed and the names of area and column.
+    constant : float, optional
+        With `keys`: the constant of all tables, from 0 to 1; without it, one is drawn for each.
+    key_sums : path, optional
+        With `keys`: a table with the columns that name areas and counts in `table`, and `key`: the sum of the keys of a
+        count's records. Without it, sums of keys are drawn that could be theirs.
     plan, progress, command
         See the top of this module.
     """
     from unround.protection.release import ProtectOptions
     from unround.protection.release import protect as publish
-    from unround.protection.table import parse_protection
+    from unround.protection.table import by_keys, parse_protection
 
-    options = ProtectOptions(parse_protection(mechanism), seed, names_of(exact, "exact"), clamp, additive)
+    how = parse_protection(mechanism)
+    how = by_keys(how) if keys else how
+    sums = None if key_sums is None else Path(key_sums)
+    options = ProtectOptions(how, seed, names_of(exact, "exact"), clamp, additive, constant, sums)
     plan_file = plan_file_of(plan)
     release = read(table, plan=plan_file, **reading)
     return publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
@@ -751,7 +776,12 @@ def calibrate(
 
 @overload
 def paper(
-    *, simulate: Literal[False] = False, areas: int | None = ..., seed: int | None = ..., rows: str | None = ...
+    *,
+    simulate: Literal[False] = False,
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    keys: bool = ...,
 ) -> tuple[Claim, ...]: ...
 @overload
 def paper(
@@ -760,8 +790,22 @@ def paper(
     areas: int | None = ...,
     seed: int | None = ...,
     rows: str | None = ...,
+    keys: bool = ...,
     progress: Callable[[int], None] = ...,
 ) -> tuple[Experiment, Compound]: ...
+@overload
+def paper(
+    *,
+    release: Table,
+    simulate: bool = ...,
+    areas: int | None = ...,
+    seed: int | None = ...,
+    rows: str | None = ...,
+    keys: bool = ...,
+    plan: PlanFile | AnyPath | None = ...,
+    progress: Stage = ...,
+    **reading: Any,
+) -> ReleaseSearches: ...
 @public
 def paper(
     *,
@@ -769,9 +813,13 @@ def paper(
     areas: int | None = None,
     seed: int | None = None,
     rows: str | None = None,
-    progress: Callable[[int], None] = no_progress,
-) -> tuple[Claim, ...] | tuple[Experiment, Compound]:
-    """Recompute every number of the paper; or, with `simulate`, repeat its searches on a simulated census.
+    keys: bool = False,
+    release: Table | None = None,
+    plan: PlanFile | AnyPath | None = None,
+    progress: Callable[..., None] = no_progress,
+    **reading: Any,
+) -> tuple[Claim, ...] | tuple[Experiment, Compound] | ReleaseSearches:
+    """Recompute every number of the paper; or repeat its searches, on a simulated census or on a release.
 
     Parameters
     ----------
@@ -779,17 +827,30 @@ def paper(
         Whether to search a simulated census. The result is then the searches, and an audit with all sums of age by sex.
     areas, seed, rows
         Of the simulated census: 61,029 areas, seed 1 and all rows, unless given.
-    progress
+    keys : bool
+        Whether the simulated census is rounded by keys of records, in place of each count independently.
+    release : table, optional
+        A release to search under the paper's conditions, as for `read`. The result is then what each search found.
+    plan, progress, **reading
         See the top of this module.
     """
     from unround.replication import claims, experiment
     from unround.replication.compound import Compound
 
+    if release is not None:
+        if simulate or keys or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{simulate}, {areas}, {seed}, {rows} and {keys} are for a simulated census: leave them out.")
+        from unround.replication.release import search_release
+
+        plan_file = plan_file_of(plan)
+        return search_release(read(release, plan=plan_file, progress=progress, **reading), plan_file, progress)
+    if plan is not None or reading:
+        raise ArgumentError("{plan} and how a file is read go with {release}.")
     if not simulate:
-        if (areas, seed, rows) != (None, None, None):
-            raise ArgumentError("{areas}, {seed} and {rows} are for a simulated census: use them with {simulate}.")
+        if keys or (areas, seed, rows) != (None, None, None):
+            raise ArgumentError("{areas}, {seed}, {rows} and {keys} are for a simulated census: use them with {simulate}.")
         return claims()
     compound = Compound()
     number = 61_029 if areas is None else areas
-    searched = experiment(number, 1 if seed is None else seed, rows or "all", progress, compound.add)
+    searched = experiment(number, 1 if seed is None else seed, rows or "all", progress, compound.add, keys=keys)
     return searched, compound

@@ -25,6 +25,7 @@ from unround.cli.common import (
     stages,
     typed,
 )
+from unround.errors import InputError
 
 SimulatedAreas = Annotated[int | None, typer.Option(help="How many areas to simulate.", show_default="2000")]
 SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age or short.", show_default="age")]
@@ -125,7 +126,9 @@ def simulate(
             "--format", metavar="NAME", help="statcan (bulk CSV), censusmapper (wide) or tidy.", show_default="statcan"
         ),
     ] = None,
-    rows: Annotated[str | None, typer.Option(help="age (33 rows), short (462) or all (2,631).", show_default="age")] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="age (33 rows), short (462), sample (150) or all (2,631).", show_default="age")
+    ] = None,
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companion files.")] = False,
     levels: Annotated[
         str | None,
@@ -135,13 +138,18 @@ def simulate(
     repeat: Annotated[
         int, typer.Option(help="How many times to publish, each time rounded anew and into files of its own.")
     ] = 1,
-    dependence: Annotated[
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Round by the keys of records and a constant of every table.")
+    ] = False,
+    constants: Annotated[
         str,
         typer.Option(
-            metavar="SHARES",
-            help="How often totals, men and women share random numbers, such as total-men:0.3,men-women:0.2.",
+            metavar="LIST", help="With --keys: constants of tables, such as 0 for all, or 8=0.31.", show_default="drawn"
         ),
     ] = "",
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Let sample tables show weighted estimates; for rows sample or all.")
+    ] = False,
     world: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
@@ -163,13 +171,18 @@ def simulate(
       unround simulate -o table --format tidy --rows short         one long Parquet table
       unround simulate -o nested --levels da,csd,cd,province       many CSDs of one DA, and areas.csv, for linked audits
       unround simulate -o twice --repeat 2                         the same counts, rounded twice
-      unround simulate -o shared --areas 2000 --dependence total-men:0.3,men-women:0.2
+      unround simulate -o keyed --areas 2000 --rows short --keys   rounded by keys, with a constant for every table
+      unround simulate -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
+      unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
       unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
     other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
-    independently. With --dependence, in the given shares of counts, the total uses the random number of the men
-    (total-men) or of the women (total-women), or the women use that of the men (men-women); see docs/checks.md.
+    independently. With --keys, every person, household and family has a key, a random number from 0 to 1; a count goes
+    up if the sum of its records' keys and a constant of its table, modulo 1, is below its remainder divided by 5. So the
+    same records round alike wherever the constant is the same. The sums of keys are in truth.parquet, the constants in
+    constants.csv. With --weighted, one record in four is in the sample tables, with a weight of about four; the truth of
+    these tables is the estimate before it was rounded. See docs/checks.md.
 
     With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
@@ -184,14 +197,17 @@ def simulate(
             levels=levels,
             apart=apart,
             repeat=repeat,
-            dependence=dependence,
+            keys=keys,
+            constants=constants,
+            weighted=weighted,
             world=world,
             mechanism=mechanism,
             rounded_total=rounded_total,
             progress=progress,
         )
-    for path in (*made.files, *([made.nesting] if made.nesting else []), made.truth, made.note):
-        typer.echo(path)
+    for path in (*made.files, made.nesting, made.constants, made.truth, made.note):
+        if path is not None:
+            typer.echo(path)
     typer.echo(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
     within = f" --areas {made.nesting}" if made.nesting else ""
@@ -224,6 +240,18 @@ def protect(
             help="Publish exactly: population, dwellings, or a column's key or name. May be repeated.",
         ),
     ] = None,
+    keys: Annotated[
+        bool, typer.Option("--keys", help="Round by the keys of records and a constant of the table, not independently.")
+    ] = False,
+    constant: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="With --keys: the constant, from 0 to 1.", show_default="drawn")
+    ] = None,
+    key_sums: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --keys: sums of your records' keys, one row per count.", show_default="drawn"
+        ),
+    ] = None,
     file_format: Format = "auto",
     description: Describe = None,
     plan: Plan = None,
@@ -237,11 +265,14 @@ def protect(
       unround simulate -o census --format tidy --areas 500
       unround protect census/truth.parquet -o noisy --mechanism laplace:1.45 --clamp --exact population
       unround protect census/truth.parquet -o even --mechanism controlled:5 --seed 7
+      unround protect census/truth.parquet -o keyed --mechanism rounding:5 --keys --seed 7
       unround audit even/release.toml -o audit --truth census/truth.parquet
 
     controlled:5 rounds at random so that every sum still adds up. Noise is drawn exactly, in whole numbers. Sums are
-    found in the true counts, or taken from the description. PROTECTED.txt in the folder says what was done and by how
-    much counts are off: do not publish that file.
+    found in the true counts, or taken from the description. With --keys, a count goes up if the sum of its records' keys
+    and a constant of its table, modulo 1, is below its remainder divided by the base; keys follow from the seed, so that
+    a total has the same key in every table that is published with this seed. PROTECTED.txt in the folder says what was
+    done and by how much counts are off: do not publish that file.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
         made = api.protect(
@@ -252,6 +283,9 @@ def protect(
             clamp=clamp,
             additive=additive,
             exact=exact or (),
+            keys=keys,
+            constant=constant,
+            key_sums=key_sums,
             plan=plan,
             progress=progress,
             command=typed(),
@@ -285,7 +319,7 @@ def compare(
             "--what-if",
             metavar="LIST",
             help="Changes to today's practice, in place of --mechanisms: drop-invariants, same-seed, base=N, no-totals, "
-            "controlled, any mechanism, or all.",
+            "controlled, keyed, alike, any mechanism, or all.",
         ),
     ] = None,
     areas: SimulatedAreas = None,
@@ -425,6 +459,14 @@ def paper(
     rows: Annotated[
         str | None, typer.Option(help="With --simulate: age, short or all rows of the profile.", show_default="all")
     ] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="With --simulate: round by keys, not independently.")] = False,
+    release: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Run the paper's searches on this release: any table that audit reads."),
+    ] = None,
+    file_format: Format = "auto",
+    description: Describe = None,
+    plan: Plan = None,
     json: Json = False,
 ) -> None:
     """Recompute every number of the paper, and say where ours differ.
@@ -435,12 +477,40 @@ def paper(
       unround paper --json                 the same, for programs
       unround paper --simulate             its searches on 61,029 simulated areas: found against predicted
       unround paper --simulate --areas 4000 --rows short --seed 7
+      unround paper --simulate --rows age --keys
+      unround paper --release profile.csv  its searches on a release: found against predicted
+
+    With --release, a group of cells is looked at if every published value in it is above 10, and it is a find if
+    |total − Σ parts| has the paper's value. --format, --describe and --plan are about that file.
 
     The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    if release is not None:
+        with stages() as staged:
+            found = api.paper(
+                simulate=simulate,
+                areas=areas,
+                seed=seed,
+                rows=rows,
+                keys=keys,
+                release=release,
+                plan=plan,
+                progress=staged,
+                file_format=file_format,
+                description=description,
+            )
+        if json:
+            print_json(found.to_json())
+        else:
+            from unround.presentation.terminal.paper import show_release_searches
+
+            show_release_searches(found, console())
+        return
+    if plan is not None or description is not None or file_format != "auto":
+        raise InputError("--format, --describe and --plan are about the file that --release names: give it.")
     if simulate:
         with bar("Searching", 61_029 if areas is None else areas, "areas") as progress:
-            searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, progress=progress)
+            searched, compound = api.paper(simulate=True, areas=areas, seed=seed, rows=rows, keys=keys, progress=progress)
         if json:
             print_json(searched.to_json() | {"audit": compound.to_json()})
         else:
@@ -449,7 +519,7 @@ def paper(
             show_experiment(searched, console())
             show_compound(compound, console())
         return
-    claims = api.paper(areas=areas, seed=seed, rows=rows)
+    claims = api.paper(areas=areas, seed=seed, rows=rows, keys=keys)
     if json:
         print_json([claim.to_json() for claim in claims])
     else:

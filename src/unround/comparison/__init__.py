@@ -2,6 +2,7 @@
 
 - `material`: what they are compared on, simulated or the user's own
 - `practice`: ways of publishing: mechanisms, and small changes to today's practice
+- `repeats`: counts that stand in several tables, rounded by the same keys
 - `distances`: what a mechanism promises of its errors, in closed form
 - `attack`, `narrow`: what somebody infers from a release; under noise within stated ranges
 - `privacy`: ε for a whole release

@@ -81,8 +81,10 @@ class Attacker:
         """How unlikely counts must be, relative to the likeliest, to be ignored; None where none is."""
         return self._narrower.cut if self._narrower is not None else None
 
-    def infer(self, counts: Counts, true: Counts) -> AttackResult:
+    def infer(self, counts: Counts, true: Counts, seen: Counts | None = None) -> AttackResult:
         """Infer what can be inferred from published counts, and look up how likely the true ones are.
+
+        `seen` is what the model's mechanisms are about, where that is not the published counts themselves.
 
         Raises
         ------
@@ -90,7 +92,7 @@ class Attacker:
             If an area has no solution: what is published by the mechanism itself cannot contradict it.
         """
         model = self.model
-        windows, misfit = self._windows.of(counts)
+        windows, misfit = self._windows.of(counts if seen is None else seen)
         documented = tighten(model.compiled, windows, proofs_only=True)
         if misfit.any() or not documented.feasible.all():
             raise InternalError("the published counts contradict the mechanism that produced them.")

@@ -15,7 +15,7 @@ from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.prior.hierarchy import Hierarchy, Pair
-from unround.protection.release import exact_columns, true_sums, with_labels
+from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
 from unround.readers.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
@@ -49,6 +49,8 @@ class Material:
         In how many areas a person is counted: those of a smallest area and of all that it lies in.
     notes : tuple of str
         What was left out.
+    tables : tuple of str
+        The table that each column stands in; one for all where that is not known.
     """
 
     source: str
@@ -58,6 +60,11 @@ class Material:
     exact: frozenset[int]
     levels: int = 1
     notes: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.tables:
+            object.__setattr__(self, "tables", ("",) * len(self.columns))
 
     def model(self, mechanisms: tuple[Mechanism, ...]) -> Model:
         """Compile it, published in some way."""
@@ -109,6 +116,7 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         exact=frozenset(c for c, column in enumerate(columns) if isinstance(column.mechanism, Exact)),
         levels=levels_of(frame["region"].to_list(), frame["parent"].to_list()),
         notes=notes,
+        tables=tuple(table_of_row(column.codes[0]) for column in columns),
     )
 
 
@@ -173,7 +181,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
             raise InputError(f"no sum holds among the counts of {truth.source}, so nothing can be inferred.")
         true, areas = spool.counts(0, spool.rows)[:, used], spool.areas
     at = {cell: place for place, cell in enumerate(used)}
-    columns = tuple(plain.columns[cell] for cell in used)
+    columns, tables = tuple(plain.columns[cell] for cell in used), tables_of(plain)
     equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
     whole = (true > ABSENT).all(axis=1)
     for total, parts in equations:
@@ -196,6 +204,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         exact=_exact(plain.columns, at, exact),
         levels=_levels(areas, truth.areas),
         notes=tuple(notes),
+        tables=tuple(tables[cell] for cell in used),
     )
 
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from unround.comparison.material import Material
+from unround.comparison.repeats import Together, repeated
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding, Unpublished, Within
 from unround.mechanisms.base import IntArray
-from unround.protection.table import Protection, parse_protection, publish_counts
+from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
+from unround.protection.table import ALIKE, KEYED, Protection, parse_protection, publish_counts
 
 TODAY = "rounding:5"
 """What the Canadian census does: every count rounded on its own, populations exact."""
@@ -20,7 +22,7 @@ DEFAULT = (TODAY, "controlled:5", "rounding:10", "nearest:5", "laplace:1.45", "g
 """What an office would want to see side by side: today's rounding, the same adding up, a larger base, rounding without
 chance, and noise of the same variance in two shapes."""
 
-WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled")
+WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled", "keyed", "alike")
 """Small changes to today's practice; `base` takes any number."""
 
 
@@ -44,6 +46,8 @@ class Practice:
         much it can be off.
     publish : function
         Draws published counts for true ones; `HIDDEN` where nothing is published.
+    seen : function
+        What somebody who infers makes of published counts before looking at them by `assumed`: mostly nothing.
     """
 
     name: str
@@ -52,11 +56,14 @@ class Practice:
     mechanisms: tuple[Mechanism, ...]
     assumed: tuple[Mechanism, ...]
     publish: Callable[[IntArray, np.random.Generator], IntArray]
+    seen: Callable[[IntArray], IntArray] = lambda published: published
 
 
 def practice(spec: str, material: Material) -> Practice:
     """Return the practice of publishing all but the exact columns by one mechanism, or by controlled rounding."""
     chosen = parse_protection(spec)
+    if chosen.keys:
+        return _by_keys(chosen, material)
     return _plain(chosen.name, chosen, material, material.exact)
 
 
@@ -80,7 +87,9 @@ def what_if(change: str, material: Material) -> Practice:
     change : str
         `drop-invariants`: populations are rounded as well. `same-seed`: a total, its men and its women are rounded by the
         same random number. `base=N`: another base. `no-totals`: men and women are published without their total, so that
-        people add it up themselves. `controlled`: published counts add up. Or any mechanism, such as `laplace:1.45`.
+        people add it up themselves. `controlled`: published counts add up. `keyed`: counts are rounded by the keys of
+        their records and a constant of every table. `alike`: the same without constants, so that a count rounds alike
+        wherever it stands. Or any mechanism, such as `laplace:1.45`.
     material : Material
         What is published.
     """
@@ -133,6 +142,49 @@ def _same_seed(material: Material) -> Practice:
     )
     mechanisms = material.mechanisms(Rounding(base))
     return Practice("same-seed", said, Rounding(base), mechanisms, mechanisms, publish)
+
+
+_CONSTANTS = 2021
+"""Constants follow from this and the names of the tables: the same in every release, as those of an agency would be."""
+
+
+def _by_keys(chosen: Protection, material: Material) -> Practice:
+    """Round by the keys of records, with a constant for every table or with none.
+
+    Whoever infers knows the constants, since any large table gives its own away, and takes all roundings of one count
+    together. Between counts that only add up, keys are left out of account: they change little where counts are large.
+    """
+    base = _base(chosen.mechanism)
+    constants = constants_of(material.tables, _CONSTANTS, 0.0 if chosen.keys == ALIKE else None)
+    groups = repeated(len(material.columns), material.equations, material.exact)
+    names = tuple(column.key for column in material.columns)
+
+    def publish(true: IntArray, rng: np.random.Generator) -> IntArray:
+        keys = CellKeys(names, material.equations, secret_from(rng)).of([str(area) for area in range(len(true))], true)
+        numbers = shifted(keys, material.tables, constants)
+        return publish_counts(true, chosen, material.equations, rng, exact=material.exact, numbers=numbers)
+
+    mechanisms = material.mechanisms(chosen.mechanism)
+    assumed = list(mechanisms)
+    together = {group: Together(base, tuple(constants[material.tables[c]] for c in group)) for group in groups}
+    for group, how in together.items():
+        assumed[group[0]] = how
+        for copy in group[1:]:
+            assumed[copy] = Unpublished()
+
+    def seen(published: IntArray) -> IntArray:
+        found = published.copy()
+        for group, how in together.items():
+            found[:, group[0]] = how.code(published[:, group])
+            found[:, group[1:]] = HIDDEN
+        return found
+
+    said = (
+        f"{chosen.sentence} Probabilities take all roundings of a count that stands in several tables together, "
+        f"{'and the constants as known' if chosen.keys == KEYED else 'as one'}; counts that only add up are treated as "
+        "rounded independently."
+    )
+    return Practice(chosen.name, said, chosen.mechanism, mechanisms, tuple(assumed), publish, seen)
 
 
 def _no_totals(material: Material, today: Protection) -> Practice:

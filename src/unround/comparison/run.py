@@ -122,7 +122,7 @@ def compare(
         def judge(published: IntArray, one: Practice = one, model: Model = model) -> tuple[Measured, Attacker]:
             # 3. Infer, with a prior fitted to this release: what that gets wrong differs from release to release too.
             attacker = Attacker(model, fitted_prior(material, one, published), threshold, one.mechanisms)
-            inferred = attacker.infer(as_counts(published), material.true)
+            inferred = attacker.infer(as_counts(published), material.true, as_counts(one.seen(published)))
             # 4. Judge both by the truth.
             return measure(material, published, inferred), attacker
 

@@ -7,7 +7,6 @@
 - `noise`: Laplace and Gaussian, unbounded noise; `sampling` draws it exactly
 - `transition`: Transition, a table of transition probabilities (cell key)
 - `keyed`: the law of random numbers that add up as counts do; `weighted`: Weighted, rounding of estimates
-- `sharing`: SharedDraws, a total, men and women that share random numbers
 - `spec`: mechanism, from text such as "rounding:5"
 """
 

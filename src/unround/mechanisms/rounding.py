@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import lcm
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.mechanisms.base import FloatArray, IntArray, Window, counts, fraction, impossible, window_from
@@ -69,6 +70,26 @@ class TwoWay(ABC):
         """Round a count up where its random number is below its probability of going up."""
         down, width, share = self._steps(true)
         return np.asarray(down + width * (draws < share), dtype=np.int64)
+
+    def publish_keyed(self, true: IntArray | FloatArray, numbers: NDArray[np.uint64]) -> IntArray:
+        """Round up where a given random number u is below the probability of going up.
+
+        Parameters
+        ----------
+        true : array
+            Counts; or estimates, which need not be whole: their remainders then take any value.
+        numbers : array of uint64
+            u in units of 2⁻⁶⁴, so that sums of such numbers are sums modulo 1.
+        """
+        if np.issubdtype(np.asarray(true).dtype, np.floating) or self._whole >= 2**32:
+            down, width, share = self._steps(np.asarray(true, dtype=np.float64))
+            up = numbers * (self._whole / 2.0**64) < share
+            return np.asarray(np.rint(down + width * up), dtype=np.int64)
+        # ⌊u · whole⌋, in halves of 32 bits: the product itself needs more than 64.
+        whole, half = np.uint64(self._whole), np.uint64(32)
+        low = (numbers & np.uint64(0xFFFFFFFF)) * whole
+        draws = ((numbers >> half) * whole + (low >> half)) >> half
+        return self.publish_with(np.asarray(true, dtype=np.int64), draws.astype(np.int64))
 
 
 def check_base(base: int) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.errors import InputError
@@ -20,7 +21,7 @@ from unround.mechanisms import HIDDEN, Exact, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
 from unround.output import output_folder
-from unround.protection.table import Protection, ProtectionScore, keepable, publish_in_steps
+from unround.protection.table import ALIKE, Protection, ProtectionScore, keepable, publish_in_steps
 from unround.readers import SIMULATED
 from unround.readers.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
@@ -165,6 +166,10 @@ class ProtectOptions:
         Publish negative counts as 0.
     additive : bool
         Make counts add up afterwards.
+    constant : float or None
+        Where counts are rounded by keys, the constant of all tables; None draws one for each.
+    key_sums : Path or None
+        A table with the sum of keys of every count, added up from records; None draws them.
     """
 
     how: Protection
@@ -172,6 +177,18 @@ class ProtectOptions:
     exact: tuple[str, ...] = ()
     clamp: bool = False
     additive: bool = False
+    constant: float | None = None
+    key_sums: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.key_sums is not None and not self.how.keys:
+            raise InputError(f"sums of keys are for tables rounded by keys, and {self.how.name} uses none.")
+        if self.constant is None:
+            return
+        if not self.how.keys:
+            raise InputError(f"a constant is that of tables rounded by keys, and {self.how.name} uses none.")
+        if not 0 <= self.constant <= 1:
+            raise InputError(f"the constant of a table is a number from 0 to 1, not {self.constant}.")
 
     def generator(self) -> np.random.Generator:
         """Return where chance comes from."""
@@ -211,6 +228,8 @@ class Protected:
         After each step, how far the table is from the truth.
     notes : tuple of str
         What the user should know.
+    constants : dict
+        Where counts are rounded by keys, the constant of every table, by its name ("" where it has none).
     """
 
     table: Path
@@ -224,6 +243,7 @@ class Protected:
     exact: tuple[str, ...]
     steps: dict[str, ProtectionScore]
     notes: tuple[str, ...]
+    constants: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -237,6 +257,8 @@ class Protected:
             "clamp": self.choices.clamp,
             "additive": self.choices.additive,
             "exact": list(self.exact),
+            "keys": self.choices.how.keys or None,
+            "constants": self.constants,
             "areas": self.areas,
             "columns": self.columns,
             "sums": self.sums,
@@ -271,13 +293,15 @@ def protect(
         spool, structure = survey(plain, output.work, plan_file, progress)
         sums = true_sums(structure)
         notes += _notes(choices, sums, plain, exact, spool)
+        numbers, constants = _numbers(choices, plain, spool, sums, exact, rng)
         # 2. Publish, a few areas at a time, and see what every step costs.
         table, steps = TableWriter(output.done, plain), dict[str, ProtectionScore]()
         for done, block in enumerate(spool.blocks(AREAS_AT_ONCE)):
             progress("Protecting", done * AREAS_AT_ONCE, spool.rows)
             true = block.counts.astype(np.int64)
+            u = numbers(done * AREAS_AT_ONCE, true) if numbers is not None else None
             for name, published in publish_in_steps(
-                true, choices.how, sums, rng, exact=exact, clamp=choices.clamp, additive=choices.additive
+                true, choices.how, sums, rng, exact=exact, clamp=choices.clamp, additive=choices.additive, numbers=u
             ):
                 steps.setdefault(name, ProtectionScore()).add(published, true, sums, exact)
             table.add(block, published)
@@ -300,10 +324,56 @@ def protect(
             exact=tuple(plain.columns[at].key for at in sorted(exact)),
             steps=steps,
             notes=tuple(notes),
+            constants=constants,
         )
         (output.done / NOTE).write_text(_note(made, truth.source, command), encoding="utf-8")
         output.publish(OURS)
     return made
+
+
+Numbers = Callable[[int, IntArray], NDArray[np.uint64]]
+"""The random numbers that areas from a position on are rounded by, for their true counts."""
+
+
+def _numbers(
+    choices: ProtectOptions,
+    table: Release,
+    spool: Spool,
+    sums: Equations,
+    exact: frozenset[int],
+    rng: np.random.Generator,
+) -> tuple[Numbers | None, dict[str, float]]:
+    """Return where the random numbers come from, and the constants of the tables, if counts are rounded by keys."""
+    if not choices.how.keys:
+        return None, {}
+    from unround.protection.given import GivenKeys
+    from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
+    from unround.protection.nested import NestedKeys
+
+    secret = secret_from(rng)
+    tables = tables_of(table)
+    constants = constants_of(tables, secret, 0.0 if choices.how.keys == ALIKE else choices.constant)
+    if choices.key_sums is not None:
+        keys: GivenKeys | NestedKeys = GivenKeys(choices.key_sums, table, spool, exact)
+    else:
+        keys = NestedKeys(CellKeys(tuple(column.key for column in table.columns), sums, secret), spool, table.areas)
+    return lambda start, true: shifted(keys.of(start, true), tables, constants), constants
+
+
+def tables_of(release: Release) -> list[str]:
+    """Return the table that each column stands in, as far as the file says; those of the simulated profile are known."""
+    if release.product != SIMULATED or any(column.block for column in release.columns):
+        return [column.block for column in release.columns]
+    return [table_of_row(column.codes[0]) for column in release.columns]
+
+
+def table_of_row(row: str) -> str:
+    """Return the table of the simulated profile that a row stands in, by the ID of its first row; "" for any other row."""
+    from unround.simulation.constants import table_of
+    from unround.simulation.profile import BLOCKS
+
+    before = [block for block in BLOCKS if row.isdecimal() and block.first <= int(row)]
+    return str(table_of(before[-1])) if before else ""
 
 
 def true_sums(structure: Structure) -> Equations:
@@ -391,6 +461,7 @@ def _note(made: Protected, source: str, command: str) -> str:
         f"    unrounded  {', '.join(made.exact) or 'nothing'}",
         f"    declared   {made.declared}, in {ABOUT}",
         f"    random     {choices.chance}",
+        *(f"    constant   {value:.6f}{f', {name}' if name else ''}" for name, value in made.constants.items()),
         f"    version    unround {__version__}",
         f"    command    {command or 'from Python'}",
         "",

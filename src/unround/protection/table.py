@@ -12,8 +12,10 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN, Gaussian, Laplace, Mechanism, Rounding, Within, mechanism
 from unround.mechanisms.base import IntArray
+from unround.mechanisms.rounding import TwoWay
 
-CONTROLLED = "controlled"
+CONTROLLED, KEYED, ALIKE = "controlled", "keyed", "alike"
+ROUNDING = "rounding:"
 STEPS = ("negative as 0", "made to add up")
 """What can be done to counts after they were protected."""
 
@@ -33,12 +35,16 @@ class Protection:
         its sums add up after rounding as they did before, so that totals tell nothing that their parts do not.
     base : int or None
         For controlled rounding, its base; None where every count is published on its own.
+    keys : str
+        "keyed" where counts are rounded by the keys of their records and a constant of every table, "alike" where there is
+        no such constant; "" where every count has a random number of its own.
     """
 
     name: str
     sentence: str
     mechanism: Mechanism
     base: int | None = None
+    keys: str = ""
 
     @property
     def controlled(self) -> bool:
@@ -76,14 +82,20 @@ def parse_protection(spec: str) -> Protection:
     Laplace(t=1.45, clamped=False)
     >>> parse_protection("controlled:5").mechanism
     Rounding(base=5)
+    >>> parse_protection("alike:5").keys
+    'alike'
     """
     name, colon, base = (part.strip() for part in spec.partition(":"))
+    if name.lower() in (KEYED, ALIKE):
+        if colon and not base.isdecimal():
+            raise InputError(f"{name} needs a base, such as {name}:5; not {base!r}.")
+        return by_keys(parse_protection(f"rounding:{base}" if base else "rounding"), constants=name.lower() == KEYED)
     if name.lower() != CONTROLLED:
         try:
             how = mechanism(spec)
         except InputError as error:
             if str(error).startswith("there is no mechanism"):
-                raise InputError(f"{str(error).rstrip('.')}, {CONTROLLED}.") from None
+                raise InputError(f"{str(error).rstrip('.')}, {CONTROLLED}, {KEYED}, {ALIKE}.") from None
             raise
         return Protection(how.name, how.sentence, how)
     if colon and not base.isdecimal():
@@ -98,6 +110,29 @@ def parse_protection(spec: str) -> Protection:
     )
 
 
+def by_keys(how: Protection, *, constants: bool = True) -> Protection:
+    """Return the same protection with random numbers that come from the keys of records.
+
+    Raises
+    ------
+    InputError
+        If it is no random rounding of each count.
+    """
+    if how.keys:
+        return how
+    if how.controlled or not isinstance(how.mechanism, TwoWay):
+        raise InputError(f"keys decide which way counts are rounded at random, and {how.name} does not do that.")
+    name = KEYED if constants else ALIKE
+    said = how.sentence.removesuffix(", each count independently.")
+    more = (
+        "and a constant of the table: the same records round alike wherever that constant is the same."
+        if constants
+        else "alone: the same records round alike in every table."
+    )
+    called = f"{name}:{how.name.removeprefix(ROUNDING)}" if how.name.startswith(ROUNDING) else f"{how.name}, {name}"
+    return replace(how, name=called, sentence=f"{said}, by the sum of the records' keys {more}", keys=name)
+
+
 def publish_counts(
     true: IntArray,
     how: Protection,
@@ -107,6 +142,7 @@ def publish_counts(
     exact: frozenset[int] = frozenset(),
     clamp: bool = False,
     additive: bool = False,
+    numbers: NDArray[np.uint64] | None = None,
 ) -> IntArray:
     """Publish a table of true counts.
 
@@ -128,6 +164,10 @@ def publish_counts(
         Publish negative counts, which only noise makes, as 0.
     additive : bool
         Afterwards move counts to the nearest whole numbers that add up.
+    numbers : array of uint64, optional
+        Where counts are rounded by keys: of every count the sum of its records' keys and the constant of its table, in units
+        of 2⁻⁶⁴, areas × columns. Who has the records adds them up; without this, sums of keys are drawn that could be
+        theirs, for one table, whose areas are taken by their places.
 
     Returns
     -------
@@ -139,7 +179,7 @@ def publish_counts(
     InputError
         Where sums form loops that neither controlled rounding nor `additive` can keep up.
     """
-    *_, (_, published) = publish_in_steps(true, how, sums, rng, exact=exact, clamp=clamp, additive=additive)
+    *_, (_, published) = publish_in_steps(true, how, sums, rng, exact=exact, clamp=clamp, additive=additive, numbers=numbers)
     return published
 
 
@@ -152,6 +192,7 @@ def publish_in_steps(
     exact: frozenset[int] = frozenset(),
     clamp: bool = False,
     additive: bool = False,
+    numbers: NDArray[np.uint64] | None = None,
 ) -> Iterator[tuple[str, IntArray]]:
     """Do the same as `publish_counts`, and yield the table after each step, to see what the step costs.
 
@@ -160,7 +201,12 @@ def publish_in_steps(
     true = np.asarray(true, dtype=np.int64)
     absent = true < 0
     safe = np.where(absent, 0, true)
-    published = _controlled(true, safe, how.base, sums, rng) if how.base else how.mechanism.publish(safe, rng)
+    if how.keys:
+        published = _by_numbers(safe, how, sums, rng, numbers)
+    elif how.base:
+        published = _controlled(true, safe, how.base, sums, rng)
+    else:
+        published = how.mechanism.publish(safe, rng)
     as_is = sorted(exact)
     published[:, as_is] = safe[:, as_is]
     published[absent] = HIDDEN
@@ -174,6 +220,21 @@ def publish_in_steps(
         # What rounding made of a count is never negative, and must not become so.
         floor = clamp or not how.noisy
         yield STEPS[1], nearest_consistent(published, keepable(true, sums), sums, rng, fixed=exact, floor=floor)
+
+
+def _by_numbers(
+    safe: IntArray, how: Protection, sums: Equations, rng: np.random.Generator, numbers: NDArray[np.uint64] | None
+) -> IntArray:
+    """Round every count by the sum of its records' keys."""
+    assert isinstance(how.mechanism, TwoWay)
+    if numbers is None:
+        from unround.protection.keys import CellKeys, constants_of, secret_from, shifted
+
+        names = tuple(map(str, range(safe.shape[1])))
+        keys = CellKeys(names, sums, secret := secret_from(rng)).of([str(area) for area in range(len(safe))], safe)
+        given = 0.0 if how.keys == ALIKE else None
+        numbers = shifted(keys, [""] * len(names), constants_of([""], secret, given))
+    return how.mechanism.publish_keyed(safe, numbers)
 
 
 def patterns(usable: NDArray[np.bool_]) -> Iterator[tuple[IntArray, tuple[int, ...]]]:

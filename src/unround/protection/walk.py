@@ -201,7 +201,7 @@ def _leaning(here: Ints, first: Ints, signs: Signs, basic: Ints, cell: int, colu
 
 
 @inner
-def _pivot(signs: Signs, row: int, column: int, columns: int) -> bool:
+def exchange(signs: Signs, row: int, column: int, columns: int) -> bool:
     """Let a free cell and a basic one change places."""
     pivot = signs[row, column]
     for other in range(columns):
@@ -253,7 +253,7 @@ def _walk(cells: Ints, start: int, base: int, tableau: Signs, words: Words, near
                         blocked = row
                         break
             if blocked >= 0:
-                if not _pivot(signs, blocked, column, columns):
+                if not exchange(signs, blocked, column, columns):
                     return area, _LOOPS
                 loose[column], basic[blocked] = basic[blocked], cell
                 arrived = True

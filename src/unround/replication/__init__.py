@@ -2,6 +2,7 @@
 
 - `claims`: what the paper states, beside what unround computes
 - `experiment`, `ten_seeds`, `pooled`: the paper's searches on a simulated census
+- `release.search_release`: the same searches on any release
 - `excess`: what could explain that the authors found more than they predicted
 
 The paper: C. West, Vecna and R. Chowdhury, Random (Un)rounding, University of Waterloo, 2022.

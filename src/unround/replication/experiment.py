@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from unround.replication.claim import AREAS, OVER, SEARCHES, Search
 from unround.replication.outcome import BASE, Experiment, Outcome, Prediction
-from unround.simulation import MISSING, CountBlock, Schema, published_counts, schema
+from unround.simulation import MISSING, PLAIN, Constants, CountBlock, Rounds, Schema, published_counts, schema
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -169,6 +169,8 @@ def experiment(
     rows: str = "all",
     progress: Callable[[int], None] | None = None,
     also: Callable[[CountBlock], None] | None = None,
+    *,
+    keys: bool = False,
 ) -> Experiment:
     """Run the paper's searches on a simulated census.
 
@@ -180,6 +182,9 @@ def experiment(
         Told how many areas are done.
     also : callable, optional
         Given every block of areas, to look for more in it; `Compound.add`, say.
+    keys : bool
+        Whether counts are rounded by the keys of their records and a constant of every table. Both predictions take counts
+        as rounded independently all the same: under an exact total, that is what keys amount to.
 
     Examples
     --------
@@ -191,7 +196,7 @@ def experiment(
     tallies = [_Tally(search, table) for search in SEARCHES]
     children: dict[str, int] = {}
     repeated = done = 0
-    for block in published_counts(areas, seed, rows):
+    for block in published_counts(areas, seed, rows, rounds=Rounds(Constants()) if keys else PLAIN):
         repeats = np.fromiter(_repeats(block, children), dtype=np.bool_)
         repeated += int(repeats.sum())
         for tally in tallies:
@@ -201,7 +206,7 @@ def experiment(
         done += len(repeats)
         if progress:
             progress(done)
-    return Experiment(areas, (seed,), rows, repeated, tuple(tally.outcome() for tally in tallies))
+    return Experiment(areas, (seed,), rows, repeated, tuple(tally.outcome() for tally in tallies), keys)
 
 
 def _repeats(block: CountBlock, children: dict[str, int]) -> Iterator[bool]:
@@ -217,6 +222,8 @@ def ten_seeds(
     rows: str = "short",
     seeds: Iterable[int] = range(1, 11),
     progress: Callable[[int], None] | None = None,
+    *,
+    keys: bool = False,
 ) -> list[Experiment]:
     """Run the experiment for several seeds; `Experiment.inside` says whether each agrees with its prediction."""
-    return [experiment(areas, seed, rows, progress) for seed in seeds]
+    return [experiment(areas, seed, rows, progress, keys=keys) for seed in seeds]

@@ -150,7 +150,8 @@ class Outcome:
 class Experiment:
     """The paper's experiment on a simulated census, or on several, one after the other.
 
-    `areas` is how many each has; `repeated_areas` are those that hold the same people as the one area inside them.
+    `areas` is how many each has; `repeated_areas` are those that hold the same people as the one area inside them; `keys`
+    says whether counts were rounded by the keys of their records.
     """
 
     areas: int
@@ -158,6 +159,7 @@ class Experiment:
     rows: str
     repeated_areas: int
     outcomes: tuple[Outcome, ...]
+    keys: bool = False
 
     def __getitem__(self, key: str) -> Outcome:
         """Return the outcome of one search."""
@@ -188,7 +190,9 @@ class Experiment:
             )
             for one in data["outcomes"]
         )
-        return cls(data["areas"], tuple(data["seeds"]), data["rows"], data["repeated_areas"], outcomes)
+        return cls(
+            data["areas"], tuple(data["seeds"]), data["rows"], data["repeated_areas"], outcomes, data.get("keys", False)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, as `unround paper --simulate --json` prints it."""
@@ -196,6 +200,7 @@ class Experiment:
             "areas": self.areas,
             "seeds": list(self.seeds),
             "rows": self.rows,
+            "keys": self.keys,
             "repeated_areas": self.repeated_areas,
             "level": LEVEL,
             "inside": self.inside,
@@ -223,4 +228,4 @@ def pooled(runs: Sequence[Experiment]) -> Experiment:
         outcomes.append(replace(same[0], sizes=sizes, **counted))
     seeds = tuple(seed for run in runs for seed in run.seeds)
     repeated = sum(run.repeated_areas for run in runs)
-    return Experiment(first.areas, seeds, first.rows, repeated, tuple(outcomes))
+    return Experiment(first.areas, seeds, first.rows, repeated, tuple(outcomes), first.keys)

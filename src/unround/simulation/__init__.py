@@ -1,11 +1,12 @@
 """A synthetic census with known truth.
 
 People are drawn first and counted second, so every sum holds in truth; then each cell is published by its
-mechanism on its own. The country, its profile and its files have the shape of the Canadian census of 2021;
-the numbers are invented.
+mechanism on its own, or by the keys of its records. The country, its profile and its files have the shape of the
+Canadian census of 2021; the numbers are invented.
 
 - `schema`: the rows of the profile, their kinds and the sums between them
 - `true_counts`, `published_counts`: blocks of areas as arrays, for experiments
+- `Rounds`: how they are rounded: with keys and `Constants` of tables, with a weighted sample, or neither
 - `simulate`: files on disk, in one of three layouts, with `truth.parquet` and `SIMULATED.txt` beside them
 
 Areas come children first (the DAs of a CSD, the CSD, … the province), so that one pass adds up every parent.
@@ -18,14 +19,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from unround.errors import InputError
-from unround.mechanisms.sharing import SharedDraws
 from unround.output import output_folder
 from unround.simulation.companions import NOTE_TITLE, note
-from unround.simulation.counts import BLOCK, MISSING, CountBlock, published_counts, true_counts
+from unround.simulation.constants import Constants
+from unround.simulation.counts import BLOCK, MISSING, PLAIN, CountBlock, Rounds, published_counts, true_counts
 from unround.simulation.editions import AREAS, Editions, Files, write_areas
 from unround.simulation.geography import plan
-from unround.simulation.profile import ROWS
+from unround.simulation.profile import ROWS, SAMPLE
 from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
 from unround.simulation.write import RELEASES, TRUTH, TruthWriter
 
@@ -33,9 +36,12 @@ __all__ = [
     "BLOCK",
     "FORMATS",
     "MISSING",
+    "PLAIN",
     "ROWS",
     "SEXES",
+    "Constants",
     "CountBlock",
+    "Rounds",
     "Row",
     "RowSum",
     "Schema",
@@ -63,6 +69,8 @@ class Simulated:
         How many areas, how many counts, and the size of release and truth.
     nesting : Path or None
         The file that says which area is within which, where levels were asked for.
+    constants : Path or None
+        The file with the constants of the tables, where records have keys.
     """
 
     files: tuple[Path, ...]
@@ -72,6 +80,7 @@ class Simulated:
     cells: int
     bytes: int
     nesting: Path | None = None
+    constants: Path | None = None
 
     @property
     def summary(self) -> str:
@@ -114,7 +123,7 @@ def simulate(
     levels: str | None = None,
     apart: bool = False,
     repeat: int = 1,
-    dependence: SharedDraws | None = None,
+    rounds: Rounds = PLAIN,
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
@@ -132,17 +141,19 @@ def simulate(
         raise InputError(f"only the statcan format can be zipped, not {format}.")
     if seed < 0:
         raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
-    table = schema(rows)
+    table = schema(rows, rounds.weighted)
+    if rounds.weighted and not any(row.mechanism == SAMPLE for row in table.rows):
+        raise InputError(f"the rows called {rows} are all 100% data, so nothing is weighted: choose rows sample or all.")
     editions = Editions.of(levels, apart, repeat)
     place = plan(areas, seed, editions.nested)  # complains about the number of areas before anything is written
     file_format = f"{format}, zipped" if zip else format
     with output_folder(out, "simulate", lambda folder: older_census(folder, file_format)) as output:
         wide = file_format == "censusmapper"
-        release = Files(output.done, file_format, table, seed, editions, dependence)
+        release = Files(output.done, file_format, table, seed, editions, rounds)
         truth = TruthWriter(output.done, table, wide=wide)
         done = 0
         try:
-            for block in published_counts(areas, seed, rows, editions.nested, dependence):
+            for block in published_counts(areas, seed, rows, editions.nested, rounds):
                 release.add(block)
                 truth.add(block)
                 done += len(block.land)
@@ -154,13 +165,18 @@ def simulate(
         size = sum(path.stat().st_size for path in files)
         names = editions.names(file_format)
         nesting = AREAS if editions.nested else ""
-        shared = dependence.name if dependence else ""
-        text = note(file_format, names, TRUTH, areas, seed, rows, editions.options(), nesting, shared)
+        constants = CONSTANTS if rounds.constants is not None else ""
+        options = editions.options() + rounds.options()
+        text = note(file_format, names, TRUTH, areas, seed, rows, options, nesting, constants, weighted=rounds.weighted)
         (output.done / NOTE).write_text(text, encoding="utf-8")
         if nesting:
             write_areas(output.done / AREAS, place.regions, editions.levels, wide)
+        if rounds.constants is not None:
+            told = rounds.constants.rows(table.plans, seed, editions.repeat)
+            columns = ["edition", "table", "title", "constant"]
+            pl.DataFrame(told, schema=columns, orient="row").write_csv(output.done / CONSTANTS)
         # The note first: no invented number is ever there without it. The truth last: where it is, all files are.
-        output.publish((NOTE, *names, AREAS, TRUTH))
+        output.publish((NOTE, *names, AREAS, CONSTANTS, TRUTH))
     return Simulated(
         files=tuple(out / name for name in names),
         truth=out / TRUTH,
@@ -169,16 +185,18 @@ def simulate(
         cells=truth.cells,
         bytes=size,
         nesting=out / AREAS if nesting else None,
+        constants=out / CONSTANTS if constants else None,
     )
 
 
 NOTE = "SIMULATED.txt"
+CONSTANTS = "constants.csv"
 
 
 def older_census(out: Path, file_format: str) -> list[str]:
     """Return the files of an older census in a folder; complain of any that are not known to be one of this format."""
     formats = _release_files(out)
-    there = [name for name in (*formats, AREAS, TRUTH, NOTE) if (out / name).exists()]
+    there = [name for name in (*formats, AREAS, CONSTANTS, TRUTH, NOTE) if (out / name).exists()]
     note = _note(out)
     if there and not note.startswith(NOTE_TITLE):
         raise InputError(
@@ -191,7 +209,7 @@ def older_census(out: Path, file_format: str) -> list[str]:
             f"{out} already contains {_and(others)} from another simulated census ({formats[others[0]]}), which would "
             f"not be replaced: choose another folder with -o, or remove {'it' if len(others) == 1 else 'them'} first."
         )
-    return [*formats, *([AREAS] if AREAS in note else []), TRUTH, NOTE]
+    return [*formats, *(name for name in (AREAS, CONSTANTS) if name in note), TRUTH, NOTE]
 
 
 def _release_files(out: Path) -> dict[str, str]:

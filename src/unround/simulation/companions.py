@@ -12,7 +12,7 @@ from unround.simulation.schema import Schema
 NOTE_TITLE = "Simulated: this census is invented"
 """The first line of SIMULATED.txt, by which a folder is known to hold nothing but invented numbers."""
 
-META = """\
+_META = """\
 Simulated census profile
 ========================
 
@@ -34,8 +34,8 @@ Data quality flag (five digits)
 
 Rounding
 --------
-Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are randomly rounded to base 5, each
-independently; so are counts of 25% sample data, but those under 10 become 0 or 10.
+Population and dwellings (1, 2, 4, 5) are exact. Counts of 100% data are randomly rounded to base 5, {how};
+so are {what}, but those under 10 become 0 or 10.
 
 Notes
 -----
@@ -43,6 +43,15 @@ Notes
 2\tDwellings, not rounded.
 3\tOccupied dwellings, not rounded; each holds one household.
 """
+
+
+def meta(*, keyed: bool = False, weighted: bool = False) -> str:
+    """Explain symbols, flags and rounding."""
+    return _META.format(
+        how="by the sum of their records' keys and a\nconstant of the table" if keyed else "each\nindependently",
+        what="weighted estimates from the 25% sample" if weighted else "counts of 25% sample data",
+    )
+
 
 META_NOTE = """\
 The file that ends in _meta.txt explains symbols, flags and rounding. The file that ends in
@@ -61,7 +70,9 @@ def note(
     rows: str,
     options: str = "",
     within: str = "",
-    dependence: str = "",
+    constants: str = "",
+    *,
+    weighted: bool = False,
 ) -> str:
     """Say in words for people what lies beside this note, and how to make it again."""
     name, zipped = file_format.split(",")[0], " --zip" if "zip" in file_format else ""
@@ -72,16 +83,22 @@ def note(
     if name != "tidy":
         real = "File name and layout are those" if name == "statcan" else "The layout is that"
         said += f" {real} of a real product only so that programs can be tried on it."
-    if dependence:
-        said += f" Total, men and women share random numbers when they are rounded ({dependence})."
-        options += f" --dependence {dependence}"
-    width = max(map(len, (*files, truth)))
+    if constants:
+        said += (
+            " Every record has a key; a count is rounded by the sum of its records' keys and a constant of its table. The "
+            "truth has the sum of keys of every count."
+        )
+    if weighted:
+        said += " Sample tables show weighted estimates; the truth is the estimate before it was rounded."
+    width = max(map(len, (*files, truth, constants)))
     listed = []
     for file in files:
         what = "what its columns and sums mean" if file.endswith(".toml") else "what an agency would publish"
         listed.append(f"    {file:{width}}  {what}")
     if within:
         listed.append(f"    {within:{width}}  which area is within which")
+    if constants:
+        listed.append(f"    {constants:{width}}  the constants of the tables, as they were drawn or given")
     return f"""\
 {NOTE_TITLE}
 {"=" * len(NOTE_TITLE)}
@@ -89,7 +106,7 @@ def note(
 {fill(said, 96)}
 
 {chr(10).join(listed)}
-    {truth:{width}}  the true counts, as they were drawn
+    {truth:{width}}  {"the true counts and estimates" if weighted else "the true counts, as they were drawn"}
 
     areas   {areas:,}
     seed    {seed}

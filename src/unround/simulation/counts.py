@@ -8,8 +8,9 @@ rows are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import mechanism
 from unround.mechanisms.rounding import TwoWay
-from unround.mechanisms.sharing import SharedDraws
+from unround.simulation.constants import Constants
 from unround.simulation.geography import Geography, plan
-from unround.simulation.people import Counts, Floats, people
-from unround.simulation.profile import EXACT
+from unround.simulation.keyed import Behind, behind
+from unround.simulation.people import Counts, Floats, People, people
+from unround.simulation.profile import EXACT, SAMPLE
+from unround.simulation.records import Keys
 from unround.simulation.schema import BlockPlan, Schema, schema
 
 BLOCK = 128
@@ -30,7 +33,7 @@ MISSING = -1
 """In arrays of counts: no count stands here (or, among published ones, it was hidden)."""
 
 FEW_PEOPLE, INCOME_PEOPLE, INCOME_HOUSEHOLDS = 40, 250, 40
-_PEOPLE, _TRUTH, _PUBLISH, FIGURES = 1, 2, 3, 4  # the kinds of random streams
+_PEOPLE, _TRUTH, _PUBLISH, FIGURES, _RECORDS = 1, 2, 3, 4, 5  # the kinds of random streams
 
 Cells = NDArray[np.int32]
 
@@ -53,6 +56,10 @@ class CountBlock:
         The areas with too few people for any counts, or for those of income.
     published : array or None
         The same as `true` after the mechanisms, `MISSING` where hidden too.
+    keys : array or None
+        For every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴; None where no keys were drawn.
+    estimates : array or None
+        What is rounded: true counts and, in sample tables, sums of weights; None where there is no weighted sample.
     """
 
     number: int
@@ -62,6 +69,34 @@ class CountBlock:
     hidden: NDArray[np.bool_]
     income_hidden: NDArray[np.bool_]
     published: Cells | None = None
+    keys: Keys | None = None
+    estimates: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How a census is rounded.
+
+    Parameters
+    ----------
+    constants : Constants or None
+        Where every record has a key, the constants of the tables; None where every count has a random number of its own.
+    weighted : bool
+        Whether sample tables show sums of weights, which are not whole, in place of counts.
+    """
+
+    constants: Constants | None = None
+    weighted: bool = False
+
+    def options(self) -> str:
+        """Return what to type for the same."""
+        told = "" if self.constants is None else " --keys"
+        told += f" --constants {self.constants.name}" if self.constants is not None and self.constants.name else ""
+        return told + (" --weighted" if self.weighted else "")
+
+
+PLAIN = Rounds()
+"""Every count is whole, and rounded on its own."""
 
 
 def stream(seed: int, kind: int, block: int, part: int = 0, edition: int = 1) -> np.random.Generator:
@@ -150,8 +185,8 @@ def _fill(true: Counts, step: BlockPlan, counts: Counts) -> None:
         true[:, rows, 0] = counts[:, 0]
 
 
-def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number: int) -> tuple[Counts, Floats]:
-    """Draw the true counts of dissemination areas, and their land."""
+def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number: int) -> tuple[Counts, People]:
+    """Draw the true counts of dissemination areas, and the people that they count."""
     crowd = people(place.traits[rows], place.rural[rows], stream(seed, _PEOPLE, number))
     true = np.full((len(crowd.land), len(table.rows), 3), MISSING, dtype=np.int64)
     index = table.index
@@ -185,10 +220,37 @@ def _area_counts(table: Schema, place: Geography, rows: slice, seed: int, number
             true[:, step.start + row, sexes] = some
             if block.sex:
                 true[:, step.start + row, 0] = some.sum(1)
-    return true, crowd.land
+    return true, crowd
 
 
-def true_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -> Iterator[CountBlock]:
+class _Parents:
+    """Adds up every parent from the areas inside it, which come first, block after block."""
+
+    def __init__(self) -> None:
+        self._open: list[NDArray[Any]] = []  # what the open CSD, CD and province have so far
+
+    def fill(self, level: NDArray[np.int8], *arrays: NDArray[Any]) -> None:
+        """Write the sums of their areas into the places of parents, in place."""
+        if not self._open:
+            self._open = [np.zeros((4, *values.shape[1:]), values.dtype) for values in arrays]
+        done = 0
+        for position in [*np.flatnonzero(level).tolist(), len(level)]:
+            for values, so_far in zip(arrays, self._open, strict=True):
+                so_far[1] += values[done:position].sum(0)
+            done = position + 1
+            if position == len(level):
+                break
+            own = int(level[position])
+            for values, so_far in zip(arrays, self._open, strict=True):
+                values[position] = so_far[own]
+                so_far[own] = 0
+                if own < 3:
+                    so_far[own + 1] += values[position]
+
+
+def true_counts(
+    areas: int, seed: int, rows: str = "age", small: bool = False, rounds: Rounds = PLAIN
+) -> Iterator[CountBlock]:
     """Draw a census of so many areas, block by block; a parent comes after its children and is their sum.
 
     Parameters
@@ -198,31 +260,24 @@ def true_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -
     seed : int
         The same seed, number of areas and rows give the same census.
     rows : str
-        `age`, `short` or `all`; see `schema`. More rows leave the counts of the others as they are.
+        `age`, `short`, `sample` or `all`; see `schema`. More rows leave the counts of the others as they are.
     small : bool
         Whether most CSDs have few DAs.
+    rounds : Rounds
+        Whether keys and weights are drawn as well. They leave the counts as they are.
     """
-    table, place = schema(rows), plan(areas, seed, small)
+    table, place = schema(rows, rounds.weighted), plan(areas, seed, small)
     at = table.index
     shown = table.shown
-    carry = np.zeros((4, len(table.rows), 3), dtype=np.int64)  # what the open CSD, CD and province have so far
-    land_carry = np.zeros(4)
+    parents = _Parents()
     for number, start in enumerate(range(0, areas, BLOCK)):
         here = slice(start, min(start + BLOCK, areas))
-        level = place.level[here]
-        true, land = _area_counts(table, place, here, seed, number)
-        done = 0
-        for position in [*np.flatnonzero(level).tolist(), len(level)]:
-            carry[1] += true[done:position].sum(0)
-            land_carry[1] += land[done:position].sum()
-            done = position + 1
-            if position < len(level):
-                own = int(level[position])
-                true[position], land[position] = carry[own], land_carry[own]
-                carry[own], land_carry[own] = 0, 0.0
-                if own < 3:
-                    carry[own + 1] += true[position]
-                    land_carry[own + 1] += land[position]
+        true, crowd = _area_counts(table, place, here, seed, number)
+        land, drawn = crowd.land, list[NDArray[Any]]()
+        if rounds != PLAIN:
+            found = _behind(table, true, crowd, seed, number, weighted=rounds.weighted)
+            drawn = [found.keys, found.weights]
+        parents.fill(place.level[here], true, land, *drawn)
         counts = np.where(shown, true, MISSING).astype(np.int32)
         population, households = counts[:, at[1], 0], counts[:, at[5], 0]
         hidden = population < FEW_PEOPLE
@@ -233,13 +288,30 @@ def true_counts(areas: int, seed: int, rows: str = "age", small: bool = False) -
             land=land,
             hidden=hidden,
             income_hidden=hidden | (population < INCOME_PEOPLE) | (households < INCOME_HOUSEHOLDS),
+            keys=drawn[0] if rounds.constants is not None else None,
+            estimates=_estimates(table, counts, drawn[1]) if rounds.weighted else None,
         )
 
 
-def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, shared: SharedDraws | None = None) -> Cells:
+def _behind(table: Schema, true: Counts, crowd: People, seed: int, number: int, *, weighted: bool) -> Behind:
+    """Draw keys and weights; the records' own have a place among random streams that no block of the profile has."""
+
+    def chance(part: int) -> np.random.Generator:
+        return stream(seed, _RECORDS, number, part + 1)
+
+    return behind(table, true, crowd.cells, chance, weighted=weighted)
+
+
+def _estimates(table: Schema, counts: Cells, weights: Floats) -> Floats:
+    """Return what is rounded: sums of weights in sample tables, the counts elsewhere."""
+    sample = np.array([row.mechanism == SAMPLE for row in table.rows])
+    return np.where((counts != MISSING) & sample[:, None], weights, counts.astype(np.float64))
+
+
+def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, rounds: Rounds = PLAIN) -> Cells:
     """Return what is published of a block: each cell rounded on its own unless told otherwise, small areas hidden.
 
-    Every edition is rounded anew.
+    Every edition is rounded anew; where records have keys, by other constants of the tables.
     """
     published = block.true.copy()
     for step in table.plans:
@@ -249,10 +321,18 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, share
         rng = stream(seed, _PUBLISH, block.number, step.number, edition)
         exact = block.true[:, rows]
         how, counts = mechanism(step.block.mechanism), np.maximum(exact, 0).astype(np.int64)
-        if shared is not None and step.block.sex and isinstance(how, TwoWay):
-            drawn = shared.publish(how, counts, rng)
-        else:
+        weighted = rounds.weighted and step.block.mechanism == SAMPLE
+        if rounds.constants is None and not weighted:
             drawn = how.publish(counts, rng)
+        else:
+            assert isinstance(how, TwoWay)
+            if block.keys is None or rounds.constants is None:
+                numbers: Keys = rng.integers(0, (1 << 64) - 1, counts.shape, dtype=np.uint64, endpoint=True)
+            else:
+                numbers = block.keys[:, rows] + np.uint64(rounds.constants.of(step.block, seed, edition))
+            assert block.estimates is not None or not weighted
+            amounts = np.maximum(block.estimates[:, rows], 0.0) if weighted and block.estimates is not None else counts
+            drawn = how.publish_keyed(amounts, numbers)
         published[:, rows] = np.where(exact >= 0, drawn, MISSING)
     small = np.array([row.mechanism != EXACT for row in table.rows])
     income = np.array([row.is_income for row in table.rows])
@@ -262,20 +342,9 @@ def publish(block: CountBlock, table: Schema, seed: int, edition: int = 1, share
 
 
 def published_counts(
-    areas: int, seed: int, rows: str = "age", small: bool = False, shared: SharedDraws | None = None
+    areas: int, seed: int, rows: str = "age", small: bool = False, rounds: Rounds = PLAIN
 ) -> Iterator[CountBlock]:
-    """Draw the same census as `true_counts`, with what is published of it beside what is true.
-
-    Each count has a random number of its own, unless `shared` says how total, men and women share theirs.
-    """
-    table = schema(rows)
-    for block in true_counts(areas, seed, rows, small):
-        yield CountBlock(
-            number=block.number,
-            regions=block.regions,
-            true=block.true,
-            land=block.land,
-            hidden=block.hidden,
-            income_hidden=block.income_hidden,
-            published=publish(block, table, seed, shared=shared),
-        )
+    """Draw the same census as `true_counts`, with what is published of it beside what is true."""
+    table = schema(rows, rounds.weighted)
+    for block in true_counts(areas, seed, rows, small, rounds):
+        yield replace(block, published=publish(block, table, seed, rounds=rounds))

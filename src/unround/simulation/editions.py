@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
-from unround.mechanisms.sharing import SharedDraws
-from unround.simulation.counts import CountBlock, publish
+from unround.simulation.counts import PLAIN, CountBlock, Rounds, publish
 from unround.simulation.geography import LEVELS
 from unround.simulation.schema import Schema
 from unround.simulation.write import CensusMapper, StatCan, Tidy, Writer, release_names
@@ -101,8 +100,8 @@ class Files:
         Of the census.
     editions : Editions
         What is wanted.
-    shared : SharedDraws, optional
-        How total, men and women share random numbers, in every edition.
+    rounds : Rounds
+        How counts are rounded, in every edition.
     """
 
     def __init__(
@@ -112,11 +111,12 @@ class Files:
         table: Schema,
         seed: int,
         editions: Editions,
-        shared: SharedDraws | None = None,
+        rounds: Rounds = PLAIN,
     ) -> None:
-        self._table, self._seed, self._shared = table, seed, shared
+        self._table, self._seed, self._rounds = table, seed, rounds
         self._writers = [
-            (_writer(folder, file_format, table, seed, tail), edition, levels) for tail, edition, levels in editions.files
+            (_writer(folder, file_format, table, seed, tail, rounds), edition, levels)
+            for tail, edition, levels in editions.files
         ]
 
     def add(self, block: CountBlock) -> None:
@@ -125,7 +125,7 @@ class Files:
         level = block.regions["level"].to_numpy()
         for writer, number, levels in self._writers:
             if number != edition:
-                anew = publish(block, self._table, self._seed, number, self._shared)
+                anew = publish(block, self._table, self._seed, number, self._rounds)
                 published, edition = replace(block, published=anew), number
             keep = np.isin(level, levels)
             if keep.any():
@@ -141,12 +141,12 @@ class Files:
             writer.drop()
 
 
-def _writer(folder: Path, file_format: str, table: Schema, seed: int, tail: str) -> Writer:
+def _writer(folder: Path, file_format: str, table: Schema, seed: int, tail: str, rounds: Rounds) -> Writer:
     if file_format == "censusmapper":
         return CensusMapper(folder, table, seed, tail)
     if file_format == "tidy":
         return Tidy(folder, table, seed, tail)
-    return StatCan(folder, table, seed, zipped=file_format != "statcan", tail=tail)
+    return StatCan(folder, table, seed, zipped=file_format != "statcan", tail=tail, rounds=rounds)
 
 
 def write_areas(path: Path, regions: pl.DataFrame, levels: Sequence[str], wide: bool) -> None:

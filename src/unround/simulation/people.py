@@ -52,12 +52,40 @@ class People:
         Square kilometres.
     traits : array
         Hidden traits by area, which the other blocks lean on too.
+    cells : Cells
+        Groups of records that have nobody in common, of which every universe consists.
     """
 
     universes: dict[str, Counts]
     rows: dict[int, Counts]
     land: Floats
     traits: Floats
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Groups of records that have nobody in common, by area; persons by sex and age as well (areas × 2 × 21).
+
+    Parameters
+    ----------
+    private : array
+        Persons in private households.
+    residents, institutional : array
+        Persons in collective dwellings: those that most tables of languages count, and those in institutions.
+    at_school, teens : array
+        Of the youngest in private households, those of the age of school; of those from 15 to 19, the minors (areas × 2).
+    households, families : array
+        By size: areas × 1 × 5 and areas × 1 × 4.
+    """
+
+    private: Counts
+    residents: Counts
+    institutional: Counts
+    at_school: Counts
+    teens: Counts
+    households: Counts
+    families: Counts
 
 
 def _binomial(rng: np.random.Generator, number: Counts, chance: float | Floats) -> Counts:
@@ -215,8 +243,9 @@ def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -
     collective_ages = _ages(collective, OLDER[None, :], rng)
     ages = private_ages + collective_ages
     private = private_ages.sum(2)
-    outside = private + _binomial(rng, collective_ages, 0.3).sum(2)
-    minors = private_ages[:, :, :3].sum(2) + _binomial(rng, private_ages[:, :, 3], 0.6)
+    residents = _binomial(rng, collective_ages, 0.3)
+    teens = _binomial(rng, private_ages[:, :, 3], 0.6)
+    minors = private_ages[:, :, :3].sum(2) + teens
     households = sizes.sum(1, keepdims=True)
     places = _family_positions(private, found, sizes[:, 0], rng)
     rows = _core_rows(sizes, found, places, rng) | _age_rows(ages)
@@ -227,17 +256,27 @@ def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -
     old = private_ages[:, :, 13:].sum(2)
     for first in (335, 350):
         rows |= {first: private, first + 1: minors, first + 3: private - minors - old, first + 4: old}
+    too_young = _binomial(rng, private_ages[:, :, 0], 0.9)
     universes = {
         "people": rows[8],
         "adults": ages[:, :, 3:].sum(2),
-        "noninst": outside,
+        "noninst": private + residents.sum(2),
         "private": private,
         "private15": private_ages[:, :, 3:].sum(2),
         "private25": private_ages[:, :, 5:13].sum(2),
         "minors": minors,
-        "school": minors - _binomial(rng, private_ages[:, :, 0], 0.9),
+        "school": minors - too_young,
         "households": households,
         "families": rows[71],
     }
     land = np.where(rural, rng.lognormal(4.5, 1.6, number), rng.lognormal(-1.8, 1.1, number))
-    return People(universes, rows, land, own)
+    cells = Cells(
+        private=private_ages,
+        residents=residents,
+        institutional=collective_ages - residents,
+        at_school=private_ages[:, :, 0] - too_young,
+        teens=teens,
+        households=sizes[:, None, :],
+        families=found["size"][:, None, :],
+    )
+    return People(universes, rows, land, own, cells)

@@ -401,6 +401,7 @@ INCOME_FIRST, INCOME_LAST = 111, 382
 ROWS = {
     "age": ((1, 33),),
     "short": ((1, 110), (383, 734)),
+    "sample": ((1, 33), (1949, 2029), (2223, 2258)),
     "all": ((1, 2631),),
 }
 """What `--rows` can ask for, as ranges of characteristic IDs that end where blocks end."""

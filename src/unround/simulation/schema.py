@@ -18,6 +18,7 @@ from unround.simulation.profile import (
     INCOME_LAST,
     ROUNDED,
     ROWS,
+    SAMPLE,
     SAMPLE_DATA,
     ProfileBlock,
 )
@@ -239,9 +240,12 @@ def _layout_sums(block: ProfileBlock) -> list[RowSum]:
     return [RowSum(block.first + head, tuple(below), "layout") for head, below in parts.items()]
 
 
-def _universe_sums(blocks: list[ProfileBlock]) -> list[RowSum]:
-    """Return the totals that show the same people twice: row 8 is row 1, row 50 is row 5, and so on."""
-    reference = {"people": 1, "households": 5}
+def _universe_sums(blocks: list[ProfileBlock], sample: bool = False) -> list[RowSum]:
+    """Return the totals that show the same people twice: row 8 is row 1, row 50 is row 5, and so on.
+
+    Of a weighted sample (`sample`), estimates are the same as other estimates only, never as counts.
+    """
+    reference = {} if sample else {"people": 1, "households": 5}
     same = []
     for block in blocks:
         if block.rule in ("figures", "within") or block.mechanism == EXACT:
@@ -253,12 +257,16 @@ def _universe_sums(blocks: list[ProfileBlock]) -> list[RowSum]:
         else:
             reference[block.universe] = block.first
     chosen = {row.id for block in blocks for row in _rows(block)}
+    same = [one for one in same if chosen.issuperset(one.parts)] if sample else same
     return same + [RowSum(row, (other,), "universe") for row, other in SAME.items() if {row, other} <= chosen]
 
 
 @cache
-def schema(rows: str = "age") -> Schema:
-    """Return the profile's rows for one of the choices `age`, `short` and `all`."""
+def schema(rows: str = "age", weighted: bool = False) -> Schema:
+    """Return the profile's rows for one of the choices `age`, `short`, `sample` and `all`.
+
+    Where sample tables are `weighted`, no sum has both counts and estimates.
+    """
     if rows not in ROWS:
         raise InputError(f"there are no rows called {rows!r}: choose {', '.join(ROWS)}.")
     chosen = [
@@ -271,4 +279,11 @@ def schema(rows: str = "age") -> Schema:
         plans.append(_plan(block, number, len(table)))
         table += _rows(block)
         sums += _layout_sums(block)
-    return Schema(tuple(table), tuple(sums + _universe_sums([block for _, block in chosen])), tuple(plans))
+    blocks = [block for _, block in chosen]
+    if weighted:
+        sampled = [block.mechanism == SAMPLE for block in blocks]
+        sums += _universe_sums([block for block, own in zip(blocks, sampled, strict=True) if not own])
+        sums += _universe_sums([block for block, own in zip(blocks, sampled, strict=True) if own], sample=True)
+    else:
+        sums += _universe_sums(blocks)
+    return Schema(tuple(table), tuple(sums), tuple(plans))

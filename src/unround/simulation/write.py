@@ -13,15 +13,15 @@ import io
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from unround.readers.profile_2021 import vector_of
-from unround.simulation.companions import META, META_NOTE, release_toml
-from unround.simulation.counts import FIGURES, MISSING, CountBlock, stream
+from unround.simulation.companions import META_NOTE, meta, release_toml
+from unround.simulation.counts import FIGURES, MISSING, PLAIN, CountBlock, Rounds, stream
 from unround.simulation.geography import LEVEL_NAMES
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT
@@ -211,8 +211,10 @@ def _symbols(values: Floats, table: Schema, block: CountBlock, rate: bool) -> ND
 class StatCan:
     """The bulk layout: 23 columns, a line a characteristic, Latin-1; zipped with its companions if wanted."""
 
-    def __init__(self, folder: Path, table: Schema, seed: int, *, zipped: bool, tail: str = "") -> None:
-        self._table, self._seed, self._areas = table, seed, 0
+    def __init__(
+        self, folder: Path, table: Schema, seed: int, *, zipped: bool, tail: str = "", rounds: Rounds = PLAIN
+    ) -> None:
+        self._table, self._seed, self._areas, self._rounds = table, seed, 0, rounds
         self._path = folder / release_names("statcan, zipped" if zipped else "statcan", tail)[0]
         self._zip = zipfile.ZipFile(self._path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) if zipped else None
         self._out: IO[bytes] = (
@@ -278,7 +280,10 @@ class StatCan:
         if self._zip:
             starts = '"Geo Code","Geo Name","Line Number"\r\n' + "".join(self._starts)
             self._zip.writestr(f"{CATALOGUE}_Geo_starting_row.CSV", starts.encode("latin-1"))
-            self._zip.writestr(f"{CATALOGUE}_English_meta.txt", META.encode("latin-1"))
+            self._zip.writestr(
+                f"{CATALOGUE}_English_meta.txt",
+                meta(keyed=self._rounds.constants is not None, weighted=self._rounds.weighted).encode("latin-1"),
+            )
             self._zip.writestr("README_meta.txt", META_NOTE.encode("latin-1"))
             self._zip.close()
         return [self._path]
@@ -352,6 +357,9 @@ class CensusMapper:
         """Let go of the file."""
         self._out.close()
 
+
+_NO_RECORDS = (2, 4)
+"""Counts of the census before, and of dwellings: there are no records of them here."""
 
 _WHOLE = {"Population": 1, "Dwellings": 4, "Households": 5}
 """The counts that this layout shows under their own names, as they are."""
@@ -448,7 +456,10 @@ class Tidy:
 
 
 class TruthWriter:
-    """The true counts, in the same long form: region, characteristic_id, sex, true.
+    """The true counts, in the same long form: region, characteristic_id, sex, true; and key, where records have keys.
+
+    Of a weighted sample, the truth is the estimate before it was rounded. A cell's key is the sum of its records' keys,
+    modulo 1, before the constant of its table is added; it is empty where no table counts those records.
 
     Areas and characteristics go by the names that the release gives them, so that the two can be matched.
     """
@@ -469,7 +480,7 @@ class TruthWriter:
                 "region": block.regions[self._region].gather(area),
                 "characteristic_id": self._ids.gather(row),
                 "sex": pl.Series(SEXES).gather(sex),
-                "true": pl.Series(block.true[area, row, sex]),
+                **self._numbers(block, (area, row, sex)),
             }
         )
         whole = [
@@ -478,12 +489,21 @@ class TruthWriter:
                     "region": block.regions[self._region],
                     "characteristic_id": pl.Series([name] * len(block.true)),
                     "sex": pl.Series([SEXES[0]] * len(block.true)),
-                    "true": pl.Series(block.true[:, self._table.index[own], 0]),
+                    **self._numbers(block, (slice(None), self._table.index[own], 0)),
                 }
             )
             for name, own in self._whole.items()
         ]
         self._parts.add(pl.concat([cells, *whole]))
+
+    def _numbers(self, block: CountBlock, at: Any) -> dict[str, pl.Series]:
+        """Return the truth of some cells, and their keys if there are any."""
+        found = {"true": pl.Series((block.true if block.estimates is None else block.estimates)[at])}
+        if block.keys is not None:
+            ids = np.broadcast_to(self._table.ids[:, None], block.true.shape)[at]
+            key = pl.Series(block.keys[at] / 2.0**64)
+            found["key"] = key.set(pl.Series(np.isin(ids, _NO_RECORDS)), None)
+        return found
 
     def close(self) -> list[Path]:
         """Finish the table."""

@@ -10,14 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unround.expectation import RAREST, Expectation, Number
+from unround.expectation import RAREST, Expectation, Number, surprise
 from unround.presentation.terminal.layout import bullets
-from unround.presentation.words import argument, percent, several, share
+from unround.presentation.words import argument, notice, percent, several, share
 from unround.replication.claim import Claim
 from unround.replication.outcome import Experiment, Outcome, Prediction, condition
 
 if TYPE_CHECKING:
     from unround.replication.compound import Compound
+    from unround.replication.release import Finds, ReleaseSearches
 
 VERDICTS = {True: ("yes", ""), False: ("no", "bold magenta"), None: ("–", "dim")}
 MOST_RESIDUALS = 60
@@ -114,6 +115,58 @@ def show_experiment(run: Experiment, console: Console) -> None:
     bullets(experiment_notes(run), console, "dim")
 
 
+def show_release_searches(found: ReleaseSearches, console: Console) -> None:
+    """Print what the paper's searches find in a release, beside what its model predicts."""
+    columns = ("search", ""), ("sums", "right"), ("places", "right"), ("found", "right"), ("predicted", "right")
+    table = _table(*columns, ("chance", "right"), ("impossible", "right"), ("in the paper", "right"))
+    for one in found.finds:
+        search = one.search
+        told = (f"{one.groups:,}", f"{one.found:,}", prediction_text(one.predicted), _chance(one), f"{one.impossible:,}")
+        table.add_row(
+            Text(f"{search.title}: {condition(search)}"),
+            f"{len(one.sums):,}",
+            *(told if one.groups else ("0", *"––––")),
+            f"{search.found} in {search.groups:,}",
+        )
+    console.print(table)
+    console.print()
+    bullets(release_notes(found), console, "dim")
+    console.print(Text(f"\n{notice(found.product)}"), style="dim")
+
+
+def _chance(one: Finds) -> str:
+    """Return how likely a number of finds at least so far from the prediction is."""
+    chance = surprise(one.found, one.predicted.mean)
+    return f"{chance:.2f}" if chance >= 0.005 else f"{chance:.0e}"
+
+
+def release_notes(found: ReleaseSearches) -> list[str]:
+    """Say how to read the table, and what it shows."""
+    nowhere = [one.search.title for one in found.finds if not one.groups]
+    outside = [one.search.title for one in found.finds if one.within is False]
+    looked = len(found.finds) - len(nowhere)
+    exact = f" Exact population: {', '.join(found.exact[:4])}." if found.exact else ""
+    notes = [
+        f"{several(found.areas, 'area', 'areas')} of {found.source}; sums: those that hold in it, with so many parts "
+        f"rounded to base 5; places: groups of cells with every value above 10.{exact}",
+        "predicted: places × the share under uniform remainders and independent rounding, as in the paper; in brackets, the "
+        "range that contains the number with 99.9% probability. chance: the probability of a number at least so far off.",
+        "impossible: places whose parts cannot add up to the total however they were rounded. Adjusted populations would "
+        "produce some.",
+    ]
+    if looked:
+        inside = f"{looked - len(outside)} of {several(looked, 'number is', 'numbers are')} within the range."
+        notes.append(inside + (f" Out of range: {'; '.join(outside)}." if outside else ""))
+    if nowhere:
+        notes.append(f"No place to look: {'; '.join(nowhere)}. The release has no such sum with values above 10.")
+    if any(one.groups for one in found.finds if not one.search.exact_total):
+        notes.append(
+            "Under a rounded total, a table that is rounded by keys of records has fewer or more such residuals: for three "
+            "parts, from none to 2.4 times as many, depending on its constant. Under an exact total keys change nothing."
+        )
+    return [*notes, *found.notes]
+
+
 def show_compound(together: Compound, console: Console) -> None:
     """Print what all sums of age by sex give away together, beside the searches."""
     chains = ", ".join(
@@ -164,7 +217,14 @@ def experiment_notes(run: Experiment) -> list[str]:
         "true counts, over the rounding alone. In brackets, the range that contains the number with 99.9% probability.",
         f"{_inside(run)} {which_explains(run)}",
         _repeated(run),
+        *([KEYED] if run.keys else []),
     ]
+
+
+KEYED = (
+    "Counts were rounded by the keys of their records and a constant of every table. The predictions take them as rounded "
+    "independently. Under an exact total that makes no difference; under a rounded one, it depends on the constants."
+)
 
 
 def _inside(run: Experiment) -> str:

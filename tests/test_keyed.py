@@ -1,0 +1,337 @@
+"""Censuses rounded by keys: the keys add up as the records do, and sums come out as the mathematics of keys says."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unround
+from unround import simulation as sim
+from unround.errors import InputError
+from unround.mechanisms import Rounding, Sample
+from unround.simulation.constants import ONE, table_of
+from unround.simulation.profile import BLOCKS, SAMPLE
+from unround.simulation.records import drawn_keys, parts_of, sample_of, some_of
+
+TWO_PARTS = {
+    0.0: (0.520, 0.480, 0.0),
+    0.1: (0.528, 0.469, 0.0026),
+    0.2: (0.550, 0.440, 0.0101),
+    0.3: (0.575, 0.407, 0.0184),
+    0.5: (0.599, 0.374, 0.0264),
+    0.8: (0.550, 0.440, 0.0101),
+}
+"""Shares of |total − men − women| = 0, 5 and 10 in large whole counts, by c: u(total) = u(men) + u(women) + c."""
+
+TWO_PARTS_WEIGHTED = {
+    0.0: (0.500, 0.500, 0.0),
+    0.1: (0.512, 0.484, 0.0041),
+    0.3: (0.566, 0.412, 0.0220),
+    0.5: (0.594, 0.375, 0.0313),
+}
+"""The same where counts are not whole."""
+
+THREE_PARTS = {0.0: (0.507, 0.444, 0.049, 0.0), 0.3: (0.483, 0.477, 0.040, 0.0003), 0.5: (0.471, 0.493, 0.036, 0.0005)}
+"""Shares of |r| = 0, 5, 10 and 15 for three parts, by c₃."""
+
+INDEPENDENT, INDEPENDENT_WEIGHTED = (0.560, 0.426, 0.0134), (0.550, 0.433, 0.0167)
+
+
+@cache
+def blocks(areas: int, rows: str, rounds: sim.Rounds, seed: int = 1) -> tuple[sim.CountBlock, ...]:
+    return tuple(sim.published_counts(areas, seed, rows, rounds=rounds))
+
+
+def joined(areas: int, rows: str, rounds: sim.Rounds, *names: str) -> list[np.ndarray]:
+    found = blocks(areas, rows, rounds)
+    return [np.concatenate([getattr(block, name) for block in found]) for name in names]
+
+
+def keyed(constant: float | None, weighted: bool = False) -> sim.Rounds:
+    return sim.Rounds(sim.Constants(constant), weighted)
+
+
+def shares(published: np.ndarray, large: np.ndarray, steps: int) -> tuple[np.ndarray, int]:
+    """Return how often |total − Σ parts| is 0, 5, 10 …, of the sums that are large (… × total and parts)."""
+    shown = large & (published != sim.MISSING).all(-1)
+    off = np.abs(published[..., 0] - published[..., 1:].sum(-1))[shown]
+    assert (off % 5 == 0).all()
+    found = np.bincount(off // 5, minlength=steps)
+    return found / found.sum(), int(found.sum())
+
+
+def agrees(found: tuple[np.ndarray, int], expected: tuple[float, ...]) -> bool:
+    """Whether shares lie within four standard errors, and the three digits that are known, of what is expected."""
+    share, number = found
+    assert share.size == len(expected)
+    error = np.sqrt(np.array(expected) * (1 - np.array(expected)) / number)
+    return bool((np.abs(share - expected) < 4 * error + 0.0015).all())
+
+
+# -- the law -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", sorted(TWO_PARTS))
+def test_men_and_women_under_their_total(c: float) -> None:
+    true, published = joined(6000, "age", keyed(1 - c), "true", "published")
+    rows = slice(7, None)  # from row 8 on: ages
+    found = shares(published[:, rows], (true[:, rows, 1:] >= 15).all(-1), 3)
+    assert found[1] > 50_000
+    assert agrees(found, TWO_PARTS[c])
+    others = [expected for other, expected in TWO_PARTS.items() if min(abs(other - c), abs(1 - other - c)) > 0.05]
+    assert not any(agrees(found, expected) for expected in (*others, INDEPENDENT))
+
+
+@pytest.mark.parametrize("c", sorted(TWO_PARTS_WEIGHTED))
+def test_weighted_men_and_women_under_their_total(c: float) -> None:
+    true, published = joined(1500, "sample", keyed(1 - c, weighted=True), "estimates", "published")
+    rows = [at for at, row in enumerate(sim.schema("sample").rows) if row.mechanism == SAMPLE and row.is_count]
+    found = shares(published[:, rows], (true[:, rows, 1:] >= 20).all(-1), 3)
+    assert found[1] > 20_000
+    assert agrees(found, TWO_PARTS_WEIGHTED[c])
+    assert not agrees(found, INDEPENDENT_WEIGHTED)
+    if c != 0.1:
+        assert not agrees(found, TWO_PARTS[c])  # whole counts would come out otherwise
+
+
+@pytest.mark.parametrize("c", sorted(THREE_PARTS))
+def test_three_ages_under_their_total(c: float) -> None:
+    at = sim.schema("age").index
+    rows = [at[8], at[9], at[13], at[24]]
+    true, published = joined(20_000, "age", keyed(1 - c / 2), "true", "published")
+    found = shares(published[:, rows].swapaxes(1, 2), (true[:, rows] >= 15).all(1), 4)
+    assert found[1] > 50_000
+    assert agrees(found, THREE_PARTS[c])
+    assert not any(agrees(found, expected) for other, expected in THREE_PARTS.items() if other != c)
+
+
+def test_without_keys_estimates_are_rounded_on_their_own() -> None:
+    true, published = joined(1500, "sample", sim.Rounds(weighted=True), "estimates", "published")
+    rows = [at for at, row in enumerate(sim.schema("sample").rows) if row.mechanism == SAMPLE and row.is_count]
+    assert agrees(shares(published[:, rows], (true[:, rows, 1:] >= 20).all(-1), 3), INDEPENDENT_WEIGHTED)
+
+
+def test_rounding_stays_unbiased_and_small_samples_become_0_or_10() -> None:
+    true, published = joined(1500, "sample", keyed(None, weighted=True), "estimates", "published")
+    table = sim.schema("sample")
+    cells = np.array([[row.mechanism == SAMPLE for row in table.rows]]).T & table.shown
+    shown = cells & (published != sim.MISSING)
+    off = published[shown] - true[shown]
+    assert abs(off.mean()) < 0.03
+    assert (np.abs(off[true[shown] >= 10]) < 5).all()
+    small = shown & (true < 10)
+    assert set(np.unique(published[small])) == {0, 10}
+    assert published[small].mean() == pytest.approx(true[small].mean(), rel=0.03)
+
+
+# -- keys add up as records do ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "weighted"), [("all", False), ("all", True), ("short", False)])
+def test_the_sums_of_keys_and_estimates_add_up_like_the_counts(rows: str, weighted: bool) -> None:
+    names = ("true", "keys", *(("estimates",) if weighted else ()))
+    true, *others = joined(150, rows, keyed(None, weighted), *names)
+    table = sim.schema(rows, weighted)
+    # A person who lives alone is another record than the household.
+    sums = [one for one in table.sums if (one.total, one.parts) not in ((97, (51,)), (92, (86,)))]
+    assert any(one.why == "universe" for one in sums)
+    at = table.index
+    for values in (true, *others):
+        for one in sums:
+            members = [at[row] for row in (one.total, *one.parts)]
+            cells = table.shown[members].all(0)
+            assert cells.any()
+            assert (values[:, members[0]][:, cells] == values[:, members[1:]][:, :, cells].sum(1)).all(), one
+        both = table.shown[:, 1]
+        assert (values[:, both, 0] == values[:, both, 1] + values[:, both, 2]).all()
+    assert (others[0][true == 0] == 0).all()
+    if weighted:
+        assert (others[1][table.shown[None].repeat(len(true), 0)] >= 0).all()
+
+
+def test_a_parent_has_the_keys_of_the_areas_in_it() -> None:
+    found = blocks(400, "age", keyed(None))
+    regions = pl.concat([block.regions for block in found])
+    (keys,) = joined(400, "age", keyed(None), "keys")
+    parent, region = regions["parent"].to_list(), regions["region"].to_list()
+    inside = {name: [at for at, above in enumerate(parent) if above == name] for name in region}
+    checked = 0
+    for at, name in enumerate(region):
+        if inside[name]:
+            assert (keys[at] == keys[inside[name]].sum(0)).all()
+            checked += 1
+    assert checked > 20
+
+
+def test_the_same_records_round_alike_without_constants_and_not_with_them() -> None:
+    at = sim.schema("short").index
+    heads = [at[row] for row in (383, 388, 393, 724)]
+    (alike,) = joined(600, "short", keyed(0.0), "published")
+    assert (alike[:, heads] == alike[:, heads[:1]]).all()
+    (unlike,) = joined(600, "short", keyed(None), "published")
+    assert 0.2 < (unlike[:, heads[1]] != unlike[:, heads[0]]).mean() < 0.5
+    true, published, keys = joined(600, "short", keyed(None), "true", "published", "keys")
+    constants = sim.Constants()
+    for row in (383, 388):  # by hand
+        block = next(one for one in BLOCKS if one.first == row)
+        u = (keys[:, at[row], 0].astype(object) + constants.of(block, 1)) % ONE
+        rest = true[:, at[row], 0] % 5
+        up = np.array([5 * int(one) < int(r) * ONE for one, r in zip(u, rest, strict=True)])
+        by_hand = true[:, at[row], 0] - rest + 5 * up
+        shown = published[:, at[row], 0] != sim.MISSING
+        assert (published[shown, at[row], 0] == by_hand[shown]).all()
+
+
+def test_keys_and_weights_leave_the_true_counts_as_they_are() -> None:
+    (plain,) = joined(200, "all", sim.PLAIN, "true")
+    for rounds in (keyed(None), keyed(None, weighted=True)):
+        assert (joined(200, "all", rounds, "true")[0] == plain).all()
+    # Nor do other rows change the keys of these.
+    few, many = (joined(200, rows, keyed(None), "keys", "published") for rows in ("age", "short"))
+    for one, other in zip(few, many, strict=True):
+        assert (one == other[:, : one.shape[1]]).all()
+
+
+def test_estimates_are_about_as_large_as_the_counts() -> None:
+    true, estimates = joined(1500, "sample", keyed(None, weighted=True), "true", "estimates")
+    at = sim.schema("sample").index
+    private, religion = at[1949], at[1951]
+    inside = true[:, private, 0] > 200
+    ratio = estimates[inside, private, 0] / true[inside, private, 0]
+    assert 0.005 < ratio.std() < 0.02
+    large = true[:, religion, 0] > 50
+    ratio = estimates[large, religion, 0] / true[large, religion, 0]
+    assert ratio.mean() == pytest.approx(1.0, abs=0.02)
+    assert 0.05 < ratio.std() < 0.5
+    assert (np.abs(estimates[large, religion, 0] % 1 - 0.5) < 0.49).mean() > 0.9  # not whole
+
+
+# -- the steps ---------------------------------------------------------------------------------------------------------
+
+
+def test_parts_use_up_the_universe_and_empty_parts_have_no_key() -> None:
+    rng = np.random.default_rng(3)
+    leaves = rng.poisson(1.2, (200, 2, 5))
+    whole = sim_records(leaves.sum(2), rng)
+    for universe in (whole, sample_of(whole, rng)):
+        parts = parts_of(universe, leaves, rng)
+        assert (parts.number <= leaves).all()
+        for name in ("number", "weight", "key"):
+            assert (getattr(parts, name).sum(2) == getattr(universe, name)).all()
+        assert (parts.key[parts.number == 0] == 0).all()
+        assert (parts.weight[parts.number == 0] == 0).all()
+
+
+def test_a_subset_that_is_the_whole_has_its_key() -> None:
+    rng = np.random.default_rng(4)
+    true = rng.poisson(2.0, (300, 2))
+    whole = sim_records(true, rng)
+    some = some_of(whole, true, rng.binomial(true, 0.6), rng)
+    same, none = some.number == true, some.number == 0
+    assert same.any()
+    assert (some.key[same] == whole.key[same]).all()
+    assert (some.key[none] == 0).all()
+    assert (some.key[~same & ~none] != whole.key[~same & ~none]).all()
+
+
+def sim_records(number: np.ndarray, rng: np.random.Generator):
+    from unround.simulation.records import Records
+
+    return Records(number, number.astype(float), drawn_keys(number, rng))
+
+
+@pytest.mark.parametrize("how", [Rounding(5), Rounding(3), Sample(5)])
+def test_a_count_goes_up_below_its_remainder(how: Rounding | Sample) -> None:
+    rng = np.random.default_rng(5)
+    numbers = rng.integers(0, ONE - 1, 4000, dtype=np.uint64, endpoint=True)
+    true = rng.integers(0, 40, 4000)
+    whole, real = how.publish_keyed(true, numbers), how.publish_keyed(true.astype(float), numbers)
+    assert (whole == real).all()
+    for x, u, y in zip(true.tolist(), numbers.tolist(), whole.tolist(), strict=True):
+        up = float(how.chance(y, x)) if y > x else 1 - float(how.chance(y, x)) if y < x else 0
+        assert (u / ONE < up) if y > x else (u / ONE >= up)
+    edge = np.array([0, ONE // 5, ONE // 5 + 1], dtype=np.uint64)
+    assert Rounding(5).publish_keyed(np.array([11, 11, 11]), edge).tolist() == [15, 15, 10]
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_files_hold_the_keys_and_the_constants(tmp_path: Path) -> None:
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="short", file_format="tidy", keys=True, repeat=2)
+    assert made.constants == tmp_path / "constants.csv"
+    constants = pl.read_csv(made.constants)
+    assert constants["edition"].unique().sort().to_list() == [1, 2]
+    assert constants["constant"].n_unique() == len(constants)
+    truth = pl.read_parquet(made.truth)
+    assert truth.columns == ["region", "characteristic_id", "sex", "true", "key"]
+    assert truth.filter(pl.col("key").is_null())["characteristic_id"].unique().sort().to_list() == [2, 4]
+    release = pl.read_parquet(tmp_path / "release_2.parquet").join(truth, on=["region", "characteristic_id", "sex"])
+    constant = constants.filter(pl.col("edition") == 2, pl.col("table") == 58)["constant"].item()
+    marital = release.filter(pl.col("characteristic_id").is_between(58, 70)).drop_nulls("published")
+    u = (marital["key"].to_numpy() + constant) % 1
+    true = marital["true"].to_numpy()
+    assert (marital["published"].to_numpy() == true - true % 5 + 5 * (u < true % 5 / 5)).all()
+    note = made.note.read_text()
+    assert "--repeat 2 --keys\n" in note
+    assert "constants.csv" in note
+    again = unround.simulate(tmp_path, areas=60, seed=2, rows="short", file_format="tidy")  # replaces all of it
+    assert again.constants is None
+    assert not (tmp_path / "constants.csv").exists()
+
+
+def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="sample", weighted=True, file_format="tidy")
+    truth = pl.read_parquet(made.truth)
+    assert truth.columns == ["region", "characteristic_id", "sex", "true"]
+    whole = (pl.col("true") % 1 == 0).mean()
+    share = dict(truth.group_by(pl.col("characteristic_id") >= 1949).agg(whole).iter_rows())
+    assert share[False] == 1.0
+    assert share[True] < 0.5
+    # Whoever takes it for counts gets the columns that are counts.
+    columns = unround.read(made.truth).columns
+    assert {int(column.codes[0]) for column in columns} == {1, 2, 4, 5, *range(8, 34)}
+
+
+def test_a_zip_says_how_counts_were_rounded(tmp_path: Path) -> None:
+    import zipfile
+
+    made = unround.simulate(tmp_path, areas=10, rows="sample", zipped=True, keys=True, weighted=True)
+    with zipfile.ZipFile(made.files[0]) as inside:
+        (name,) = [name for name in inside.namelist() if name.endswith("English_meta.txt")]
+        said = inside.read(name).decode("latin-1")
+    assert "by the sum of their records' keys" in said
+    assert "weighted estimates" in said
+    assert "independently" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"constants": "0.3"}, "give keys too"),
+        ({"keys": True, "constants": "1.5"}, "a number from 0 to 1"),
+        ({"keys": True, "constants": "9=0.5"}, "not the constant of a table"),
+        ({"keys": True, "constants": "8=0.5,8=0.6"}, "has two constants"),
+        ({"keys": True, "constants": "8=nan"}, "a number from 0 to 1"),
+        ({"weighted": True}, "choose rows sample or all"),
+        ({"keys": True, "world": "couples"}, "are for the census"),
+    ],
+)
+def test_what_cannot_be(tmp_path: Path, options: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        unround.simulate(tmp_path, areas=5, **options)  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_constants_can_be_given() -> None:
+    constants = sim.Constants.parse("8=0.25, 58=0.5")
+    age, marital, other = (next(one for one in BLOCKS if one.first == row) for row in (8, 58, 383))
+    assert [constants.of(block, 1) / ONE for block in (age, marital)] == [0.25, 0.5]
+    assert constants.of(other, 1) == sim.Constants().of(other, 1) != sim.Constants().of(other, 2)
+    assert constants.of(other, 1) != constants.of(other, 1, 2)
+    within = next(one for one in BLOCKS if one.first == 340)
+    assert table_of(within) == 335
