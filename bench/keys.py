@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-
 from tests.keyed import keyed_census
-from tests.test_structure import release_of
+
 from unround.audits import AuditOptions, audit
 
 CONSTANTS = (0.31, 0.8, 0.43, 0.24, 0.62, 0.93, 0.55, 0.11, 0.73, 0.05)
@@ -30,13 +29,18 @@ def claims(areas: int, seed: int, rounding: str) -> pl.DataFrame:
     release, true = keyed_census(areas, list(CONSTANTS), seed, parts=2)
     with tempfile.TemporaryDirectory() as work:
         audit(release, Path(work) / "audit", AuditOptions(rounding=rounding))
-        found = pl.read_parquet(Path(work) / "audit" / "findings.parquet").filter(claim="likely")
+        found = pl.read_parquet(Path(work) / "audit" / "findings.parquet").filter(kind="likely")
     place = {column.key: at for at, column in enumerate(release.columns)}
-    keys = [code if sex == "total" else f"{code}/{sex}" for code, sex in found.select("characteristic_id", "sex").iter_rows()]
+    keys = [
+        code if sex == "total" else f"{code}/{sex}" for code, sex in found.select("characteristic_id", "sex").iter_rows()
+    ]
     rows = np.array([int(region[1:]) for region in found["region"]])
     right = true[rows, [place[key] for key in keys]] == found["value"].to_numpy()
     # The totals of all tables are one count.
-    same = [f"{seed}/{row}/{key.split('.')[1] if key.split('.')[1][0] == '0' else key}" for row, key in zip(rows, keys, strict=True)]
+    same = [
+        f"{seed}/{row}/{key.split('.')[1] if key.split('.')[1][0] == '0' else key}"
+        for row, key in zip(rows, keys, strict=True)
+    ]
     return pl.DataFrame({"count": same, "stated": found["probability"], "right": right})
 
 
@@ -48,7 +52,7 @@ def bands(found: pl.DataFrame) -> Iterator[tuple[float, int, float, float, float
             off = (pl.col("right") - pl.col("stated")).sum()
             by_count = here.group_by("count").agg(off.alias("off"))["off"].to_numpy()
             error = float(np.sqrt((by_count**2).sum())) / here.height
-            yield low, here.height, float(here["stated"].mean() or 0), float(here["right"].mean() or 0), error
+            yield low, here.height, float(here["stated"].to_numpy().mean()), float(here["right"].to_numpy().mean()), error
 
 
 def main() -> None:
@@ -63,14 +67,20 @@ def main() -> None:
     }
     wrong = False
     for rounding, found in sets.items():
-        print(f"\n{'with keys' if rounding == 'auto' else 'as if independent'}: {found.height:,} likely, {found['right'].sum():,} right")
+        print(
+            f"\n{'with keys' if rounding == 'auto' else 'as if independent'}: {found.height:,} likely, {found['right'].sum():,} right"
+        )
         for low, number, stated, right, error in bands(found):
             off = right - stated
             judged = number >= ENOUGH and abs(off) > max(POINTS, 2 * error)
             wrong |= judged and rounding == "auto"
-            print(f"  from {low:.0%}: {number:7,} claims, stated {stated:.1%}, right {right:.1%}, {100 * off:+.1f} ± {100 * error:.1f}{' OFF' if judged else ''}")
+            print(
+                f"  from {low:.0%}: {number:7,} claims, stated {stated:.1%}, right {right:.1%}, {100 * off:+.1f} ± {100 * error:.1f}{' OFF' if judged else ''}"
+            )
     sure = {rounding: found.filter(pl.col("right") & (pl.col("stated") >= 0.95)).height for rounding, found in sets.items()}
-    print(f"\nright claims stated at 95% or more: {sure['auto']:,} with keys, {sure['independent']:,} without ({sure['auto'] / max(sure['independent'], 1):.1f} times)")
+    print(
+        f"\nright claims stated at 95% or more: {sure['auto']:,} with keys, {sure['independent']:,} without ({sure['auto'] / max(sure['independent'], 1):.1f} times)"
+    )
     raise SystemExit(wrong)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from starlette.testclient import TestClient
 
+import unround
 from tests.conftest import Run
 from tests.shapes import examples
 from unround import check_proof
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.certificates import read_proof
 from unround.audits.claims import REASONS, RestsOn
+from unround.audits.folder import OURS, seal
 from unround.explanation.cell import explain_at
 from unround.linked import methods
 from unround.linked.methods import GIBBS, METHODS, OWN, Method
@@ -401,3 +404,22 @@ def test_new_zealand_small_areas_districts_and_regions_in_one_command(run: Run, 
     assert sum(level["linked"] for level in folder.summary["linked"]["levels"]) > 10
     for line in proofs_in(folder):
         assert check_proof(*read_proof(line))
+
+
+def test_certificates_of_families_are_verified_against_all_their_areas(linked: AuditFolder, tmp_path: Path) -> None:
+    assert unround.verify(linked).problems == ()
+    shutil.copytree(linked.path, tmp_path / "audit")
+    file = tmp_path / "audit" / "proofs.jsonl"
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    number, between = next(
+        (k, one)
+        for k, line in enumerate(lines)
+        if "area" in line["cells"][0]
+        for one in line["sums"]
+        if one["total"].split(" · ")[0] != one["parts"][0].split(" · ")[0]
+    )
+    between["parts"].pop()  # an area is left out
+    file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    seal(tmp_path / "audit", OURS)
+    problem, *_ = unround.verify(tmp_path / "audit").problems
+    assert f"line {number + 1}:" in problem

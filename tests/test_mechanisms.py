@@ -838,3 +838,11 @@ def test_counts_that_cannot_have_been_published(m, y, message):
 def test_most_mechanisms_publish_every_count(m, hidden):
     with pytest.raises(InputError, match=r"^an unpublished count cannot come from [^.]*(\d\.\d+[^.]*)?\.$"):
         m.window(hidden)
+
+
+@pytest.mark.parametrize("small", ["1e-400", "1e-31", "1/10000000000000000000000000000000"])
+def test_probabilities_that_floats_may_lose_are_refused(small: str) -> None:
+    """A float that became 0 would make a possible count impossible, and a false value proved."""
+    with pytest.raises(InputError, match=r"change -1 with a probability below 1e-30.*write 0 if it cannot happen"):
+        mechanism(f"transition:0=1|-1={small},1=1")
+    assert list(mechanism("transition:0=1|-1=1e-30,1=1").window(0)) == [0, 1]

@@ -8,8 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from unround.audits.merge import safe_for_spreadsheets
 from unround.errors import InputError
 from unround.output import KEPT, LOCK, MOVING, OutputFolder, Stopped, output_folder
 
@@ -227,3 +229,18 @@ def test_a_file_is_not_taken_for_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError, match=r"cannot write to .*file: it is a file, not a folder. Choose another folder"):
         write(tmp_path / "file", "new")
+
+
+def test_no_field_or_header_is_a_formula_to_a_spreadsheet() -> None:
+    """Also where lines are split at semicolons, and where the sign is the wide one of Chinese and Japanese keyboards."""
+    frame = pl.LazyFrame(
+        {
+            "=cmd()": ["plain", "=1+1", "  =1+1", "＝1+1", "-5", "\tx", "\nx"],
+            "a;=b": ["a;=1", "a; @x", "a;b", None, "", ";", "+"],
+        }
+    )
+    safe = safe_for_spreadsheets(frame).collect()
+    assert safe.columns == ["'=cmd()", "a;'=b"]
+    assert safe["'=cmd()"].to_list() == ["plain", "'=1+1", "'  =1+1", "'＝1+1", "'-5", "'\tx", "'\nx"]
+    assert safe["a;'=b"].to_list() == ["a;'=1", "a;' @x", "a;b", None, "", ";", "'+"]
+    assert safe_for_spreadsheets(pl.LazyFrame({"n": [-1]})).collect()["n"].to_list() == [-1]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests import shapes
@@ -15,7 +17,7 @@ from unround.equations import parse
 from unround.errors import InternalError
 from unround.infer.bounds import Bounds, propagate
 from unround.infer.certify import certificates
-from unround.mechanisms import Rounding, Suppressed
+from unround.mechanisms import Rounding, Suppressed, Transition
 from unround.proofs import Proof, check_proof, fault_in_proof, proofs_of
 from unround.solution import solve
 from unround.system import Cell, Sum, System
@@ -334,6 +336,60 @@ def test_the_checker_refuses_numbers_that_are_not_whole() -> None:
 )
 def test_the_checker_refuses_what_is_no_certificate(steps: list[Any]) -> None:
     assert "cannot be read" in str(fault_in_proof(parse("a: 20"), Proof("a", 16, "", 1, (), steps)))
+
+
+def nested(depth: int) -> dict[str, Any]:
+    refutation: dict[str, Any] = {"cell": "a", "steps": []}
+    for _ in range(depth):
+        refutation = {"split": {"cell": "a", "at": 20, "below": refutation, "above": refutation}}
+    return refutation
+
+
+def contradiction(**changed: Any) -> dict[str, Any]:
+    return {"step": 1, "cell": "a", "bound": "low", "value": 16, "by": "contradiction", "uses": [], **changed}
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        contradiction(by="published", value=math.inf),
+        contradiction(by="published", value=10**30),
+        contradiction(by="published", value=10**17),
+        contradiction(by="gap", uses=[1], value=10**17),
+        contradiction(by="published", step=math.nan),
+        contradiction(by="published", value=True),
+        contradiction(by="published", uses=[10**400]),
+        contradiction(by="sums", sums=[{"total": "t", "parts": ["a", "b"], "times": "1e3000000"}]),
+        contradiction(by="sums", sums=[{"total": "t", "parts": ["a", "b"], "times": "9" * 100_000}]),
+        contradiction(by="sums", sums=[{"total": "t", "parts": ["a", "b"], "times": math.inf}]),
+        contradiction(by="sums", sums=[{"total": "t", "parts": ["a", "b"], "times": "1/0"}]),
+        contradiction(refutation=nested(20_000)),
+        contradiction(refutation={"split": {"cell": "a", "at": math.inf, "below": nested(0), "above": nested(0)}}),
+    ],
+)
+def test_hostile_certificates_are_refused_and_raise_nothing(step: dict[str, Any]) -> None:
+    system = parse("t: 40 = a: 20 + b: 20")
+    first = {"step": 1, "cell": "a", "bound": "low", "value": 16, "by": "published", "uses": []}
+    assert check_proof(system, Proof("a", 16, "", 1, (), [step])) is False
+    assert check_proof(system, Proof("a", 16, "", 1, (), [first, {**step, "step": 2}])) is False
+    assert check_proof(system, Proof("a", step["value"], "", 1, (), [step])) is False
+
+
+class Underflowing(Transition):
+    """A mechanism whose floats say that what is possible is not."""
+
+    def likelihood(self, published: Any, true: Any) -> Any:
+        return np.where(np.asarray(true) == published, 1.0, 0.0)
+
+
+def test_the_checker_takes_no_float_for_an_impossibility() -> None:
+    likely = ((0, "1"),), ((-1, "1/3"), (0, "2/3"))
+    system = System([Cell("x", 0, Underflowing(likely)), Cell("y", 0, Underflowing(likely))], [Sum("x", ("y",))])
+    bounds = [
+        {"step": k + 1, "cell": "x", "bound": side, "value": 0, "by": "published", "uses": []}
+        for k, side in enumerate(("low", "high"))
+    ]
+    assert "step 2 does not follow" in str(fault_in_proof(system, Proof("x", 0, "", 1, (), bounds)))
 
 
 def test_a_certificate_that_does_not_check_is_never_shown() -> None:

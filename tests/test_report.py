@@ -19,6 +19,7 @@ import pytest
 import unround
 from tests.conftest import Run
 from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.folder import OURS, seal
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
 from unround.presentation import charts
@@ -52,6 +53,7 @@ def copied(folder: AuditFolder, to: Path, **changes: Any) -> AuditFolder:
     shutil.copytree(folder.path, to)
     told = {**folder.summary, **changes}
     (to / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    seal(to, OURS)
     return AuditFolder.open(to)
 
 
@@ -192,6 +194,7 @@ def test_one_finding_stands_for_those_from_the_same_sums(survey: AuditFolder) ->
 def test_a_finding_without_its_certificate_is_not_shown_as_proved(survey: AuditFolder, tmp_path: Path) -> None:
     folder = copied(survey, tmp_path / "audit")
     (folder.path / "proofs.jsonl").write_text("", encoding="utf-8")
+    folder.reseal("proofs.jsonl")
     with pytest.raises(InternalError, match="no certificate"):
         page(folder)
 
@@ -201,6 +204,7 @@ def test_contradictions_are_listed_up_to_a_number_and_then_counted(survey: Audit
     folder = copied(survey, tmp_path / "audit", contradictions=many, contradictions_by_kind={"sum": many})
     lines = [f"D{k:02},sum,a = b + c,a; b; c,clash number {k}." for k in range(many)]
     (folder.path / "contradictions.csv").write_text("\n".join(["district,kind,sums,cells,clash", *lines]), encoding="utf-8")
+    folder.reseal("contradictions.csv")
     text = Outline(page(folder)).text
     assert f"clash number {MOST_CLASHES - 1}." in text
     assert f"clash number {MOST_CLASHES}." not in text

@@ -22,6 +22,7 @@ from tests.conftest import Run
 from tests.test_report import Outline
 from unround.audits import AuditFolder, Finding
 from unround.audits.findings import finding
+from unround.audits.folder import OURS, seal
 from unround.explanation.cell import Explanation, explain, explain_at, infer_area
 from unround.presentation import selfcheck
 from unround.presentation.report import page
@@ -84,6 +85,7 @@ def told_otherwise(folder: AuditFolder, to: Path, **changes: Any) -> AuditFolder
     shutil.copytree(folder.path, to)
     told = {name: value for name, value in (folder.summary | changes).items() if value is not ...}
     (to / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    seal(to, OURS)
     return AuditFolder.open(to)
 
 
@@ -435,6 +437,7 @@ def test_a_withheld_claim_is_explained(tmp_path: Path, census: AuditFolder) -> N
     )
     prior = replace(folder.prior, withheld=tuple(range(len(folder.model.columns))))
     prior.save(next((folder.path / "model").glob("prior*")))
+    seal(folder.path, OURS)
     after = explain(AuditFolder.open(folder.path), *where)
     assert (before.kind, after.kind, after.value) == ("likely", "open", before.value)
     assert (after.held_back, after.withheld) == ("likely", "zeros fail")

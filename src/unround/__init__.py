@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from unround.api import serve as serve
     from unround.api import simulate as simulate
     from unround.api import solve as solve
+    from unround.api import verify as verify
     from unround.api import view as view
     from unround.api import whatif as whatif
     from unround.audits import AuditFolder as AuditFolder
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
 # The public names of each module. Modules load when a name is first used, so that `import unround` costs next to nothing.
 _NAMES = {
     "api": (
-        *("solve", "expect", "read", "inspect", "check", "audit", "report", "explain", "serve", "view", "diff"),
+        *("solve", "expect", "read", "inspect", "check", "audit", "report", "explain", "serve", "view", "verify", "diff"),
         *("whatif", "simulate", "protect", "compare", "calibrate", "paper"),
     ),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from unround.audits import AuditFolder
+    from unround.audits.verification import Verification
     from unround.checks import Check
     from unround.comparison import Comparison
     from unround.comparison.worlds import Calibrations
@@ -369,6 +370,22 @@ def explain(folder: AuditFolder | AnyPath, area: str, characteristic: str, sex: 
     from unround.explanation.cell import explain as explain_cell
 
     return explain_cell(audit_folder(folder), area, characteristic, sex)
+
+
+@public
+def verify(folder: AuditFolder | AnyPath, *, progress: Stage = no_progress) -> Verification:
+    """Check every file of an audit against its hash, and every certificate against the model and the published counts.
+
+    Parameters
+    ----------
+    folder : AuditFolder or path
+        What `audit` returned, or the folder it wrote.
+    progress : function
+        Is told what is being done, and how far it is.
+    """
+    from unround.audits.verification import verify as verify_audit
+
+    return verify_audit(folder.path if hasattr(folder, "path") else Path(folder), progress)
 
 
 @public

@@ -7,6 +7,7 @@
 - `summary`, `chance`, `truth`, `scoring`: what is counted, next to chance and to the truth
 - `work`, `cluster`, `merge`: how a large audit is cut into blocks, worked on, and put together again
 - `folder`: the finished audit, and how areas and counts are found in it
+- `integrity`: whether its files are as the audit left them; `verification`: whether its certificates prove what it says
 """
 
 from unround.audits.block import Auditor as Auditor

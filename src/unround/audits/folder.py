@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audits.integrity import FILES, SEAL, seal_of, sha256_of
+from unround.audits.integrity import RUN as RUN
+from unround.audits.integrity import SUMMARY as SUMMARY
+from unround.audits.integrity import seal as seal
 from unround.audits.keys import Keys
 from unround.audits.model import Model, Twins
 from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
 from unround.mechanisms import mechanism
+from unround.output import write_json
 from unround.release import Column, Counts, Release
 
 if TYPE_CHECKING:
@@ -25,10 +30,6 @@ if TYPE_CHECKING:
 
     from unround.audits.block import Auditor
     from unround.prior import Prior
-
-SUMMARY = "summary.json"
-RUN = "run.json"
-"""How long the audit took, when and where: all that differs from one run to the next."""
 
 FINDINGS = "findings.parquet"
 FINDINGS_CSV = "findings.csv"
@@ -42,10 +43,12 @@ PUBLIC_REPORT = "report-public.html"
 MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 
+PUBLISHED = f"{MODEL}/published.parquet"
+
 OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL, SUMMARY)
 """In the order in which they are put in place: where there is a summary, all files belong together."""
 
-VERSION = 3
+VERSION = 4
 """Of the format of `model/`; folders of another version have to be made anew."""
 
 HELD = 10_000_000
@@ -169,16 +172,48 @@ class AuditFolder:
         if not path.is_dir():
             raise InputError(f"there is no folder {path}. `unround audit FILE -o {path}` would make one.")
         summary = _summary(path)
+        if summary is None and (path / SUMMARY).is_file() and (path / MODEL).is_dir():
+            raise Damaged(path, SUMMARY, "cannot be read")
         if summary is None:
             raise InputError(f"{path} contains no finished audit. Write one with `unround audit FILE -o {path}`.")
+        if summary.get(SEAL) != seal_of(summary):
+            raise Damaged(path, SUMMARY, "is not as the audit left it")
         folder = cls(path, summary)
+        for name in summary[FILES]:
+            if name.startswith(f"{MODEL}/") and name != PUBLISHED:  # small; the others when they are asked for
+                folder.file(name)
         try:
             version = folder.told["version"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            raise InputError(f"the audit in {path} is not complete: {MODEL}/ cannot be read. Run it again.") from None
+            raise Damaged(path, f"{MODEL}/model.json", "cannot be read") from None
         if version != VERSION:
             raise InputError(f"the audit in {path} was written by another version of unround. Run it again.")
         return folder
+
+    def file(self, name: str) -> Path:
+        """Return where one of its files is, once it is certain that it is as the audit left it.
+
+        Raises
+        ------
+        InputError
+            If it is missing, or was changed.
+        """
+        path = self.path / name
+        if name not in self._intact:
+            try:
+                intact = sha256_of(path) == self.summary[FILES].get(name)
+            except OSError as error:
+                missing = isinstance(error, FileNotFoundError)
+                raise Damaged(self.path, name, "is missing" if missing else "cannot be read") from None
+            if not intact:
+                raise Damaged(self.path, name, "is not as the audit left it")
+            self._intact.add(name)
+        return path
+
+    @cached_property
+    def _intact(self) -> set[str]:
+        """The files that were looked at."""
+        return set()
 
     @cached_property
     def told(self) -> dict[str, Any]:
@@ -192,6 +227,13 @@ class AuditFolder:
         with self._undamaged(f"{MODEL}/model.json"):
             return model_of(self.told)
 
+    def reseal(self, *names: str) -> None:
+        """Take some of its files as they are now for those that belong to it: pages that were written again."""
+        self.summary[FILES] |= {name: sha256_of(self.path / name) for name in names}
+        self.summary[SEAL] = seal_of(self.summary)
+        write_json(self.path / SUMMARY, self.summary)
+        self._intact.difference_update(names)
+
     @cached_property
     def run(self) -> dict[str, Any]:
         """Its `run.json`: how long everything took, and where."""
@@ -204,7 +246,7 @@ class AuditFolder:
         import polars as pl
 
         with self._undamaged(FINDINGS):
-            return pl.read_parquet(self.path / FINDINGS)
+            return pl.read_parquet(self.file(FINDINGS))
 
     @cached_property
     def areas(self) -> pl.DataFrame:
@@ -251,8 +293,8 @@ class AuditFolder:
         """Return what was published of some areas; those of a family lie next to each other."""
         import polars as pl
 
-        file = self.path / MODEL / "published.parquet"
-        with self._undamaged(f"{MODEL}/published.parquet"):
+        with self._undamaged(PUBLISHED):
+            file = self.file(PUBLISHED)
             first, last = int(rows.min()), int(rows.max())
             here = slice(first, last + 1)
             found = self._published[here] if self._held else pl.scan_parquet(file).slice(first, last + 1 - first).collect()
@@ -270,7 +312,7 @@ class AuditFolder:
     def _published(self) -> pl.DataFrame:
         import polars as pl
 
-        return pl.read_parquet(self.path / MODEL / "published.parquet")
+        return pl.read_parquet(self.file(PUBLISHED))
 
     @contextmanager
     def _undamaged(self, name: str) -> Iterator[None]:
@@ -282,7 +324,21 @@ class AuditFolder:
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of polars, at broken Parquet
                 raise
-            raise InputError(f"the audit in {self.path} is damaged: {name} cannot be read. Run it again.") from error
+            raise Damaged(self.path, name, "cannot be read") from error
+
+
+class Damaged(InputError):  # noqa: N818 - it says what became of the folder
+    """A file of an audit is missing, or is not as the audit left it.
+
+    Parameters
+    ----------
+    path, name, how
+        The audit's folder, the file, and what is wrong with it.
+    """
+
+    def __init__(self, path: Path, name: str, how: str) -> None:
+        super().__init__(f"the audit in {path} is damaged: {name} {how}. Run it again.")
+        self.name, self.how = name, how
 
 
 MOST_CANDIDATES = 12

@@ -104,9 +104,21 @@ def _ranges(found: pl.LazyFrame) -> Iterator[tuple[str, int, int]]:
             yield kind, values[0], values[-1]
 
 
+_FORMULA = r"^\s*[=+\-@＝＋－＠]|^[\t\r\n]"
+"""How text begins that a spreadsheet takes for a formula, …"""
+
+_AFTER_SEMICOLON = r";(\s*[=+\-@＝＋－＠])"
+"""… also one that splits lines at semicolons, as those of half of Europe do, whatever quotes there are."""
+
+
 def safe_for_spreadsheets(frame: pl.LazyFrame) -> pl.LazyFrame:
-    """Put an apostrophe before text that a spreadsheet would take for a formula."""
+    """Put an apostrophe before text that a spreadsheet would take for a formula, in fields and in headers."""
     import polars as pl
 
-    text = pl.col(pl.String)
-    return frame.with_columns(pl.when(text.str.contains(r"^[=+\-@\t\r]")).then("'" + text).otherwise(text).name.keep())
+    def safe(text: pl.Expr) -> pl.Expr:
+        split = text.str.replace_all(_AFTER_SEMICOLON, ";'${1}")
+        return pl.when(split.str.contains(_FORMULA)).then("'" + split).otherwise(split).name.keep()
+
+    names = frame.collect_schema().names()
+    headers = pl.DataFrame({"name": names}, schema={"name": pl.String}).select(safe(pl.col("name")))["name"]
+    return frame.with_columns(safe(pl.col(pl.String))).rename(dict(zip(names, headers, strict=True)))

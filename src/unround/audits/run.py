@@ -99,6 +99,7 @@ def audit(
         clock.lap("writing")
         write_json(output.done / files.SUMMARY, _summary(job, counted, command))
         write_json(output.done / files.RUN, clock.told(job, cluster))
+        files.seal(output.done, files.OURS)
         finish(files.AuditFolder.open(output.done))
         clock.lap("reporting")
         write_json(output.done / files.RUN, clock.told(job, cluster))

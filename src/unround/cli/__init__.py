@@ -12,7 +12,7 @@ import typer
 
 from unround._version import __version__
 from unround.cli.common import option
-from unround.cli.finished_audit import diff, explain, report, serve
+from unround.cli.finished_audit import diff, explain, report, serve, verify
 from unround.cli.one_system import expect, solve
 from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
 from unround.cli.whole_release import audit, check, inspect
@@ -55,6 +55,7 @@ COMMANDS = (
     report,
     explain,
     serve,
+    verify,
     diff,
     whatif,
     expect,

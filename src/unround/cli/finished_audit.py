@@ -1,4 +1,4 @@
-"""Commands about a finished audit: report, explain, serve, diff."""
+"""Commands about a finished audit: report, explain, serve, verify, diff."""
 
 from __future__ import annotations
 
@@ -96,7 +96,35 @@ def serve(
 
             webbrowser.open(address)
 
+    if host.strip("[]") not in ("127.0.0.1", "localhost", "::1"):
+        typer.echo(
+            f"warning: on {host}, everybody who can reach this machine can read this audit, without a password.", err=True
+        )
     api.serve(folder, host=host, port=port, started=started)
+
+
+def verify(folder: Folder, json: Json = False) -> None:
+    """Check an audit folder: every file against its hash, every certificate against what was published.
+
+    \b
+    Examples:
+      unround verify audit
+      unround verify audit --json                       the same, for programs
+
+    A certificate proves something about the few counts and sums that stand in it. Here these are compared with the
+    audit's own, and what is proved with its findings. The exit code is 0 if all is well, and 1 if anything is wrong.
+    Whoever can write to the folder can also replace its hashes: they show damage, not who did it.
+    """  # noqa: D301 - \b keeps the lines of a paragraph apart
+    with stages() as progress:
+        found = api.verify(folder, progress=progress)
+    if json:
+        print_json(found.to_json())
+    else:
+        from unround.presentation.terminal.verify import show_verification
+
+        show_verification(found, console())
+    if not found.holds:
+        raise typer.Exit(1)
 
 
 def diff(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.audits import AuditFolder
-from unround.audits.folder import MODEL
+from unround.audits.folder import PUBLISHED
 from unround.audits.summary import AREA_SIZES, SIZES
 from unround.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-PUBLISHED = Path(MODEL) / "published.parquet"
 EXACT = "exact"
 MOST_NAMED = 5
 """Columns or areas that are named where more are meant."""
@@ -125,7 +123,7 @@ class MatchedAudits:
         columns = [[places[key] for key in cell.exact_after if key in places] for cell in self.cells if cell.laid_open]
         found = {name: 0 for _, name in SIZES}
         both = self.areas.lazy().filter(pl.col("in_before") & pl.col("in_after")).select(self.axes)
-        scan = pl.scan_parquet(self.after.path / PUBLISHED).with_columns(pl.col(self.axes).cast(pl.String))
+        scan = pl.scan_parquet(self.after.file(PUBLISHED)).with_columns(pl.col(self.axes).cast(pl.String))
         scan = scan.join(both, on=self.axes, how="semi")
         ends = [*(start for start, _ in SIZES[1:]), None]
         for some in filter(None, columns):
@@ -154,7 +152,7 @@ def other_people(match: MatchedAudits) -> list[dict[str, Any]]:
     ):
         places = {column["key"]: at for at, column in enumerate(folder.told["columns"])}
         counts = [pl.col("counts").arr.get(places[key]).alias(f"{side}{at}") for at, key in enumerate(keys)]
-        scan = pl.scan_parquet(folder.path / PUBLISHED)
+        scan = pl.scan_parquet(folder.file(PUBLISHED))
         scans.append(scan.select(*(pl.col(axis).cast(pl.String) for axis in match.axes), *counts))
     pairs = [(pl.col(f"before{at}"), pl.col(f"after{at}")) for at in range(len(cells))]
     if not pairs:
@@ -256,7 +254,7 @@ def _areas(before: AuditFolder, after: AuditFolder) -> pl.DataFrame:
     sizes = []
     for folder, side in ((before, "before"), (after, "after")):
         largest = pl.col("counts").arr.max().alias(side)
-        scan = pl.scan_parquet(folder.path / PUBLISHED)
+        scan = pl.scan_parquet(folder.file(PUBLISHED))
         sizes.append(scan.select(*(pl.col(axis).cast(pl.String) for axis in axes), largest).collect(engine="streaming"))
     both = sizes[0].join(sizes[1], on=axes, how="full", coalesce=True).sort(axes)
     starts = [start for start, _ in AREA_SIZES]

@@ -122,7 +122,7 @@ def _scan(match: MatchedAudits, folder: AuditFolder) -> pl.LazyFrame:
     import polars as pl
 
     axes, codes = match.axes, folder.told["axes"]
-    claims = pl.scan_parquet(folder.path / FINDINGS).with_columns(pl.col(*axes, *codes).cast(pl.String))
+    claims = pl.scan_parquet(folder.file(FINDINGS)).with_columns(pl.col(*axes, *codes).cast(pl.String))
     numbered = claims.join(match.areas.lazy().select("area", *axes), on=axes).join(match.codes(folder).lazy(), on=codes)
     kind = pl.col("kind").replace_strict(STRENGTH, return_dtype=pl.Int8)
     return numbered.select("area", "cell", kind, pl.col("value").cast(pl.Int32), pl.col("probability").cast(pl.Float64))
@@ -372,7 +372,7 @@ def _listed(match: MatchedAudits, best: pl.DataFrame) -> list[dict[str, Any]]:
     wanted = best.with_row_index("rank").join(match.areas.select("area", *axes), on="area")
     named = match.codes(folder).with_row_index("at").lazy()
     rows = (
-        pl.scan_parquet(folder.path / FINDINGS)
+        pl.scan_parquet(folder.file(FINDINGS))
         .with_columns(pl.col(*axes, *codes).cast(pl.String))
         .filter(pl.col(axes[0]).is_in(wanted[axes[0]].to_list()))  # a few areas only: the rest is not kept
         .join(named, on=codes)

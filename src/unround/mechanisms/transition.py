@@ -19,6 +19,9 @@ Row = tuple[tuple[int, Fraction], ...]
 
 _TOLERANCE = Fraction(1, 10**9)
 
+_LEAST = Fraction(1, 10**30)
+"""The smallest probability above 0. Engines compute with floats, in which a smaller one might come out as impossible."""
+
 
 @dataclass(frozen=True)
 class Transition:
@@ -161,6 +164,11 @@ def _row(i: int, row: Row) -> Row:
     for v, p in exact:
         if p < 0:
             raise InputError(f"the true count {i} has the change {v} with a negative probability, {_number(p)}.")
+        if 0 < p < _LEAST:
+            raise InputError(
+                f"the true count {i} has the change {v} with a probability below 1e-30, too small to compute with: write 0 "
+                "if it cannot happen, else at least 1e-30."
+            )
         if p > 0 and i + v < 0:
             raise InputError(f"the change {v} would publish the true count {i} as {i + v}: counts cannot be negative.")
     total = sum((p for _, p in exact), Fraction(0))

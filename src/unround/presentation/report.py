@@ -64,6 +64,7 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
         except OSError as problem:
             raise InputError(f"{path} cannot be written: {problem.strerror}. Is the folder yours?") from None
         written.append(path)
+    folder.reseal(REPORT, PUBLIC_REPORT)
     return written[0], written[1]
 
 

@@ -109,7 +109,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
     if kind == "likely":  # between 1 and 9 how sure it is says more than how small it is
         small = pl.when(value == 0).then(2).when(value <= 9).then(0).otherwise(1)
     found = (
-        pl.scan_parquet(folder.path / FINDINGS)
+        pl.scan_parquet(folder.file(FINDINGS))
         .filter(pl.col("kind") == kind)
         .with_columns(small.alias("_small"))
         .sort("_small", pl.col("depth").is_null(), -pl.col("probability"), "depth", maintain_order=True)
@@ -171,7 +171,7 @@ def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[d
     keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
     marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    with (folder.path / PROOFS).open(encoding="utf-8") as file:
+    with folder.file(PROOFS).open(encoding="utf-8") as file:
         for line in file:
             if any(mark in line for mark in marks):
                 proof = json.loads(line)
@@ -291,7 +291,7 @@ def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str
     """Return the first rows of `contradictions.csv`, as text: "area", "kind", "sums" and "clash"."""
     import polars as pl
 
-    found: pl.DataFrame = pl.scan_csv(folder.path / CONTRADICTIONS, infer_schema=False).head(number).collect()
+    found: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False).head(number).collect()
     rows = []
     for row in found.to_dicts():
         names = [str(row.get(name) or "") for name in (*folder.told["areas"], "region_name")]

@@ -147,6 +147,8 @@ class _Fit:
     weights: FloatArray
     log_likelihood: float
     observed: _Observed
+    likely: FloatArray
+    zero: FloatArray
 
 
 class _ColumnFit(NamedTuple):
@@ -248,22 +250,20 @@ class ColumnFitter:
         exposures = np.maximum(self.sizes.exposures(counts, exposure, self._each[:areas]), least)
         observed = _Observed(self.windows, column, counts, exposures)
         rates = rates_for(observed.exposure, observed.published)
-        likely, _ = observed.likely(rates, clump)
+        likely, zero = observed.likely(rates, clump)
         weights, log_likelihood = fit_weights(likely, observed.times, STEPS)
-        return _Fit(exposure, clump, least, rates, weights, log_likelihood, observed)
+        return _Fit(exposure, clump, least, rates, weights, log_likelihood, observed, likely, zero)
 
 
 def _tilted(fit: _Fit, cost: float) -> _Fit:
     """Return the mixture with the fewest zeros, of those that fit about as well."""
-    likely, zero = fit.observed.likely(fit.rates, fit.clump)
-    return replace(fit, weights=least_zeros(likely, zero, fit.observed.times, fit.weights, cost, STEPS))
+    return replace(fit, weights=least_zeros(fit.likely, fit.zero, fit.observed.times, fit.weights, cost, STEPS))
 
 
 def _denser(fit: _Fit) -> _Fit:
     """Return a mixture that fits about as well, in which those who are there come in groups."""
-    likely, _ = fit.observed.likely(fit.rates, fit.clump)
     means = fit.rates * float(np.median(np.repeat(fit.observed.exposure, fit.observed.times.astype(np.int64))))
-    return replace(fit, weights=in_groups(likely, fit.observed.times, fit.weights, means, COST, STEPS))
+    return replace(fit, weights=in_groups(fit.likely, fit.observed.times, fit.weights, means, COST, STEPS))
 
 
 def _likelihood(fit: _Fit) -> float:

@@ -41,6 +41,9 @@ NEGLIGIBLE = 1e-7
 LITTLE = 1e-4
 """Of log likelihood: EM stops when a step gains less."""
 
+HOPELESS = 4.0
+"""Times what a prior may cost: a search that has lost so much, and still loses, does not come back."""
+
 LEAST = 1e-300
 """Added to probabilities, so that what no rate leads to does not break the fit."""
 
@@ -62,27 +65,29 @@ def log_coefficient(first: int, shape: float) -> float:
 
 
 @inner
-def component(first: int, number: int, mean: float, clump: float, coefficient: float, out: FloatArray) -> None:
-    """Put the probabilities of the counts from `first` on into `out`: a negative binomial with this mean.
+def rises(first: int, number: int, shape: float, out: FloatArray) -> None:
+    """Put Γ(x + shape) / x! of the counts from `first` on into `out`, relative to the first."""
+    rise = 1.0
+    for i in range(number):
+        out[i] = rise
+        rise *= (first + i + shape) / (first + i + 1.0)
 
-    `coefficient` is `log_coefficient(first, SHAPE)`, which all components without clumps have in common.
-    """
+
+@inner
+def shape_of(mean: float, clump: float) -> float:
+    """Return the shape of a component: small where people come in clumps."""
+    return SHAPE if clump == 0.0 or mean <= 0.0 else 1.0 / (1.0 / SHAPE + clump / mean)
+
+
+@inner
+def chance_of(first: int, mean: float, shape: float, coefficient: float) -> float:
+    """Return how likely a component makes the count `first`, given `log_coefficient(first, shape)`."""
     if mean <= 0.0:
-        for i in range(number):
-            out[i] = 1.0 if first + i == 0 else 0.0
-        return
-    shape = SHAPE
-    if clump > 0.0:
-        shape = 1.0 / (1.0 / SHAPE + clump / mean)
-        coefficient = log_coefficient(first, shape)
-    ratio = mean / (shape + mean)
+        return 1.0 if first == 0 else 0.0
     log = coefficient - shape * math.log1p(mean / shape)
     if first > 0:
         log -= first * math.log1p(shape / mean)
-    chance = math.exp(log)
-    for i in range(number):
-        out[i] = chance
-        chance *= (first + i + shape) / (first + i + 1.0) * ratio
+    return math.exp(log)
 
 
 @inner
@@ -96,15 +101,25 @@ def add_mixture(
     part: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space of the same size."""
+    """Put the probabilities of the counts from `first` on into `out`; `part` is scratch space of the same size.
+
+    Without clumps, all components have their shape in common, and with it all but a geometric series.
+    """
     coefficient = log_coefficient(first, SHAPE)
+    rises(first, number, SHAPE, part)
     for i in range(number):
         out[i] = 0.0
     for k in range(len(rates)):
         if weights[k] > NEGLIGIBLE:
-            component(first, number, exposure * rates[k], clump, coefficient, part)
+            mean = exposure * rates[k]
+            shape = shape_of(mean, clump)
+            if clump > 0.0:
+                coefficient = log_coefficient(first, shape)
+                rises(first, number, shape, part)
+            chance, ratio = weights[k] * chance_of(first, mean, shape, coefficient), mean / (shape + mean)
             for i in range(number):
-                out[i] += weights[k] * part[i]
+                out[i] += chance * part[i]
+                chance *= ratio
 
 
 @kernel
@@ -126,17 +141,24 @@ def likelihoods(
     most = 1
     for p in range(len(low)):
         most = max(most, number[p])
-    chances = np.empty(most)
+    part = np.empty(most)
     for p in range(len(low)):
-        coefficient = log_coefficient(low[p], SHAPE)
+        first, coefficient = low[p], log_coefficient(low[p], SHAPE)
+        rises(first, number[p], SHAPE, part)
         for k in range(len(rates)):
-            component(low[p], number[p], exposure[p] * rates[k], clump, coefficient, chances)
+            mean = exposure[p] * rates[k]
+            shape = shape_of(mean, clump)
+            if clump > 0.0:
+                coefficient = log_coefficient(first, shape)
+                rises(first, number[p], shape, part)
+            chance, ratio = chance_of(first, mean, shape, coefficient), mean / (shape + mean)
+            if first == 0:
+                zero[p, k] = chance * (window[start[p]] if start[p] >= 0 else 1.0)
             total = 0.0
             for i in range(number[p]):
-                total += chances[i] * (window[start[p] + i] if start[p] >= 0 else 1.0)
+                total += chance * part[i] * (window[start[p] + i] if start[p] >= 0 else 1.0)
+                chance *= ratio
             found[p, k] = total
-            if low[p] == 0:
-                zero[p, k] = chances[0] * (window[start[p]] if start[p] >= 0 else 1.0)
     return found, zero
 
 
@@ -181,15 +203,18 @@ def expectation_maximisation(likely: FloatArray, times: FloatArray, weights: Flo
 
 @kernel
 def _fewer_zeros(
-    likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray, force: float, steps: int
+    likely: FloatArray, zero: FloatArray, times: FloatArray, weights: FloatArray, force: float, steps: int, least: float
 ) -> float:
-    """Improve log likelihood − force × mean P(0 | published), over counts that can be 0, in place; return the likelihood."""
+    """Improve log likelihood − force × mean P(0 | published), over counts that can be 0, in place; return the likelihood.
+
+    Stops early where the likelihood has fallen below `least`, and still falls.
+    """
     rows, rates = likely.shape
-    total, found = times.sum(), 0.0
+    total, found = times.sum(), -math.inf
     gain = np.empty(rates)
     for step in range(steps + 1):
         gain[:] = 0.0
-        found = 0.0
+        before, found = found, 0.0
         for p in range(rows):
             expected = _product(weights, likely[p]) + LEAST
             found += times[p] * math.log(expected)
@@ -197,6 +222,8 @@ def _fewer_zeros(
             _add(likely[p], times[p] / expected * (1.0 + force * share), gain)
             if share > 0.0:
                 _add(zero[p], -times[p] / expected * force, gain)
+        if found < min(before, least):
+            break
         if step < steps:
             norm = 0.0
             for k in range(rates):
@@ -231,13 +258,14 @@ def least_zeros(
     none = np.where(only_zeros, 1e-6, 1.0)
     without, _ = fit_weights(likely, times, steps, none / none.sum())
     best, least = weights, _zeros(likely, zero, times, weights)
+    hopeless = reached - HOPELESS * cost
     for start in (weights, without):
         weak, strong = 0.0, 64.0
         for _ in range(7):
             force = math.sqrt(weak * strong) if weak else strong / 16
             tilted = np.maximum(start, 1e-4 / start.size)
             tilted /= tilted.sum()
-            if float(_fewer_zeros(likely, zero, times, tilted, force, steps // 3)) < reached - cost:
+            if float(_fewer_zeros(likely, zero, times, tilted, force, steps // 3, hopeless)) < reached - cost:
                 strong = force
                 continue
             weak, zeros = force, _zeros(likely, zero, times, tilted)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.differences.match import PUBLISHED
+from unround.audits.folder import PUBLISHED
 from unround.infer.bounds import Equations
 from unround.mechanisms import HIDDEN
 from unround.mechanisms.base import IntArray
@@ -107,7 +107,7 @@ def _drawn(setting: Scenario, rows: NDArray[np.int64], rng: np.random.Generator)
     import polars as pl
 
     folder, model = setting.after, setting.after.model
-    wanted = pl.scan_parquet(folder.path / PUBLISHED).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
+    wanted = pl.scan_parquet(folder.file(PUBLISHED)).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
     counts = wanted.sort("row").select("counts").collect()["counts"].to_numpy()
     inferred = folder.auditor.infer(counts, adjustable(folder.areas[rows]))
     posterior, reach = inferred.probabilities.posterior, inferred.probabilities.reach

@@ -89,8 +89,11 @@ VIEWS: tuple[tuple[str, View], ...] = (
 )
 """Every view but the first page, which is / and /index.json. Each has a twin at its address with .json after it."""
 
-SLOW: tuple[View, ...] = (views.cell, views.certificate, views.try_it)
-"""Views that can take seconds. They have threads of their own, a few, so that however many are asked for, others go on."""
+SLOW: tuple[View, ...] = (views.cell, views.certificate)
+"""Views that can take seconds. They have a thread of their own, so that however many are asked for, others go on."""
+
+LEFT = 499
+"""The status of what nobody waits for any more; by custom, as there is none for it."""
 
 log = logging.getLogger("unround.web")
 
@@ -123,7 +126,7 @@ class _Site:
         self.bench = bench
         self.pages = Pages()
         # Python runs one thread at a time: more of them would only get in each other's way.
-        self.quick, self.slow = anyio.CapacityLimiter(2), anyio.CapacityLimiter(1)
+        self.quick, self.slow, self.trying = anyio.CapacityLimiter(2), anyio.CapacityLimiter(1), anyio.CapacityLimiter(1)
         addresses = {"area_address": area_address, "cell_address": cell_address, "with_query": with_query}
         environment().globals.update(addresses)
 
@@ -167,13 +170,13 @@ class _Site:
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
 
-        limiter = self.slow if view in SLOW else self.quick
+        limiter = self.trying if view is views.try_it else self.slow if view in SLOW else self.quick
 
         async def in_turn(request: Request) -> Response:
             # What was shown before takes no thread, and no turn.
             if (again := self._again(request)) is not None:
                 return again
-            return await anyio.to_thread.run_sync(safely, request, limiter=limiter)
+            return await _unless_left(request, lambda: safely(request), limiter)
 
         return in_turn
 
@@ -233,6 +236,22 @@ class _Site:
                 answer = Response(f"{said}\n", status, media_type="text/plain")
         answer.headers.update(heads)
         return answer
+
+
+async def _unless_left(request: Request, work: Callable[[], Response], limiter: anyio.CapacityLimiter) -> Response:
+    """Do some work when its turn comes, unless whoever asked for it has left by then."""
+    answer = Response(status_code=LEFT)
+
+    async def watch(waiting: anyio.CancelScope) -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        waiting.cancel()
+
+    async with anyio.create_task_group() as both:
+        both.start_soon(watch, both.cancel_scope)
+        answer = await anyio.to_thread.run_sync(work, limiter=limiter)
+        both.cancel_scope.cancel()
+    return answer
 
 
 async def _static(request: Request) -> Response:

@@ -193,7 +193,7 @@ class Claims:
         kind = pl.col("kind").replace_strict({name: i for i, name in enumerate(KINDS)}, return_dtype=pl.Int8)
         numbers = ["published", "low", "high", "value", *PROBABILITIES, "due_to_sums"]
         found = (
-            pl.scan_parquet(folder.path / FINDINGS)
+            pl.scan_parquet(folder.file(FINDINGS))
             .join(areas, on=places, how="left", maintain_order="left")
             .join(cells, on=axes, how="left", maintain_order="left")
             .select("row", "cell", "table", *numbers, kind.alias("kind"))

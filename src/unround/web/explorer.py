@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
-from unround.audits.folder import CONTRADICTIONS, MODEL, SUMMARY, find_area, find_cell
+from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, find_area, find_cell
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
@@ -144,7 +144,7 @@ class Explorer:
         """The largest published count of every area, -1 where nothing was published."""
         import polars as pl
 
-        published = pl.scan_parquet(self.folder.path / MODEL / "published.parquet")
+        published = pl.scan_parquet(self.folder.file(PUBLISHED))
         largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
         return np.where(largest > ABSENT, largest, -1).astype(np.int64)
 
@@ -156,7 +156,7 @@ class Explorer:
         text = pl.col(pl.String)
         # The file is safe for spreadsheets: before what looks like a formula it has an apostrophe, which is not ours.
         plain = pl.when(text.str.contains(r"^'[=+\-@\t\r]")).then(text.str.slice(1)).otherwise(text).name.keep()
-        return pl.read_csv(self.folder.path / CONTRADICTIONS, infer_schema=False).fill_null("").select(plain)
+        return pl.read_csv(self.folder.file(CONTRADICTIONS), infer_schema=False).fill_null("").select(plain)
 
     # -- single areas and cells ---------------------------------------------------------------------------------------
 

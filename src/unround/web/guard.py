@@ -1,4 +1,4 @@
-"""The guard at the door: which hosts are answered, which methods, and what browsers may do with the answers."""
+"""The guard at the door: which hosts and sites are answered, which methods, and what browsers may do with the answers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,12 @@ def hosts_for(host: str) -> frozenset[str]:
     return LOCAL | {host.strip("[]").lower()}
 
 
+OURSELVES = frozenset({"", "same-origin", "none"})
+"""Where browsers say that a request comes from (`Sec-Fetch-Site`), if it is from us or from the person who types."""
+
+
 class Guard:
-    """Middleware that refuses requests meant for another host, and everything but reading.
+    """Middleware that refuses requests meant for another host or sent by another site, and everything but reading.
 
     Parameters
     ----------
@@ -66,14 +70,18 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
-                headers.setdefault("Cache-Control", "no-cache")
+                answered = MutableHeaders(scope=message)
+                answered.update(HEADERS)
+                answered.setdefault("Cache-Control", "no-cache")
             await send(message)
 
-        if not self._is_ours(Headers(scope=scope).getlist("host")):
+        headers = Headers(scope=scope)
+        if not self._is_ours(headers.getlist("host")):
             refusal = PlainTextResponse("This explorer answers only to its own host name.\n", 421)
             await refusal(scope, receive, send_guarded)
+        elif not {site.strip().lower() for site in headers.getlist("sec-fetch-site")} <= OURSELVES:
+            text = "This explorer answers no other site. Type its address, or open it from a bookmark.\n"
+            await PlainTextResponse(text, 403)(scope, receive, send_guarded)
         elif scope["method"] not in ("GET", "HEAD"):
             refusal = PlainTextResponse("This explorer can only be read.\n", 405, {"Allow": "GET, HEAD"})
             await refusal(scope, receive, send_guarded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import socket
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 PORT = 8765
+
+PATIENCE = 10.0
+"""Seconds that a request may take to arrive."""
 
 
 def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) -> None:
@@ -32,7 +36,7 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) ->
     listening = _listen(host, port)
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=_patient_protocol(),
         ws="none",
         lifespan="off",
         log_level="error",
@@ -50,6 +54,38 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) ->
     finally:
         app.state.bench.close()
         listening.close()
+
+
+def _patient_protocol() -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, with an end to its patience: it waits for the rest of a request as long as it takes."""
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Patient(H11Protocol):
+        waiting: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.conn.their_state is h11.IDLE:
+                self._wait()
+            elif self.waiting is not None:  # the headers are complete
+                self.waiting.cancel()
+                self.waiting = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.waiting is not None:
+                self.waiting.cancel()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self.waiting is None:
+                self.waiting = self.loop.call_later(PATIENCE, self.transport.close)
+
+    return Patient
 
 
 def _warm(app: Starlette) -> None:
@@ -93,7 +129,6 @@ def _address(host: str, port: int) -> str:
 
 def get(folder: Path, path: str) -> tuple[int, bytes]:
     """Return the status and the content of one address, without a server."""
-    import asyncio
     from urllib.parse import unquote
 
     from unround.web.app import explorer_app

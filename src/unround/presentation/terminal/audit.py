@@ -228,7 +228,7 @@ def _an_example(folder: AuditFolder) -> str | None:
     import polars as pl
 
     axes = folder.told["axes"]
-    found = pl.scan_parquet(folder.path / "findings.parquet")
+    found = pl.scan_parquet(folder.file("findings.parquet"))
     order = pl.col("kind").replace_strict({"proved": 0, "conditional": 1, "likely": 2}, return_dtype=pl.Int8)
     rows = found.with_columns(order.alias("order")).sort("order", maintain_order=True).head(1).collect().to_dicts()
     if not rows or len(folder.told["areas"]) > 1:

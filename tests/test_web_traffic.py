@@ -1,0 +1,204 @@
+"""Who is answered by the explorer, for how long it waits, and what becomes of work that nobody waits for."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from tests.conftest import Run
+from unround.web import app as web
+from unround.web import serve, views
+from unround.web.app import explorer_app
+from unround.web.guard import hosts_for
+from unround.web.page import Asked, Page
+
+HERE = "http://127.0.0.1"
+
+
+@contextmanager
+def explorer(folder: Path) -> Iterator[Any]:
+    app = explorer_app(folder, hosts_for("127.0.0.1"))
+    try:
+        yield app
+    finally:
+        app.state.bench.close()
+
+
+def answer_to(folder: Path, path: str, **headers: str) -> Any:
+    with explorer(folder) as app:
+        asked = TestClient(app, base_url=HERE, raise_server_exceptions=False)
+        return asked.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [
+        ("same-origin", 200),
+        ("none", 200),
+        ("", 200),
+        ("cross-site", 403),
+        ("same-site", 403),
+        ("Cross-Site", 403),
+        ("x", 403),
+    ],
+)
+def test_other_sites_are_not_answered(hostile_audit: Path, site: str, status: int) -> None:
+    answer = answer_to(hostile_audit, "/about.json", sec_fetch_site=site)
+    assert answer.status_code == status
+    assert answer.headers["x-frame-options"] == "DENY"
+
+
+def test_without_its_contradictions_the_audit_is_damaged_and_that_is_said(hostile_audit: Path, tmp_path: Path) -> None:
+    shutil.copytree(hostile_audit, tmp_path / "audit")
+    (tmp_path / "audit" / "contradictions.csv").unlink()
+    answer = answer_to(tmp_path / "audit", "/contradictions")
+    assert answer.status_code == 400
+    assert "contradictions.csv is missing" in answer.text
+
+
+class Visitor:
+    """A request that can be watched, and whose sender can leave."""
+
+    def __init__(self, app: Any, path: str) -> None:
+        self.app, self.path, self.left, self.status = app, path, anyio.Event(), 0
+        self.began = False
+
+    async def __call__(self) -> None:
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": self.path,
+            "raw_path": self.path.encode(),
+            "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+            "http_version": "1.1",
+            "scheme": "http",
+            "root_path": "",
+        }
+        await self.app(scope, self.receive, self.send)
+
+    async def receive(self) -> dict[str, Any]:
+        if not self.began:
+            self.began = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+
+
+class Slow:
+    """A view that waits until it may go on, and counts how often it was asked for."""
+
+    def __init__(self) -> None:
+        self.times, self.go_on = 0, threading.Event()
+
+    def __call__(self, _asked: Asked) -> Page:
+        self.times += 1
+        assert self.go_on.wait(30)
+        return Page("explorer/problem.html", "Slow", {"error": "slow"})
+
+
+@contextmanager
+def slow_cells(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[tuple[Any, Slow]]:
+    """Put a slow view in the place of a count's page."""
+    slow = Slow()
+    monkeypatch.setattr(web, "VIEWS", tuple((path, slow if view is views.cell else view) for path, view in web.VIEWS))
+    monkeypatch.setattr(web, "SLOW", (slow,))
+    with explorer(folder) as app:
+        try:
+            yield app, slow
+        finally:
+            slow.go_on.set()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    with anyio.fail_after(30):
+        while not true():
+            await anyio.sleep(0.01)
+
+
+def test_work_whose_client_has_left_is_dropped(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:
+    async def story(app: Any, slow: Slow) -> None:
+        first, last = Visitor(app, "/area/a/b"), Visitor(app, "/area/a/last")
+        impatient = [Visitor(app, f"/area/a/{k}") for k in range(12)]
+        async with anyio.create_task_group() as group:
+            group.start_soon(first)
+            await until(lambda: slow.times == 1)
+            for visitor in (*impatient, last):
+                group.start_soon(visitor)
+            await until(lambda: all(visitor.began for visitor in (*impatient, last)))
+            for visitor in impatient:
+                visitor.left.set()
+            await until(lambda: all(visitor.status for visitor in impatient))
+            slow.go_on.set()
+        assert [visitor.status for visitor in impatient] == [web.LEFT] * 12
+        assert (first.status, last.status, slow.times) == (200, 200, 2)
+
+    with slow_cells(monkeypatch, hostile_audit) as (app, slow):
+        anyio.run(story, app, slow)
+
+
+def test_trying_a_system_waits_for_no_count(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:
+    async def story(app: Any, slow: Slow) -> None:
+        cell, attempt = Visitor(app, "/area/a/b"), Visitor(app, "/try")
+        async with anyio.create_task_group() as group:
+            group.start_soon(cell)
+            await until(lambda: slow.times == 1)
+            with anyio.fail_after(30):
+                await attempt()
+            assert (attempt.status, cell.status) == (200, 0)
+            slow.go_on.set()
+
+    with slow_cells(monkeypatch, hostile_audit) as (app, slow):
+        anyio.run(story, app, slow)
+
+
+@contextmanager
+def listening(folder: Path) -> Iterator[int]:
+    """Serve an audit as `serve` does; yield the port."""
+    with explorer(folder) as app, socket.create_server(("127.0.0.1", 0)) as here:
+        server = uvicorn.Server(uvicorn.Config(app, http=serve._patient_protocol(), lifespan="off", log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [here]})
+        thread.start()
+        try:
+            yield here.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+def test_headers_that_never_end_are_not_waited_for(monkeypatch: pytest.MonkeyPatch, hostile_audit: Path) -> None:
+    monkeypatch.setattr(serve, "PATIENCE", 0.5)
+    with listening(hostile_audit) as port:
+        for sent in (b"", b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as slow:
+                slow.sendall(sent)
+                if sent:
+                    for _ in range(4):  # a header now and then does not keep it open
+                        time.sleep(0.1)
+                        slow.sendall(b"X-More: 1\r\n")
+                assert slow.recv(1) == b"", "the connection was closed"
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as prompt:
+            prompt.sendall(b"GET /about.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert prompt.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_whoever_listens_to_the_world_is_warned(run: Run, hostile_audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uvicorn.Server, "run", lambda *_, **__: None)
+    monkeypatch.setattr(serve, "_warm", lambda _: None)
+    assert "without a password" in run("serve", str(hostile_audit), "--host", "0.0.0.0", "--port", "0").err
+    assert run("serve", str(hostile_audit), "--port", "0").err == ""
