@@ -52,7 +52,7 @@ class KeyedTable:
 
 @dataclass(frozen=True, slots=True)
 class SameCount:
-    """A count that several columns show, by key; with keys, the constants of their tables, else the first counts alone."""
+    """A count that several columns show, by key; the constants of their tables, where these are known."""
 
     columns: tuple[str, ...]
     constants: tuple[float, ...] = ()
@@ -101,7 +101,7 @@ class Keys:
             if one.model == KEYED and one.constant is not None and one.error is not None and one.whole is not False
         }
         chosen = {table: one for table, one in (tables | given).items() if one is not None}
-        # Repeats of which nobody knows how they depend on each other count once.
+        # Where nobody knows how repeats depend on each other, their constants may be anything.
         repeats = tuple(
             SameCount(one.columns, one.constants, one.errors)
             for one in found.repeats
@@ -186,25 +186,43 @@ class Keys:
 
 
 def splits_of(model: Model) -> list[Split]:
-    """Return the totals and their two parts, of one table and all rounded at random to one base."""
+    """Return the totals and their two parts, such as men and women, of one table and all rounded at random to one base.
+
+    A total with two parts that differ from it in their characteristic is one of a kind: its parts are no men and women.
+    """
     found = []
     for total, parts in model.equations:
         cells = (total, *parts)
-        hows = {model.mechanisms[c] for c in cells}
-        alike = len(hows) == 1 and len({model.columns[c].block for c in cells}) == 1
-        if len(cells) == 3 and alike and isinstance(model.mechanisms[total], Rounding | Sample):
+        alike = len({model.mechanisms[c] for c in cells}) == 1 and len({model.columns[c].block for c in cells}) == 1
+        if len(cells) == 3 and alike and isinstance(model.mechanisms[total], Rounding | Sample) and _axis(model, cells):
             found.append((cells[0], cells[1], cells[2]))
     return found
 
 
+def _axis(model: Model, cells: Sequence[int]) -> int:
+    """Return the axis along which a sum adds up, counted from 0; 0, too, where several codes change at once."""
+    codes = [model.columns[c].codes for c in cells]
+    changing = [k for k in range(len(codes[0])) if len({one[k] for one in codes}) > 1]
+    return changing[0] if len(changing) == 1 else 0
+
+
 def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
-    """Return a structure in which the counts of weighted tables are estimates: any number, whole or not."""
-    tables = {table for table, one in found.tables.items() if one.whole is False}
+    """Return a structure in which the counts of weighted tables are estimates: any number, whole or not.
+
+    A table that cannot be told is like the others of its rule, if these are all weighted.
+    """
+    kinds: dict[object, set[bool | None]] = {}  # by rule, what its tables are found to be
+    columns = list(zip(structure.columns, structure.mechanisms, strict=True))
+    whole = [found.tables[column.block].whole if column.block in found.tables else None for column, _ in columns]
+    for (_, how), one in zip(columns, whole, strict=True):
+        kinds.setdefault(how, set()).add(one)
     mechanisms = tuple(
-        Weighted(how) if column.block in tables and isinstance(how, Rounding | Sample) else how
-        for column, how in zip(structure.columns, structure.mechanisms, strict=True)
+        Weighted(how)
+        if isinstance(how, Rounding | Sample) and (one is False or (one is None and kinds[how] - {None} == {False}))
+        else how
+        for (_, how), one in zip(columns, whole, strict=True)
     )
-    return replace(structure, mechanisms=mechanisms) if tables else structure
+    return replace(structure, mechanisms=mechanisms)
 
 
 def doubts_left(checked: Check, keys: Keys, model: Model) -> dict[int, str]:
@@ -222,11 +240,9 @@ def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:
     """Return the cells of counts that are split in two, by what they are there: all totals, all men, all women."""
     found: dict[str, set[int]] = {}
     for split in splits_of(model):
-        codes = [model.columns[c].codes for c in split]
-        changing = [k for k in range(len(codes[0])) if len({one[k] for one in codes}) > 1]
-        if len(changing) == 1 and changing[0]:
-            for cell, code in zip(split, codes, strict=True):
-                found.setdefault(code[changing[0]], set()).add(cell)
+        axis = _axis(model, split)
+        for cell in split:
+            found.setdefault(model.columns[cell].codes[axis], set()).add(cell)
     return {name: np.array(sorted(cells)) for name, cells in found.items()}
 
 

@@ -33,8 +33,8 @@ OWN = 0.01
 WIDEST = 256
 """Counts with more possible values are left as they are."""
 
-DRAWS = 8
-"""Constants are not known exactly: likelihoods of repeated counts are averages over so many draws of them."""
+DRAWS, UNKNOWN_DRAWS = 8, 64
+"""Constants are not known exactly, or not at all: likelihoods of repeated counts are averages over so many draws of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class KeyedRepeat:
     cells : tuple of int
         The cells; the first gets the evidence of all.
     constants, errors : tuple of float
-        Of their tables, and the standard errors; empty where they are not known.
+        Of their tables, and the standard errors; empty where they are not known, and may be anything.
     sums : tuple of int
         For every cell but the first, the sum that says that it is the same count.
     """
@@ -59,6 +59,9 @@ class KeyedRepeat:
     @property
     def places(self) -> FloatArray:
         """Where each table sees the first one's 0: for the constants as they are, then for draws of them."""
+        if not self.constants:
+            anywhere = np.random.default_rng(len(self.cells)).random((UNKNOWN_DRAWS, len(self.cells)))
+            return np.asarray(anywhere - anywhere[:, :1])
         drawn = np.random.default_rng(len(self.cells)).standard_normal((DRAWS, len(self.cells)))
         drawn = np.concatenate([np.zeros((1, len(self.cells))), drawn]) * self.errors
         return np.asarray(self.constants[0] - np.asarray(self.constants) + drawn - drawn[:, :1])
@@ -147,9 +150,6 @@ def drawn_by_keys(keyed: Keyed, windows: Windows, counts: Counts, active: BoolAr
         shown = counts[:, one.cells] > ABSENT
         shown[:, 1:] &= active[:, one.sums]
         shown &= windows.start[:, one.cells] >= 0  # what its mechanism cannot publish says nothing
-        if not one.constants:  # nobody knows how these roundings depend on each other: the first says all
-            built.silence(one.cells[1:], shown)
-            continue
         for row in np.flatnonzero(shown[:, 0] & (shown.sum(1) > 1)).tolist():
             built.put(one, row, np.flatnonzero(shown[row]), counts[row, one.cells], keyed.mechanisms)
     return built.done(keyed, counts)
@@ -190,11 +190,6 @@ class _Built:
         self._start[row, cells[0]], self._arc_start[row, cells[0]] = self._known[key]
         self._start[row, cells[1:]] = self._ones
 
-    def silence(self, cells: tuple[int, ...], shown: BoolArray) -> None:
-        """Give cells no evidence of their own, where the first of the columns that show the same count is published."""
-        narrow = self._windows.high[:, cells] - self._windows.low[:, cells] < WIDEST
-        self._start[:, cells] = np.where(shown[:, :1] & shown[:, 1:] & narrow, self._ones, self._start[:, cells])
-
     def done(self, keyed: Keyed, counts: Counts) -> Drawn:
         """Return what was built."""
         windows = replace(self._windows, start=self._start, weights=np.concatenate(self._weights))
@@ -221,7 +216,7 @@ def _left_by_all(
     for at in range(len(counts)):
         own = [arc_of(bool(way), float(chance)) for way, chance in zip(up[:, at], chances[:, at], strict=True)]
         arcs = [common_arcs(own, places) if likely[:, at].all() else [] for places in one.places[:, seen].tolist()]
-        central.append(arcs[0])
+        central.append(arcs[0] if one.constants else [(0.0, 1.0)])
         lengths[at] = np.mean([sum(end - start for start, end in some) for some in arcs])
     return (1 - OWN) * lengths + OWN * likely.prod(0), tuple(central)
 

@@ -28,7 +28,7 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         once = len(found["repeats"]) - known
         said.append(
             f"How {several(once, 'count')} that {'appears' if once == 1 else 'appear'} in several tables "
-            f"{'was' if once == 1 else 'were'} rounded is not known: only the first figure is used for probabilities."
+            f"{'was' if once == 1 else 'were'} rounded is not known: probabilities allow for any constants."
         )
     weighted = [name for name in told.get("mechanisms", ()) if name.startswith("weighted:")]
     if weighted:
