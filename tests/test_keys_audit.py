@@ -174,6 +174,24 @@ def test_repeats_of_which_nothing_is_known_count_once(tmp_path):
     assert score["wrong"]["likely"] <= 0.34 * score["checked"]["likely"] + 12
 
 
+def test_areas_of_the_same_records_have_the_same_keys_and_add_nothing(tmp_path):
+    """A subdivision of one area shows the same numbers in all its tables: they are no second rounding."""
+    release, true = keyed_census(400, [0.1, 0.4, 0.75], 5, parts=4)
+    counts = np.concatenate([block.counts for block in release.blocks()])
+    names = [f"a{at}" for at in range(400)]
+    areas = pl.DataFrame(
+        {"region": [*names, *(f"p{name}" for name in names)], "parent": [*(f"p{name}" for name in names), *([None] * 400)]}
+    )
+    nested = release_of(np.concatenate([counts, counts]), release.columns, release.proposals, areas)
+    truth = release_of(np.concatenate([true, true]), release.columns, frame=areas)
+    folder = audit(nested, tmp_path / "nested", truth=truth)
+    score = folder.summary["truth"]
+    assert score["wrong"]["proved"] == 0
+    both = [folder.summary["truth"]["checked"]["likely"], audit(release, tmp_path / "alone").summary["likely"]]
+    assert both[0] <= 2.2 * both[1] + 20
+    assert score["wrong"]["likely"] <= 0.3 * score["checked"]["likely"] + 10
+
+
 # --- the user's word, and what cannot be -----------------------------------------------------------------------------
 
 

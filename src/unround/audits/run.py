@@ -253,7 +253,7 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
         "methods": [asdict(method) for method in METHODS],
         "most_areas_of_a_family": MOST_LINKED,
     }
-    told["keys"] = job.fitted.keys.to_json()
+    told["keys"] = job.fitted.keys.to_json() | {"rounding": job.options.rounding}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told
