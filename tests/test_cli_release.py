@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,25 @@ def test_questions_about_what_is_not_there_are_refused(run: Run, tmp_path: Path)
     refused(run, "explain", out, "D0", "total/men", saying="no area 'D0'")
     refused(run, "explain", out, "D01", "15", "--sex", "men", saying="matches 2 characteristics")
     refused(run, "explain", out, "D01", "total", "--sex", "both", saying="no sex 'both'")
+
+
+def test_a_full_temporary_folder_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("7 requested and 0 written")  # as numpy has it
+
+    monkeypatch.setattr("unround.spool.Spool.add", full)
+    for command in ("check", "inspect"):
+        ran = run(command, SURVEY)
+        assert ran.code == 2
+        assert f"the temporary folder {tempfile.gettempdir()} cannot be used: 7 requested and 0 written" in ran.err
+        assert "TMPDIR" in ran.err
+
+
+def test_too_little_memory_ends_with_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("unround.spool.Spool.add", too_much)
+    ran = run("inspect", SURVEY)
+    assert ran.code == 2
+    assert "not enough memory" in ran.err

@@ -31,10 +31,11 @@ STARTING = 60
 class Cluster:
     """A scheduler and its workers, each a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str = "tcp") -> None:
         self.folder = folder
         self.file = folder / "scheduler.json"
-        self.scheduler = self._start("scheduler", "--port", "0", "--scheduler-file", str(self.file), "--no-dashboard")
+        options = ("--port", "0", "--scheduler-file", str(self.file), "--no-dashboard", "--protocol", protocol)
+        self.scheduler = self._start("scheduler", *options)
         self.workers: list[subprocess.Popen[bytes]] = []
         until = time.monotonic() + STARTING
         while not self.file.exists():
@@ -136,3 +137,49 @@ def test_without_workers_or_scheduler_it_says_what_to_do(
     assert ran.code == 2
     assert "the cluster has no workers" in ran.err
     assert not (place / "out").exists()
+
+
+def test_a_scheduler_that_dies_ends_it_with_words_and_the_work_is_kept(place: Path, cluster: Cluster) -> None:
+    cluster.add_worker()
+    command = [sys.executable, "-m", "unround", *COMMAND, "--cluster", cluster.address]
+    with subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as audit:
+        while audit.poll() is None and len(list((place / "out" / FOLDER / PARTS).glob("0*"))) < 2:
+            time.sleep(0.01)
+        cluster.scheduler.kill()
+        _, said = audit.communicate(timeout=STARTING)
+    assert audit.returncode == 2, said
+    assert "run the same command again to continue" in " ".join(said.split())
+    assert "Traceback" not in said
+    assert len(said.splitlines()) <= 3, said
+    assert run_in(place, *COMMAND) == 0
+
+
+def test_certificates_keep_others_out(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make certificates with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    make += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(make, check=True, capture_output=True)
+    comm = "DASK_DISTRIBUTED__COMM__"
+    told = {f"{comm}REQUIRE_ENCRYPTION": "true", f"{comm}TLS__CA_FILE": str(certificate)}
+    for role in ("SCHEDULER", "WORKER", "CLIENT"):
+        told |= {f"{comm}TLS__{role}__CERT": str(certificate), f"{comm}TLS__{role}__KEY": str(key)}
+    with monkeypatch.context() as patched:
+        for name, value in told.items():
+            patched.setenv(name, value)
+        cluster = Cluster(tmp_path, "tls")
+        try:
+            assert cluster.address.startswith("tls://")
+            cluster.add_worker()
+            command = [sys.executable, "-m", "unround", *COMMAND, "--cluster", cluster.address]
+            subprocess.run(command, cwd=place, check=True, capture_output=True)
+            stranger = {name: value for name, value in os.environ.items() if not name.startswith("DASK_")}
+            again = [*command[:-2], "--threshold", "0.7", *command[-2:]]
+            refused = subprocess.run(again, cwd=place, check=False, capture_output=True, text=True, env=stranger)
+        finally:
+            cluster.close()
+    assert json.loads((place / "out" / "run.json").read_text())["cluster"] == cluster.address
+    assert refused.returncode == 2
+    assert "asks for certificates, and Dask's configuration names none" in refused.stderr
+    assert "Traceback" not in refused.stderr

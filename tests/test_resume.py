@@ -238,6 +238,83 @@ def test_a_part_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (part_folder(tmp_path, 3) / "a").read_text() == "first"
 
 
+@pytest.fixture
+def half_done(place: Path) -> Path:
+    """A place where an audit was interrupted, with some parts done; return its working folder."""
+    for _ in range(10):
+        process = _start(place)
+        while process.poll() is None and _parts(place / "out" / FOLDER) < 2:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if process.returncode != 0:
+            return place / "out" / FOLDER
+        shutil.rmtree(place / "out")  # it was quicker; begin anew
+    raise AssertionError
+
+
+def _damaged(file: Path, how: str) -> None:
+    content = file.read_bytes()
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    file.write_bytes({"cut": content[:middle], "flipped": flipped, "emptied": b""}[how])
+
+
+def test_damaged_parts_are_done_again(place: Path, half_done: Path) -> None:
+    parts = sorted((half_done / PARTS).glob("0*"))
+    for part, name, how in zip(parts, ("findings.parquet", "published.parquet"), ("cut", "flipped"), strict=False):
+        _damaged(part / name, how)
+    assert run_in(place, *COMMAND) == 0
+    assert contents(place / "out") == contents(place / "undisturbed")
+    assert json.loads((place / "out" / RUN).read_text())["blocks_done_before"] == len(parts) - 2
+
+
+DAMAGES = [("counts.bin", "cut"), (PREPARED, "flipped")]
+if THOROUGH:
+    DAMAGES += [(PREPARED, "cut"), ("model/prior.npz", "flipped"), ("model/areas.parquet", "emptied")]
+
+
+@pytest.mark.parametrize(("name", "how"), DAMAGES)
+def test_where_what_was_read_is_damaged_it_starts_anew(place: Path, half_done: Path, name: str, how: str) -> None:
+    _damaged(half_done / name, how)
+    command = [sys.executable, "-m", "unround", *COMMAND]
+    said = subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
+    assert f"{name}, left by an earlier run, was damaged, so that everything was done again." in " ".join(said.split())
+    assert contents(place / "out") == contents(place / "undisturbed")
+    assert json.loads((place / "out" / RUN).read_text())["blocks_done_before"] == 0
+
+
+def test_killed_at_the_last_step_it_has_only_to_end_it(place: Path) -> None:
+    """Stopped dead before, between and after the renames by which results take their place."""
+    names = len({Path(name).parts[0] for name in contents(place / "undisturbed")} | {RUN})
+    code = """
+import os, sys
+from pathlib import Path
+moved, limit = 0, int(sys.argv.pop(1))
+rename = Path.replace
+def replace(self, target):
+    global moved
+    if self.parent.name == "done" and Path(target).parent.name == "out":
+        if moved == limit:
+            os.kill(os.getpid(), 9)
+        moved += 1
+    return rename(self, target)
+Path.replace = replace
+from unround.cli import main
+main()
+"""
+    for limit in range(names) if THOROUGH else (0, names // 2, names - 1):
+        killed = subprocess.run(
+            [sys.executable, "-c", code, str(limit), *COMMAND], cwd=place, capture_output=True, check=False
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert (place / "out" / FOLDER / MOVING).exists()
+        assert not (place / "out" / "summary.json").exists(), "half an audit must not look like one"
+        assert run_in(place, *COMMAND) == 0
+        assert contents(place / "out") == contents(place / "undisturbed")
+        shutil.rmtree(place / "out")
+
+
 def test_blocks_add_up(place: Path, tmp_path: Path) -> None:
     """However areas are put into blocks, the numbers are the same."""
     release, truth = read(place / RELEASE), read(place / "census" / "truth.parquet")
@@ -248,7 +325,7 @@ def test_blocks_add_up(place: Path, tmp_path: Path) -> None:
         assert folder.findings.equals(AuditFolder.open(place / "undisturbed").findings)
     for other in told[1:]:
         for name, value in told[0].items():
-            if name != "truth":
+            if name not in ("truth", "files", "seal"):  # Parquet keeps the blocks it was written in
                 assert other[name] == value, name
         assert other["truth"]["checked"] == told[0]["truth"]["checked"]
         assert other["truth"]["mean_error"] == pytest.approx(told[0]["truth"]["mean_error"])

@@ -395,3 +395,56 @@ def test_documented_sums_that_share_a_total_name_it() -> None:
         (2603, (2612, 2613, 2614, 2615, 2616), "universe", (2604, 2607, 2608, 2609, 2610)),
     ]
     assert list(documented(dict.fromkeys((2612, 2613, 2614, 2615, 2604, 2607, 2608, 2609, 2610), 0))) == []
+
+
+# --- what is hidden --------------------------------------------------------------------------------------
+
+
+def test_what_is_hidden_is_no_more_than_the_people_or_households_of_its_area(tmp_path: Path) -> None:
+    from unround.audits.block import Auditor
+    from unround.audits.model import Model
+    from unround.prior import Prior
+
+    rng = RNG(8)
+    people = rng.poisson(60, 300)
+    ages = rng.multinomial(people, [0.2, 0.6, 0.2])
+    incomes = rng.multinomial(rng.binomial(people, 0.7), [0.5, 0.5])
+    recipients = incomes.sum(1, keepdims=True)
+    faith = rng.binomial(people, 0.3)[:, None]
+    counts = np.hstack([rounded(np.hstack([ages, recipients, incomes]), rng), rounded(faith, rng, "sample:5")])
+    labels = {9: "0 to 14 years", 13: "15 to 64 years", 24: "65 years and over", 173: "With", 174: "Low", 175: "High"}
+    headers = vectors(9, 13, 24, 173, 174, 175, 1970, labels=labels)
+    path = censusmapper(tmp_path / "t.csv", headers, counts, {"Population": people})
+    text = path.read_text().splitlines()
+    fields = text[1].split(",")
+    text[1] = ",".join([*fields[:6], "NA", "NA", "NA", "NA"])  # incomes and faith are hidden in the first area
+    path.write_text("\n".join(text) + "\n")
+    release = read(path)
+    index = release.index
+    assert {release.columns[index[key]].at_most for key in ("v_CA21_11", "v_CA21_719")} == {"Population"}
+    assert release.columns[index[f"v_CA21_{vector_of(1970)}"]].at_most == ""  # an estimate may exceed it
+    model = Model.of(find_structure(release))
+    (block,) = release.blocks()
+    auditor = Auditor(model, Prior.flat())
+    bounds = auditor.documented(model.counts_of(block.counts), np.zeros(300, dtype=np.bool_)).bounds
+    assert bounds.tight.high[0, model.index["v_CA21_719"]] == people[0]
+    system = model.system(model.counts_of(block.counts)[0], (), also=[model.index["v_CA21_719"]])
+    assert system.windows[0].high == people[0]
+
+
+def test_a_proof_may_rest_on_the_people_that_there_are(tmp_path: Path) -> None:
+    """The least that four published parts can be is all the people of the area: so each is that, and so is their total."""
+    rng = RNG(9)
+    people = rng.poisson(150, 200)
+    parts = rng.multinomial(rng.binomial(people, 0.8), [0.4, 0.3, 0.2, 0.1])
+    counts = rounded(np.column_stack([parts.sum(1), parts]), rng)
+    people[0], counts[0] = 9, (0, 10, 5, 5, 5)
+    path = censusmapper(tmp_path / "t.csv", vectors(66, 67, 68, 69, 70), counts, {"Population": people})
+    lines = path.read_text().replace(",DA,", ",CD,").splitlines()  # where populations are never adjusted
+    lines[1] = lines[1].replace("CD,9,0,", "CD,9,NA,")
+    path.write_text("\n".join(lines) + "\n")
+    folder = unround.audit(path, tmp_path / "audit", prior="flat")
+    found = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
+    assert set(found["kind"]) == {"proved"}
+    assert sorted(found["value"]) == [1, 1, 1, 6, 9]
+    assert unround.verify(folder).to_json()["problems"] == []

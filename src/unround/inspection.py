@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from unround.audits.model import Model, display_name
 from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
 from unround.join import Match
+from unround.output import scratch_folder
 from unround.prior import Prior
 from unround.release import ABSENT, WHY_ABSENT, Release, adjustable, table_of
 from unround.spool import Spool, Stage, survey
@@ -169,8 +168,8 @@ class Inspection:
 
 def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Inspection:
     """Describe a release, and list its inconsistencies, without inferring any count."""
-    with tempfile.TemporaryDirectory(prefix="unround-") as work:
-        spool, structure = survey(release, Path(work), plan_file, progress)
+    with scratch_folder("inspect") as work:
+        spool, structure = survey(release, work, plan_file, progress)
         levels = Counter(spool.areas["level"].to_list()) if "level" in spool.areas.columns else Counter[str]()
         return Inspection(
             release,

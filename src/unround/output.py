@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,6 +54,11 @@ class OutputFolder:
     def done(self) -> Path:
         """The folder for finished files."""
         return self.work / DONE
+
+    def start_anew(self) -> None:
+        """Remove what an earlier run left."""
+        _clear(self.work, keep=(LOCK, KEY))
+        self.done.mkdir()
 
     def publish(self, names: Iterable[str]) -> None:
         """Move finished files out of `done`, in place of an older result, which comes back if that fails.
@@ -207,13 +213,32 @@ def _lock(work: Path, command: str) -> BinaryIO:
         work.mkdir(parents=True, exist_ok=True)
 
 
-def _clear(work: Path) -> None:
-    """Remove everything but the lock."""
+def _clear(work: Path, keep: tuple[str, ...] = (LOCK,)) -> None:
+    """Remove everything but the lock, or whatever else is to be kept."""
     for path in work.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name != LOCK:
+        elif path.name not in keep:
             path.unlink()
+
+
+@contextmanager
+def scratch_folder(purpose: str) -> Iterator[Path]:
+    """Lend a temporary folder; where it cannot be written, say which it is and what to do."""
+    with naming_temporary_folder(), tempfile.TemporaryDirectory(prefix=f"unround-{purpose}-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def naming_temporary_folder() -> Iterator[None]:
+    """Turn errors in writing temporary files into words that name the folder they are in."""
+    try:
+        yield
+    except OSError as error:
+        why, where = error.strerror or str(error), tempfile.gettempdir()
+        raise InputError(
+            f"the temporary folder {where} cannot be used: {why}. Make room in it, or name another with the variable TMPDIR."
+        ) from error
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Mechanism, Unpublished
+from unround.mechanisms import Exact, Mechanism, Unpublished
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,6 +74,9 @@ class Column:
         How it was published, where the format or the user says so; None where it has to be inferred from the data.
     adjusted : int
         Published exactly, except that the agency says it may have changed it by up to this much in `adjustable` areas.
+    at_most : str
+        The key of a column, published exactly, that this one is a part of: the people or households of the area. Where this
+        one is hidden, as agencies do in small areas, it is still no more than that. "" where there is none.
     """
 
     key: str
@@ -83,6 +86,7 @@ class Column:
     depth: int = 0
     mechanism: Mechanism | None = None
     adjusted: int = 0
+    at_most: str = ""
 
     @property
     def is_in_file(self) -> bool:
@@ -111,7 +115,7 @@ class Proposal:
 def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str:
     """Return the table that a sum belongs to: its parts', if all are in one; else its total's.
 
-    A total that is published exactly stands apart from the tables that it heads.
+    What is published exactly stands apart from the tables that it heads, or that repeat it.
 
     Examples
     --------
@@ -119,7 +123,7 @@ def table_of(columns: Sequence[Column], total: int, parts: Sequence[int]) -> str
     >>> table_of(columns, 0, (1, 2))
     'Age'
     """
-    tables = {columns[part].block for part in parts}
+    tables = {columns[part].block for part in parts if not isinstance(columns[part].mechanism, Exact)} - {""}
     return tables.pop() if len(tables) == 1 else columns[total].block
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.contradictions import AREAS, ASSUMPTION, CELL, Active, Contradiction, put, settle
-from unround.audits.model import Model
+from unround.audits.model import HIDDEN_AREA, Model
 from unround.audits.nested import NestedAreas
 from unround.batch.tighten import tighten
 from unround.batch.types import Ints, Tight, Windows
@@ -68,9 +68,20 @@ def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustab
     """
     slack = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
     windows, misfit = table.of(counts, slack)
+    limit_hidden(model, counts, slack, windows)
     tight, active, clashes = settle(model, counts, windows, slack, applicable_sums(model, counts))
     bounds = BlockBounds(windows, slack, _given(model, counts, slack), tight)
     return Documented(bounds, active, (*_misfits(model, counts, misfit), *clashes))
+
+
+def limit_hidden(model: Model, counts: Counts, slack: Ints, windows: Windows) -> None:
+    """Bound what is hidden by the people or households that were published of the same area, in place."""
+    for cell, other in model.limits.items():
+        if not model.hides[cell]:
+            known = (counts[:, other] > ABSENT) & (counts[:, other] <= HIDDEN_AREA)
+            rows = np.flatnonzero((counts[:, cell] <= ABSENT) & known)
+            most = counts[rows, other] + slack[rows, other]
+            windows.high[rows, cell] = np.minimum(windows.high[rows, cell], most)
 
 
 def _given(model: Model, counts: Counts, slack: Ints) -> BoolArray:
@@ -114,11 +125,13 @@ def assumed_bounds(
         return before, []
     slack = np.zeros_like(before.slack)
     windows, _ = table.of(counts, slack)
+    limit_hidden(model, counts, slack, windows)
     tight = tighten(model.compiled, windows, documented.active, proofs_only=True)
     refuted = np.flatnonzero(~tight.feasible)
     if refuted.size:
         slack[refuted] = before.slack[refuted]
         windows, _ = table.of(counts, slack)
+        limit_hidden(model, counts, slack, windows)
         put(tight, before.tight, refuted, refuted)
     return BlockBounds(windows, slack, _given(model, counts, slack), tight), _refutations(model, counts, refuted, before)
 

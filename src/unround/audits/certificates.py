@@ -154,7 +154,7 @@ def _in_family(
     def cell_of(area: int, column: int) -> Cell:
         published = int(inferred.counts[area, column])
         silent = bool(inferred.documented.windows.start[area, column] < 0) and published > ABSENT
-        return model.cell(column, published, int(bounds.slack[area, column]), silent)
+        return model.cell(column, inferred.counts[area], lambda one: int(bounds.slack[area, one]), silent)
 
     def place(name: str) -> tuple[int, str]:
         area, _, key = name.partition(BETWEEN)

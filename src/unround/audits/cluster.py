@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -83,7 +84,7 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
                 f"several workers in turn died while working on the same block of areas ({lost.task}): give them more "
                 f"memory, or use smaller blocks (--block). {KEPT}"
             ) from None
-        except OSError as problem:
+        except (OSError, CancelledError) as problem:  # futures are cancelled where the scheduler is lost
             raise Stopped(f"the cluster {address} stopped working: {problem}. {KEPT}") from problem
         finally:
             client.cancel(futures)
@@ -93,11 +94,16 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
 def cluster(address: str) -> Iterator[Client]:
     """Connect to a scheduler."""
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ImportError:
         raise InputError(
             "a cluster needs Dask, which is an extra: pip install 'unround[cluster]' here and on all workers."
         ) from None
+    if address.startswith("tls://") and Security().get_connection_args("client").get("ssl_context") is None:
+        raise InputError(
+            f"{address} asks for certificates, and Dask's configuration names none: set "
+            "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the others; docs/scale.md has an example."
+        )
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as problem:
@@ -105,8 +111,24 @@ def cluster(address: str) -> Iterator[Client]:
             f"no Dask scheduler answers at {address}: {problem}. `dask scheduler` starts one and prints its address, such "
             "as tcp://scheduler:8786; `dask worker ADDRESS` starts a worker."
         ) from None
-    with client:
+    with _silence(), client:
         yield client
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Dask from printing tracebacks of its own where a scheduler or a worker is lost: we say what happened."""
+    logs = [
+        logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.core", "tornado", "asyncio")
+    ]
+    before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, before, strict=True):
+            log.setLevel(level)
 
 
 def try_cluster(address: str, folder: Path) -> None:

@@ -110,6 +110,7 @@ def save_model(
             "depth": column.depth,
             "mechanism": how.name,
             "adjusted": column.adjusted,
+            "at_most": column.at_most,
         }
         for column, how in zip(model.columns, model.mechanisms, strict=True)
     ]
@@ -135,7 +136,8 @@ def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None
     for one in told["columns"]:
         how = mechanism(one["mechanism"])
         codes = tuple(one["codes"])
-        columns.append(Column(one["key"], codes, one["label"], one["block"], one["depth"], how, one["adjusted"]))
+        more = one["depth"], how, one["adjusted"], one.get("at_most", "")
+        columns.append(Column(one["key"], codes, one["label"], one["block"], *more))
         mechanisms.append(how)
     equations = tuple((total, tuple(parts)) for total, parts in told["equations"])
     origins, doubtful = tuple(told["origins"]), tuple(told["doubtful"])
@@ -281,7 +283,7 @@ class AuditFolder:
 
         summary = self.summary
         options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
-        hold = options.holds_conditional((summary.get("check") or {"verdict": "untested"})["verdict"])
+        hold = options.holds_conditional(summary.get("check"))
         return Auditor(self.model, self.prior, options, self.keys, hold_conditional=hold)
 
     def counts(self, row: int) -> Counts:

@@ -1,4 +1,4 @@
-"""Whether the files of an audit folder are as the audit left them: hashes of all of them stand in its summary."""
+"""Whether files are as they were left: those of an audit folder, and those that a stopped run left for the next."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ RUN = "run.json"
 
 FILES, SEAL = "files", "seal"
 """In the summary: the hash of every other file, and that of the summary without this line."""
+
+HASHES = "hashes.json"
+"""The hashes of the files beside it, in folders that have no summary."""
 
 _WORKING = "."
 """Begins the names of folders that hold work in progress."""
@@ -36,6 +39,37 @@ def seal(folder: Path, names: tuple[str, ...]) -> None:
     paths = [path for name in names if name not in (SUMMARY, RUN) for path in _files(folder / name)]
     told[FILES] = {path.relative_to(folder).as_posix(): sha256_of(path) for path in sorted(paths)}
     write_json(folder / SUMMARY, {**told, SEAL: seal_of(told)})
+
+
+def write_hashes(folder: Path) -> None:
+    """Write the hashes of all files of a folder into a file beside them."""
+    write_json(folder / HASHES, hashes_of(folder))
+
+
+def hashes_of(folder: Path, leave_out: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the hash of every file of a folder, by name; but of those that begin with certain names."""
+    names = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
+    return {name: sha256_of(path) for name, path in sorted(names.items()) if not name.startswith((HASHES, *leave_out))}
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a folder holds what `write_hashes` found in it."""
+    try:
+        told = json.loads((folder / HASHES).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and first_damaged(folder, told) is None
+
+
+def first_damaged(folder: Path, hashes: Mapping[str, str]) -> str | None:
+    """Return the first file that is missing or was changed, if any."""
+    for name, expected in hashes.items():
+        try:
+            if sha256_of(folder / name) != expected:
+                return name
+        except OSError:
+            return name
+    return None
 
 
 def seal_of(summary: Mapping[str, Any]) -> str:

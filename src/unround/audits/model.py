@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,11 +15,13 @@ from unround.batch.compiled_sums import compile_sums
 from unround.batch.types import CompiledSums
 from unround.errors import InputError
 from unround.infer.bounds import Equations
-from unround.mechanisms import Exact, Mechanism, Unpublished, Within
+from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished, Within
 from unround.release import ABSENT, SUPPRESSED, Column, Counts
 from unround.structure import JudgedSum, Structure
 from unround.system import Cell, Sum, System
 
+HIDDEN_AREA = 1_000
+"""Counts are hidden in small areas: what is missing in an area of more people than this is missing for another reason."""
 Twins = tuple[tuple[int, int], ...]
 """Cells, and columns of the release that show the same count number by number."""
 
@@ -169,6 +171,22 @@ class Model:
         return np.array([hiding[how] for how in self.mechanisms])
 
     @cached_property
+    def limits(self) -> Mapping[int, int]:
+        """Cells, and the cells published exactly that these are a part of: one that is hidden is no more than the other."""
+        found = {cell: self.index.get(column.at_most) for cell, column in enumerate(self.columns) if column.at_most}
+        return {cell: other for cell, other in found.items() if other is not None and self.exact[other]}
+
+    def limit(self, counts: Counts, cell: int, slack: Callable[[int], int]) -> int | None:
+        """Return the most that a hidden cell of one area can be, by the people or households there; None if not hidden.
+
+        `slack` says by how much a cell that was published exactly may have been changed.
+        """
+        other = self.limits.get(cell)
+        if other is None or counts[cell] > ABSENT or not ABSENT < counts[other] <= HIDDEN_AREA:
+            return None
+        return int(counts[other]) + slack(other)
+
+    @cached_property
     def exact_twin(self) -> dict[int, tuple[int, int]]:
         """Rounded cells that show a count which another cell shows exactly: that cell, and the sum that says so."""
         found = {}
@@ -268,14 +286,31 @@ class Model:
         """
         chosen = sorted(set(equations))
         cells = sorted({cell for e in chosen for cell in self.members(e)}.union(also))
+        changed = within or {}
         return System(
-            [self.cell(cell, int(counts[cell]), (within or {}).get(cell, 0), cell in silent) for cell in cells],
+            [self.cell(cell, counts, lambda one: changed.get(one, 0), cell in silent) for cell in cells],
             [self.sum_named(e) for e in chosen],
         )
 
-    def cell(self, cell: int, published: int, within: int = 0, silent: bool = False) -> Cell:
-        """Return one cell as the engines for single systems take it."""
+    def cell(self, cell: int, counts: Counts, slack: Callable[[int], int], silent: bool = False) -> Cell:
+        """Return one cell of an area as the engines for single systems take it.
+
+        Parameters
+        ----------
+        cell : int
+            Which.
+        counts : array
+            The area's published counts, a cell each.
+        slack : function
+            Says by how much a cell that was published exactly may have been changed.
+        silent : bool
+            Whether its published value is not to be used.
+        """
         key, how = self.columns[cell].key, self.mechanisms[cell]
+        published, within = int(counts[cell]), slack(cell)
+        most = self.limit(counts, cell, slack)
+        if most is not None and not self.hides[cell]:
+            return Cell(key, None, Suppressed(0, most))
         if published <= ABSENT or silent:
             # A rule that hides small counts says something about those that it hid; nothing else does.
             return Cell(key, None, how if published == SUPPRESSED and not silent and self.hides[cell] else Unpublished())

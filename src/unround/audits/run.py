@@ -28,7 +28,7 @@ from unround.audits.probabilities import NEAR
 from unround.audits.selfcheck import SelfCheck, choose_and_check
 from unround.audits.summary import Tally
 from unround.audits.truth import Score, Truth
-from unround.audits.work import PARTS, PREPARED, Fitted, Job, job_folder, job_key, prepare, sweep
+from unround.audits.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, prepare, sweep
 from unround.checks import Check, check_spool
 from unround.errors import InternalError
 from unround.linked.bounds import MOST_LINKED
@@ -71,12 +71,16 @@ def audit(
         folder = output.work
         if cluster is not None:
             try_cluster(cluster, folder)
+        if (folder / PREPARED).exists() and (damaged := damage_in(folder)) is not None:
+            clock.anew = damaged
+            output.start_anew()
         # 1. Read the file once, find out which sums hold, compile what all areas share; unless a run before this one did.
         if not (folder / PREPARED).exists():
             _prepare(folder, release, options, plan_file, truth, progress, clock)
         # 2. Audit block by block; what is done stays done.
         job = Job(folder)
         sweep(folder / PARTS)
+        job.drop_damaged()
         missing, done = job.missing(), 0
         clock.resumed = job.blocks - len(missing)
         before = job.areas.height - sum(len(job.areas_of(number)) for number in missing)
@@ -183,6 +187,7 @@ class _Clock:
         self.start = self.last = time.perf_counter()
         self.laps: dict[str, float] = {}
         self.resumed = 0
+        self.anew: str | None = None
 
     def lap(self, name: str) -> None:
         """End a stage."""
@@ -198,6 +203,7 @@ class _Clock:
             "seconds": self.laps | {"total": round(time.perf_counter() - self.start, 3)},
             "blocks": job.blocks,
             "blocks_done_before": self.resumed,
+            "started_anew": None if self.anew is None else f"{self.anew}, left by an earlier run, was damaged",
             "cluster": cluster,
             "machine": {"system": platform.platform(), "processors": os.cpu_count(), "python": platform.python_version()},
         }

@@ -23,7 +23,7 @@ from unround.audits.folder import FINDINGS, OURS, PROOFS, PUBLISHED, AuditFolder
 from unround.audits.integrity import FILES, RUN, SUMMARY
 from unround.errors import InputError
 from unround.linked.prover import BETWEEN
-from unround.mechanisms import Unpublished, Within
+from unround.mechanisms import Suppressed, Unpublished, Within
 from unround.proofs import Proof, fault_in_proof, proof_in_words
 from unround.release import ABSENT, SUPPRESSED, Counts, adjustable
 from unround.system import Cell, Sum, System
@@ -222,6 +222,8 @@ class _Certificates:
         if isinstance(cell.mechanism, Unpublished):
             return cell.published is None
         published, how = int(self._published(row)[column]), self.model.mechanisms[column]
+        if isinstance(cell.mechanism, Suppressed) and cell.mechanism != how:
+            return cell.published is None and self._is_limited(cell.mechanism, row, column, kind)
         shown = published if published > ABSENT else None
         if cell.published != shown or (shown is None and published != SUPPRESSED):
             return False
@@ -229,6 +231,14 @@ class _Certificates:
         if within and shown is not None:
             return cell.mechanism == Within(within) or (kind != ClaimKind.PROVED.label and cell.mechanism == how)
         return cell.mechanism == how
+
+    def _is_limited(self, how: Suppressed, row: int, column: int, kind: str) -> bool:
+        """Whether a hidden cell is bounded by the people or households that were published of its area, and no further."""
+        counts, moved = self._published(row), self.adjustable[row]
+        limits = {self.model.limit(counts, column, lambda one: int(self.model.adjusted[one]) if moved else 0)}
+        if kind != ClaimKind.PROVED.label:  # the assumption may be that the population was not adjusted
+            limits.add(self.model.limit(counts, column, lambda _: 0))
+        return any(most is not None and how == Suppressed(0, most) for most in limits)
 
     def _sum(self, one: Sum, places: Mapping[str, tuple[int, int]], kind: str) -> str | None:
         """Return what is wrong with a sum of a certificate, if anything."""

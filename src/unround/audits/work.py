@@ -30,13 +30,14 @@ from unround.audits.claims import KINDS
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
 from unround.audits.inferred import InferredBlock
+from unround.audits.integrity import FILES, SEAL, first_damaged, hashes_of, is_whole, seal_of, write_hashes
 from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
-from unround.output import OutputFolder, output_folder, write_json
+from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
 from unround.prior import Prior
 from unround.release import ABSENT, Release, adjustable
 from unround.spool import COUNTS, Spool
@@ -94,6 +95,7 @@ def new_part(parts: Path, number: int) -> Iterator[Path]:
     half.mkdir()
     try:
         yield half
+        write_hashes(half)
         for one in half.iterdir():
             _to_disk(one)
         _to_disk(half)
@@ -213,6 +215,13 @@ class Job:
         """Return the blocks that are still to be done."""
         return [number for number in range(self.blocks) if not part_folder(self.folder / PARTS, number).is_dir()]
 
+    def drop_damaged(self) -> None:
+        """Remove what an earlier run left and is no longer as it was: it will be done again."""
+        for number in range(self.blocks):
+            part = part_folder(self.folder / PARTS, number)
+            if part.is_dir() and not is_whole(part):
+                shutil.rmtree(part)
+
     def work(self, number: int) -> int:
         """Audit a block, write its part, and return how many areas it has."""
         rows = self.areas_of(number)
@@ -250,7 +259,7 @@ class Job:
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
             fitted = self.fitted
-            hold = self.options.holds_conditional(self.static["check"]["verdict"])
+            hold = self.options.holds_conditional(self.static["check"])
             auditor = Auditor(self.model, fitted.prior, self.options, fitted.keys, hold_conditional=hold)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
@@ -302,8 +311,24 @@ def prepare(
         "cuts": cuts,
         "truth": truth,
         "summary": summary,
+        FILES: hashes_of(folder, leave_out=_NOT_PREPARED),
     }
-    write_json(folder / PREPARED, told)
+    write_json(folder / PREPARED, {**told, SEAL: seal_of(told)})
+
+
+_NOT_PREPARED = (PREPARED, PARTS, DONE, KEY, LOCK)
+"""In the job's folder: what is no part of what was prepared."""
+
+
+def damage_in(folder: Path) -> str | None:
+    """Return which file of a prepared job is damaged, if any."""
+    try:
+        told = json.loads((folder / PREPARED).read_text(encoding="utf-8"))
+        if told[SEAL] != seal_of(told):
+            return PREPARED
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return PREPARED
+    return first_damaged(folder, told[FILES])
 
 
 def in_order(found: pl.DataFrame) -> pl.DataFrame:

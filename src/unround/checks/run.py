@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +31,7 @@ from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, TestedSum, families_of
 from unround.infer.certify import contradiction
 from unround.infer.clash import smallest_clash
 from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words
 from unround.release import Column, Release
 from unround.spool import Spool, Stage, survey
@@ -126,8 +125,8 @@ def check_release(release: Release, plan_file: PlanFile | None = None, progress:
     >>> check_release(unround.read("census.csv")).verdict  # doctest: +SKIP
     'fits'
     """
-    with tempfile.TemporaryDirectory(prefix="unround-") as work:
-        spool, structure = survey(release, Path(work), plan_file, progress, insist=False)
+    with scratch_folder("check") as work:
+        spool, structure = survey(release, work, plan_file, progress, insist=False)
         return check_spool(release, spool, structure, plan_file, progress)
 
 

@@ -101,7 +101,13 @@ def run() -> None:
     except OSError as problem:
         # What is still in the buffer would fail again at the very end, and change the exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail(f"error: the output cannot be written: {problem.strerror}.", 2)
+        _fail(f"error: the output cannot be written: {problem.strerror or problem}.", 2)
+    except MemoryError:
+        _fail(
+            "error: there is not enough memory for this. Close other programs, give it fewer files or areas at a time, or "
+            "run it on a larger machine.",
+            2,
+        )
     except KeyboardInterrupt:
         _fail("interrupted: nothing was written", 130)
 

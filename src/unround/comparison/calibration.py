@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +25,7 @@ from unround.comparison.practice import TODAY, practice
 from unround.comparison.run import as_counts
 from unround.errors import InputError
 from unround.mechanisms.base import BoolArray
+from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit
 from unround.release import ABSENT, Counts, Release, adjustable
 from unround.spool import survey
@@ -247,10 +246,10 @@ def calibrate_release(release: Release, truth: Release, progress: Progress = lam
     InputError
         If the two do not belong together, or have no count in common.
     """
-    with tempfile.TemporaryDirectory(prefix="unround-calibrate-") as folder:
-        spool, structure = survey(release, Path(folder), None, progress)
+    with scratch_folder("calibrate") as folder:
+        spool, structure = survey(release, folder, None, progress)
         model = Model.of(structure)
-        known = Truth.of(truth, model, release.areas, spool.areas, Path(folder))
+        known = Truth.of(truth, model, release.areas, spool.areas, folder)
         fit = PriorFit(len(model.columns))
         for block in spool.blocks(4096):
             fit.add(model.counts_of(block.counts))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +12,7 @@ from unround.errors import InputError
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
+from unround.output import scratch_folder
 from unround.prior.hierarchy import Hierarchy, Pair
 from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
 from unround.readers.regions import published_exactly
@@ -173,8 +172,8 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
     """
     plain = with_labels(truth)
     plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))
-    with tempfile.TemporaryDirectory(prefix="unround-compare-") as folder:
-        spool, structure = survey(plain, Path(folder))
+    with scratch_folder("compare") as folder:
+        spool, structure = survey(plain, folder)
         sums = true_sums(structure)
         used = sorted({cell for total, parts in sums for cell in (total, *parts)})
         if not used:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
@@ -17,6 +16,7 @@ from unround.audits import AuditFolder
 from unround.audits.folder import FINDINGS
 from unround.audits.summary import AREA_SIZES, CLAIMS, SIZES
 from unround.differences.match import MatchedAudits, differences, other_people
+from unround.output import scratch_folder
 from unround.spool import Stage
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def _parts(match: MatchedAudits, number: int) -> Iterator[tuple[pl.DataFrame, pl
         yield _scan(match, match.before).collect(), _scan(match, match.after).collect()
         return
     # Findings are sorted by what matters, not by area: one pass deals them out into a file a part.
-    with tempfile.TemporaryDirectory(prefix="unround-diff-") as work:
+    with scratch_folder("diff") as work:
         areas = ceil(match.areas.height / number)
         for side, folder in (("before", match.before), ("after", match.after)):
             dealt = _scan(match, folder).with_columns((pl.col("area") // areas).alias("part"))
-            dealt.sink_parquet(pl.PartitionBy(Path(work) / side, key="part", include_key=False), mkdir=True)
+            dealt.sink_parquet(pl.PartitionBy(work / side, key="part", include_key=False), mkdir=True)
         for part in range(number):
-            yield _part(Path(work) / "before", part), _part(Path(work) / "after", part)
+            yield _part(work / "before", part), _part(work / "after", part)
 
 
 def _part(folder: Path, part: int) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.join.matching import Match, MatchedColumn, match_areas, match_columns
+from unround.output import naming_temporary_folder
 from unround.release import (
     ABSENT,
     NOT_APPLICABLE,
@@ -305,14 +306,15 @@ class StoredReleases:
     def __init__(self, releases: Sequence[Release], progress: Progress) -> None:
         import polars as pl
 
-        self._folder = Path(tempfile.mkdtemp(prefix="unround-join-"))
+        with naming_temporary_folder():
+            self._folder = Path(tempfile.mkdtemp(prefix="unround-join-"))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self.frames: list[pl.DataFrame] = []
         self._shapes: list[tuple[int, int]] = []
         before = 0
         for number, release in enumerate(releases):
             frames, rows = list[pl.DataFrame](), 0
-            with self._path(number).open("wb") as file:
+            with naming_temporary_folder(), self._path(number).open("wb") as file:
                 for block in release.blocks(lambda done, before=before: progress(before + done)):  # type: ignore[misc]
                     np.ascontiguousarray(block.counts, dtype=np.int32).tofile(file)
                     frames.append(block.areas)

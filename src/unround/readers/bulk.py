@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import FIRST, ProfileLine, blocks_of, by_sex, indented, universes
-from unround.readers.regions import published_exactly
+from unround.readers.regions import published_exactly, with_limits
 from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.stream import TakenRows, blocks
@@ -247,7 +247,7 @@ def _take(
         keys=tuple(column.key for column in columns),
         population=population,
     )
-    return tuple(columns), taken, {kind: tuple(labels) for kind, labels in left_out.items()}
+    return tuple(with_limits(columns)), taken, {kind: tuple(labels) for kind, labels in left_out.items()}
 
 
 def _looked_at(

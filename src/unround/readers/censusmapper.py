@@ -21,7 +21,7 @@ from unround.readers.kinds import COUNT, kind_of
 from unround.readers.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
 from unround.readers.named_tables import NamedLine, partitions_by_name, tables_by_name
 from unround.readers.profile_2021 import DATASET, FIVE_YEARS, TABLES, id_of, table_of_vector, vector_of
-from unround.readers.regions import adjustable, published_exactly
+from unround.readers.regions import adjustable, published_exactly, with_limits
 from unround.readers.source import Source
 from unround.readers.wide import (
     FRACTIONS,
@@ -125,7 +125,7 @@ def load(source: Source) -> Release:
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
-        columns=tuple(columns),
+        columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
         read=read_blocks(areas, counts, source.size),

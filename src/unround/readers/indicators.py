@@ -15,7 +15,7 @@ from unround.errors import InputError
 from unround.readers.documented import with_documented
 from unround.readers.lines import TOTAL
 from unround.readers.profile_2021 import LAST, table_of
-from unround.readers.regions import adjustable, published_exactly
+from unround.readers.regions import adjustable, published_exactly, with_limits
 from unround.readers.source import Source
 from unround.readers.wide import (
     FRACTIONS,
@@ -103,7 +103,7 @@ def load(source: Source) -> Release:
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
-        columns=tuple(columns),
+        columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
         read=read_blocks(areas, counts, source.size),

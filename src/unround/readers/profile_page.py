@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
-from unround.readers.regions import adjustable, published_exactly
+from unround.readers.regions import adjustable, published_exactly, with_limits
 from unround.readers.small_files import LONGEST_NAME
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
@@ -84,7 +84,7 @@ def load(source: Source) -> Release:
     return Release(
         source=str(source.path),
         file_format=LAYOUT,
-        columns=tuple(columns),
+        columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
         read=read_blocks(_areas(titles, columns, counts), counts, source.size),

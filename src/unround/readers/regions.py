@@ -7,12 +7,14 @@ values"; those of census divisions and of large census subdivisions are not.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from unround.mechanisms import Exact, Mechanism
-from unround.release import AREA, Counts
+from unround.release import AREA, Column, Counts
 
 ADJUSTED = 5
 LARGE = 5_000
@@ -20,6 +22,7 @@ LARGE = 5_000
 
 _POPULATION = re.compile(r"population(?:, (?:18|19|20)\d\d)?")
 _DWELLINGS = re.compile(r"dwellings|households|total private dwellings|private dwellings occupied by usual residents")
+_OCCUPIED = ("households", "private dwellings occupied by usual residents")
 _WHOLE = ("c", "country", "pr", "province", "territory", "province or territory", "cd", "census division")
 _SUBDIVISION = ("csd", "census subdivision")
 
@@ -38,6 +41,43 @@ def published_exactly(label: str) -> tuple[Mechanism | None, int]:
     if _POPULATION.fullmatch(name):
         return Exact(), ADJUSTED
     return (Exact(), 0) if _DWELLINGS.fullmatch(name) else (None, 0)
+
+
+_EVERYBODY = "100% data"
+"""What titles say of tables that are no estimates from a sample: those may exceed the number of people that there are."""
+_HOUSEHOLDS = re.compile(r"\b(?:private )?(?:households?|dwellings)\b(?! in)(?!.*\bpopulation\b)", re.IGNORECASE)
+_PERSONS = re.compile(r"\b(?:persons|population|recipients|aged)\b", re.IGNORECASE)
+
+
+def with_limits(columns: Sequence[Column]) -> list[Column]:
+    """Return columns that know which exact count they are a part of.
+
+    Statistics Canada hides the counts of areas with fewer than 40 people, and incomes where there are few. Populations and
+    households are still published there, and nothing that was counted among them is more.
+
+    Examples
+    --------
+    >>> names = [("Population, 2021", ""), ("0 to 4 years", "Total - Age - 100% data"), ("Hindu", "Faith - 25% sample data")]
+    >>> columns = [Column(str(at), (str(at), "total"), name, table) for at, (name, table) in enumerate(names)]
+    >>> columns[0] = replace(columns[0], mechanism=Exact())
+    >>> [column.at_most for column in with_limits(columns)]
+    ['', '0', '']
+    """
+    exact = [column for column in columns if column.mechanism == Exact()]
+    # The first population of a profile is that of its own year.
+    people = next((column.key for column in exact if _POPULATION.fullmatch(column.label.lower())), "")
+    households = next((column.key for column in exact if column.label.lower() in _OCCUPIED), people)
+    return [
+        replace(column, at_most=households if _of_households(column.block) else people)
+        if column.mechanism != Exact() and _EVERYBODY in column.block
+        else column
+        for column in columns
+    ]
+
+
+def _of_households(table: str) -> bool:
+    """Say whether a table counts households or the dwellings that they live in, not people."""
+    return _HOUSEHOLDS.search(table) is not None and _PERSONS.search(table) is None
 
 
 def adjustable(level: str, population: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from unround.audits.summary import CLAIMS
 from unround.differences import Diff, diff
 from unround.errors import InputError
 from unround.mechanisms import mechanism
-from unround.output import output_folder
+from unround.output import output_folder, scratch_folder
 from unround.release import Release
 from unround.scenarios.join import aligned, declared, joined
 from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
@@ -152,10 +151,10 @@ def _published_differently(release: Release, table: Release, before: AuditFolder
 def _folders(out: Path | None) -> Iterator[tuple[Path, Path]]:
     """Lend a folder to work in, and one for the results, which are moved into `out` if all goes well."""
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="unround-whatif-") as work:
-            done = Path(work) / "done"
+        with scratch_folder("whatif") as work:
+            done = work / "done"
             done.mkdir()
-            yield Path(work), done
+            yield work, done
     else:
         with output_folder(out, "whatif", older_whatif) as output:
             yield output.work, output.done

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Exact, Mechanism
+from unround.mechanisms import Exact, Mechanism, Sample
 from unround.release import Counts, Proposal
 from unround.structure.evidence import FOUND
 from unround.structure.leaning import FEWEST, Leaning, LeaningTally
@@ -19,7 +19,7 @@ FARTHEST = 100
 TOLERATED = 0.005
 """A sum may be impossible in this share of the areas: slips of the agency, which the audit reports."""
 ACROSS = 0.001
-"""And in this one, if its total and parts are from different tables: nobody laid them out together."""
+"""And in this one, if it adds up estimates from different tables of a sample: nobody laid them out together."""
 MUCH_LARGER = 20
 """A total of so many times what rounding can do is evidence on its own."""
 _LARGE_DIGITS = slice(7, 21)
@@ -195,6 +195,7 @@ class ResidualTally:
                     small=self._small(cells),
                     leaning=split.get(at),
                     step=int(self._step[list(s.parts)].max()),
+                    estimates=any(isinstance(self.mechanisms[cell], Sample) for cell in cells),
                     zeros=int(self.histogram[at, FARTHEST]),
                     residuals={
                         int(place) - FARTHEST: int(self.histogram[at, place]) for place in np.flatnonzero(self.histogram[at])
@@ -249,6 +250,7 @@ class SumTally:
     small: dict[Mechanism, float]
     leaning: Leaning | None
     step: int
+    estimates: bool
     zeros: int
     residuals: dict[int, int]
 
@@ -260,7 +262,7 @@ class SumTally:
     @property
     def allowed(self) -> int:
         """In how many areas that may be so."""
-        across = self.proposal.origin == "universe" and len(self.proposal.parts) > 1
+        across = self.estimates and self.proposal.origin == "universe" and len(self.proposal.parts) > 1
         return max(int((ACROSS if across else TOLERATED) * self.able), min(2, self.able // 50))
 
     @property

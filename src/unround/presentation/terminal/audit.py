@@ -59,6 +59,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     if "truth" in summary:
         _show_truth(summary["truth"], console)
     _show_prior(summary, console)
+    if folder.run.get("started_anew"):
+        console.print(Text(f"Note: {folder.run['started_anew']}, so that everything was done again."), style="dim")
     for note in summary["notes"]:
         console.print(Text(f"Note: {note}"), style="dim")
     console.print(Text(f"\n{notice(summary['product'])}"), style="dim")
