@@ -107,9 +107,11 @@ def test_repeats_place_the_constants_of_all_tables():
     constants = [0.31, 0.8, 0.43, 0.24, 0.62, 0.93]
     check = check_release(keyed_census(3000, constants, 2)[0])
     placed = np.array([check.numbers.tables[f"Table {k}"].constant for k in range(len(constants))])
-    ways = [np.abs((placed - way * np.array(constants) + 0.5) % 1 - 0.5).max() for way in (1, -1)]
-    assert min(ways) < 0.02
+    assert max(abs(apart(one) - apart(true)) for one, true in zip(placed, constants, strict=True)) < 0.02
     repeated = max(check.numbers.repeats, key=lambda one: len(one.columns))
+    mine = [int(key[1]) for key in repeated.columns]
+    ways = [np.abs((placed[mine] - way * np.array(constants)[mine] + 0.5) % 1 - 0.5).max() for way in (1, -1)]
+    assert min(ways) < 0.02  # they may all be mirrored
     assert repeated.model == "keyed"
     assert len(repeated.columns) >= 5  # those that differ in fewer than an eighth of the areas are taken for one
     assert max(repeated.errors) < 0.02

@@ -114,12 +114,8 @@ def random_numbers(
     repeats, constants = repeat_roundings(release, repeated, found, curves)
     for table, (constant, error) in constants.items():
         before = found.get(table, TableRounding(UNKNOWN))
-        if before.model in (INDEPENDENT, KEYED) or before.p_value is None:
-            why = (
-                f"{before.why}; counts that are in other tables too"
-                if before.model == KEYED
-                else "counts in other tables too"
-            )
+        if table in curves or before.p_value is None:  # its own sums do not refute it
+            why = "counts that are in other tables too" + (f"; {before.why}" if before.model == KEYED else "")
             found[table] = replace(before, model=KEYED, constant=constant, error=error, why=why)
     for table in _always_the_same(release, structure):
         if table in found and found[table].model == INDEPENDENT:
