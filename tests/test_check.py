@@ -16,8 +16,7 @@ import unround.simulation as sim
 from tests.test_structure import census, release_of
 from unround.checks import check_release
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
-from unround.checks.law import Laws, even_shares
-from unround.checks.meaning import NONE, PARTS, WITH_TOTAL, shared, shares_of
+from unround.checks.law import Laws, even_series, even_shares
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.presentation.check import fit_in_words, residual_plot
@@ -25,6 +24,9 @@ from unround.prior.histograms import BELOW, CAP
 from unround.readers import read
 from unround.release import Column, Proposal
 from unround.structure import read_plan
+
+LARGE = even_series(5, 2)[0].real
+"""Shares of |r| = 0, 5, 10 of large counts, rounded independently."""
 
 THOROUGH = bool(os.environ.get("UNROUND_THOROUGH"))
 AREAS = 1000
@@ -181,7 +183,10 @@ def test_columns_with_the_same_random_numbers_are_flagged():
     by_sex = family(check, "ages by sex")
     assert by_sex.verdict == DEPARTS
     assert by_sex.tail_ratio == pytest.approx(0.0352 / 0.01344, rel=0.15)
-    assert "It is as if the parts shared a random number in" in by_sex.note
+    assert by_sex.rounding.model == "unknown"
+    assert (
+        "What the random numbers do is not known: neither independent rounding nor keys with one constant fit" in by_sex.note
+    )
     assert check.doubts[cells.index((table.index[10], 1))] == "rounding departs from independence"
     assert [one.family for one in check.families if one.verdict != FITS] == [by_sex.family]
 
@@ -193,7 +198,7 @@ def test_conventional_rounding_sold_as_random_is_flagged():
         some = [one for one in check.families if one.family.startswith(start)]
         assert DEPARTS in {one.verdict for one in some}
         for one in some:
-            said = "Random numbers shared by total and parts do not explain it"
+            said = "neither independent rounding nor keys with one constant fit"
             said = "An audit does not use these sums" if "not used" in one.family else said
             assert one.verdict == FITS or said in one.note or "ages by sex" not in one.family
         assert all(one.tail_ratio in (0, None) for one in some)
@@ -220,7 +225,7 @@ def test_one_impossible_area_is_named_with_its_smallest_clash():
     counts[17, [4, 5, 6]] = 2000, 500, 500  # total, men and women of all ages
     check = check_release(release(counts))
     by_sex = family(check, "ages by sex")
-    assert (by_sex.verdict, by_sex.otherwise, by_sex.impossible) == (CONTRADICTS, FITS, 1)
+    assert (by_sex.verdict, by_sex.otherwise, by_sex.impossible) == (FITS, FITS, 1)
     assert by_sex.clash.startswith(str(ages()[3]["region"][17]))
     assert "8/men, 8/women ≤ 504" in by_sex.clash
     assert check.doubts == {}  # a slip of the pen is no reason to doubt the others
@@ -279,26 +284,16 @@ def test_the_test_has_the_size_that_it_states():
 
 def test_a_departure_needs_both_chance_and_size():
     large = np.array([561_000, 425_500, 13_500])
-    slight = FamilyHistogram(large, 1e6 * shares_of(5), 13_500, 13_440.0, 1.0)
+    slight = FamilyHistogram(large, 1e6 * LARGE, 13_500, 13_440.0, 1.0)
     assert slight.distance < 0.01
     assert not slight.departs
-    few = FamilyHistogram(np.array([30, 60, 0]), 90 * shares_of(5), 0, 1.2, 1.0)
+    few = FamilyHistogram(np.array([30, 60, 0]), 90 * LARGE, 0, 1.2, 1.0)
     assert few.sums < LEAST_SUMS
     assert not few.departs
-    tail = FamilyHistogram(np.array([5580, 4242, 178]), 1e4 * shares_of(5), 178, 134.4, 1.0)
+    tail = FamilyHistogram(np.array([5580, 4242, 178]), 1e4 * LARGE, 178, 134.4, 1.0)
     assert tail.tail_ratio > 1.3
     assert tail.departs
     assert tail.distance < 0.02
-
-
-def test_shared_random_numbers_are_measured():
-    assert shares_of(5, PARTS)[2] == pytest.approx(0.0352)
-    assert len({tuple(np.round(shares_of(5, pattern), 9)) for pattern in WITH_TOTAL}) == 1
-    mixed = 0.5 * shares_of(3) + 0.2 * shares_of(3, PARTS) + 0.3 * shares_of(3, WITH_TOTAL[0])
-    fit = shared(mixed, 3)
-    assert (fit.parts, fit.total) == (pytest.approx(0.2), pytest.approx(0.3))
-    assert shared(shares_of(5, NONE), 5).off < 1e-9
-    assert not shared(np.array([0.8, 0.2, 0.0]), 5).explains
 
 
 # --- areas within areas, the mechanism, JSON -------------------------------------------------------------
@@ -463,3 +458,13 @@ def test_real_releases_get_a_verdict(census_data, name):
     check = check_release(read(census_data / name))
     assert check.families
     assert check.verdict in (FITS, DEPARTS, CONTRADICTS)
+
+
+@pytest.mark.parametrize("world", ["neighbourhoods", "households", "mostly-empty"])
+def test_healthy_sample_data_are_not_flagged(world, tmp_path):
+    """Rounding hides how counts below 10 are distributed; what is expected must allow for it."""
+    import unround
+
+    unround.simulate(tmp_path / world, areas=1500, seed=3, world=world, mechanism="sample:5", rounded_total=True)
+    (file,) = [one for one in (tmp_path / world).glob("*.parquet") if "truth" not in one.name]
+    assert unround.check(file).verdict == FITS

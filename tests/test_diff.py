@@ -234,15 +234,15 @@ def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
     for name, link, rounding in (
         ("alone", False, "independent"),
         ("linked", True, "independent"),
-        ("shared", False, "dependent"),
+        ("keyed", False, "auto"),
     ):
         audit(release, tmp_path / name, AuditOptions(prior="flat", link=link, rounding=rounding))
     (one,) = told(tmp_path / "alone", tmp_path / "linked")["differences"]
     assert (one["what"], one["before"]) == ("the number of linked families of areas", 0)
     assert one["after"] > 0
     assert told(tmp_path / "linked", tmp_path / "linked")["differences"] == []
-    (one,) = told(tmp_path / "alone", tmp_path / "shared")["differences"]
-    assert (one["what"], one["before"], one["after"]) == ("rounding", "independent", "dependent")
+    (one,) = told(tmp_path / "alone", tmp_path / "keyed")["differences"]
+    assert (one["what"], one["before"], one["after"]) == ("rounding", "independent", "auto")
 
 
 def test_the_terminal_and_json_say_the_same(make: Make, run: Run) -> None:

@@ -79,10 +79,8 @@ class Country:
         return self.areas["region"].to_list().index(code)
 
 
-def country(
-    seed: int = 1, districts: int = 60, mean: float = 5.0, exact: bool = True, shared: bool = False, regions: int = 12
-) -> Country:
-    """Draw districts of some wards, and some regions of 3 districts; `shared`: totals use the random numbers of men."""
+def country(seed: int = 1, districts: int = 60, mean: float = 5.0, exact: bool = True, regions: int = 12) -> Country:
+    """Draw districts of some wards, and some regions of 3 districts."""
     rng = np.random.default_rng(seed)
     rows, counts = list[tuple[str, str, str | None]](), list[Ints]()
     for district in range(districts):
@@ -101,8 +99,6 @@ def country(
         rows.append((f"R{region:02}", "region", None))
     true = np.array(counts)
     luck = rng.random(true.shape)
-    if shared:
-        luck[:, 0::3] = luck[:, 1::3]
     shown = true - true % BASE + BASE * (luck < (true % BASE) / BASE)
     if exact:
         shown[:, 0] = true[:, 0]
@@ -167,7 +163,6 @@ def test_other_areas_give_more_away_and_claims_stay_right(linked: AuditFolder, a
     assert set(told["areas_by_method"]) >= {"merged", "sampled", "messages"}
     assert [(level["parents"], level["linked"]) for level in told["levels"]] == [(60, 60), (12, 12)]
     assert sum(told["likely_by_method"].values()) == linked.summary["likely"]
-    assert told["probabilities"]
     by_method = linked.summary["truth"]["by_method"]
     assert {name: part["findings"]["cells"] for name, part in by_method.items()} == told["likely_by_method"]
     need = told["claims_that_need_other_areas"]
@@ -271,25 +266,6 @@ def test_a_family_of_which_a_ward_is_missing_is_left_alone(tmp_path: Path) -> No
     assert after.summary["truth"]["wrong"]["proved"] == 0
 
 
-def test_where_random_numbers_are_shared_other_areas_give_bounds_alone(tmp_path: Path) -> None:
-    folder = audited(country(shared=True), tmp_path / "shared", rounding="dependent")
-    assert any(one["used"] for one in folder.summary["dependence"]["tables"])
-    told = folder.summary["linked"]
-    assert not told["probabilities"]
-    assert set(told["areas_by_method"]) == {"own area"}
-    assert told["claims_that_need_other_areas"]["likely"] == 0
-    assert folder.summary["truth"]["wrong"]["proved"] == 0
-    likely_ones = folder.findings.filter(pl.col("kind") == "likely")
-    assert likely_ones.select((pl.col("low") <= pl.col("value")) & (pl.col("value") <= pl.col("high"))).to_series().all()
-    number, stated, right = likely(folder)
-    assert abs(right - stated) < 0.03 + 2 * (stated * (1 - stated) / number) ** 0.5
-    assert "What they make likely was not worked out" in page(folder)
-    for row in likely_ones.head(3).to_dicts():
-        one = explain_at(folder, *place(folder, row))
-        assert (one.value, one.probability) == (row["value"], pytest.approx(row["probability"]))
-        assert dict(one.distribution)[row["value"]] == pytest.approx(row["probability"])
-
-
 # -- what is shown ----------------------------------------------------------------------------------------------------
 
 
@@ -338,7 +314,7 @@ def test_explanations_show_the_numbers_that_were_claimed(linked: AuditFolder, ki
 def test_the_last_number_of_an_explanation_is_that_of_the_finding(
     linked: AuditFolder, alone: AuditFolder, method: Method
 ) -> None:
-    """Whatever the method: the engine that made the claim explains it. `test_dependence` does this for shared numbers."""
+    """Whatever the method: the engine that made the claim explains it. `test_keys_audit` does this for keys."""
     folder = alone if method.code == OWN else linked
     claims = folder.findings.filter(pl.col("kind") == "likely")
     claims = claims if method.code == OWN else claims.filter(pl.col("method") == method.name)

@@ -373,7 +373,7 @@ def audit(
     population : str
         "exact", or "within5" where populations of small areas may have been adjusted by up to 5.
     rounding : str
-        Whether totals and parts share random numbers: "independent", "dependent", or "auto" to ask the data.
+        "auto" uses the keys that the data show, random numbers that add up as counts do; "independent" none.
     link : bool
         Whether areas within areas are inferred together.
     estimates : bool or str

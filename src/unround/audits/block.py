@@ -1,4 +1,4 @@
-"""One block of areas, in six steps: bounds, probabilities, and what can be claimed from them."""
+"""One block of areas, in five steps: bounds, probabilities, and what can be claimed from them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, docum
 from unround.audits.certificates import certify
 from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction
-from unround.audits.dependence import Dependence
-from unround.audits.inferred import Conclusion, InferredBlock
+from unround.audits.inferred import InferredBlock
+from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
 from unround.audits.probabilities import BlockProbabilities, Weighing, weigh
-from unround.batch.evidence import Drawn
+from unround.batch.keys import Drawn, drawn_by_keys
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Ints, Tight
+from unround.batch.types import Ints, Tight, Windows
 from unround.batch.windows import WindowTable
 from unround.mechanisms.base import BoolArray
+from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
 
@@ -40,11 +41,8 @@ class Auditor:
         What true counts are like.
     options : AuditOptions
         The threshold, and whether adjusted counts are treated as exact.
-    dependence : Dependence, optional
-        In which tables totals and parts share random numbers; in none unless given. Probabilities account for it; bounds
-        need not.
-    both_ways : bool
-        Whether to work out as well what would follow if no random numbers were shared, where some are.
+    keys : Keys, optional
+        In which tables random numbers add up; in none unless given. Probabilities account for it; bounds need not.
     hold_conditional : bool
         Whether to hold conditional claims back: where the data contradict the mechanism, too many of them are wrong.
     """
@@ -54,18 +52,17 @@ class Auditor:
         model: Model,
         prior: Prior,
         options: AuditOptions | None = None,
-        dependence: Dependence | None = None,
+        keys: Keys | None = None,
         *,
-        both_ways: bool = False,
         hold_conditional: bool = False,
     ) -> None:
-        self.model = model = dependence.paired(model) if dependence is not None else model
-        self.sharing = dependence.sharing(model) if dependence is not None else None
+        self.model = model = keys.paired(model) if keys is not None else model
+        self.keyed = keys.keyed(model) if keys is not None else None
         self.prior = prior
         self.options = options or AuditOptions()
-        self._both_ways = both_ways and self.sharing is not None
         self._hold_conditional = hold_conditional
         self._windows = WindowTable(model.mechanisms)
+        self._estimates = np.array([isinstance(how, Weighted) for how in model.mechanisms])
         self._withheld = np.isin(np.arange(len(model.columns)), self.prior.withheld)
 
     def audit(
@@ -126,39 +123,34 @@ class Auditor:
         if linked is not None:
             documented, assumed, clashes = link_bounds(self.model, linked, documented, assumed, active)
             found += clashes
-            if self.sharing is not None and certain:
-                reach = assumed.tight  # the engine for linked areas knows nothing of shared random numbers: bounds alone
-        clashing, no_news = _clashing(counts.shape, found), _no_news(self.model, counts, active, documented)
+        # Weighted estimates are no whole numbers: no count is claimed.
+        clashing = _clashing(counts.shape, found)
+        no_news = _no_news(self.model, counts, active, documented) | self._estimates
         possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked)
         # 4. What is likely.
-        given = Weighing(self.model, self.prior, counts, assumed, reach, active, self.drawn(counts), {})
+        drawn = self.drawn(assumed.windows, counts, active)
+        given = Weighing(self.model, self.prior, counts, assumed, reach, active, drawn, {})
         probabilities = self._weigh(given, possible, keep)
         found += _unresolved(probabilities)
         # 5. What can be claimed.
-        claims = self._claim(possible, probabilities, self.drawn(counts))
-        # 6. What could be claimed if no random numbers were shared.
-        independent = None
-        if self._both_ways:
-            weighed = self._weigh(given._replace(drawn=None), possible)
-            independent = Conclusion(weighed, self._claim(possible, weighed, None))
+        claims = self._claim(possible, probabilities, drawn)
         return InferredBlock(
-            counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked, independent
+            counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked
         )
 
     def documented(self, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
         """Return what the agency's documentation leaves possible, and what contradicts it."""
         return documented_bounds(self.model, self._windows, counts, adjustable)
 
-    def drawn(self, counts: Counts) -> Drawn | None:
-        """Return how random numbers are shared in some areas, as the engine takes it; None where none are."""
-        return None if self.sharing is None else Drawn(self.sharing, counts)
+    def drawn(self, windows: Windows, counts: Counts, active: Active) -> Drawn | None:
+        """Return what keys make of some areas, as the engine takes it; None where there are none."""
+        return None if self.keyed is None else drawn_by_keys(self.keyed, windows, counts, active)
 
     def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
-        """Work out what is likely; areas are linked unless random numbers are shared."""
-        nested = here.nested if self.sharing is None else None
+        """Work out what is likely."""
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
-        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, keep=keep)
+        return weigh(given, self.options.threshold, here.nested, nothing=nothing, inexact=inexact, keep=keep)
 
     def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
         """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits.dependence import Dependence
 from unround.audits.integrity import FILES, SEAL, seal_of, sha256_of
 from unround.audits.integrity import RUN as RUN
 from unround.audits.integrity import SUMMARY as SUMMARY
 from unround.audits.integrity import seal as seal
+from unround.audits.keys import Keys
 from unround.audits.model import Model, Twins
 from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
@@ -278,9 +278,9 @@ class AuditFolder:
         return NestedAreas.load(self.path / MODEL)
 
     @cached_property
-    def dependence(self) -> Dependence:
+    def keys(self) -> Keys:
         """How random numbers are shared, as the audit had it."""
-        return Dependence.load(self.path / MODEL)
+        return Keys.load(self.path / MODEL)
 
     @cached_property
     def auditor(self) -> Auditor:
@@ -290,8 +290,8 @@ class AuditFolder:
 
         summary = self.summary
         options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
-        hold = options.holds_conditional((summary.get("check") or {"verdict": "untested"})["verdict"])
-        return Auditor(self.model, self.prior, options, self.dependence, hold_conditional=hold)
+        hold = options.holds_conditional(summary.get("check"))
+        return Auditor(self.model, self.prior, options, self.keys, hold_conditional=hold)
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from unround.audits.bounds import BlockBounds
 from unround.audits.claims import BlockClaims
@@ -12,13 +11,6 @@ from unround.audits.nested import NestedAreas
 from unround.audits.probabilities import BlockProbabilities
 from unround.mechanisms.base import BoolArray
 from unround.release import Counts
-
-
-class Conclusion(NamedTuple):
-    """What is likely, and what is claimed."""
-
-    probabilities: BlockProbabilities
-    claims: BlockClaims
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +37,6 @@ class InferredBlock:
         The cells in contradictions.
     nested : NestedAreas or None
         How areas are nested, where any are linked.
-    if_independent : Conclusion or None
-        What would follow if no random numbers were shared; None where none are, or nobody asked.
     """
 
     counts: Counts
@@ -58,4 +48,3 @@ class InferredBlock:
     contradictions: tuple[Contradiction, ...]
     clashing: BoolArray
     nested: NestedAreas | None = None
-    if_independent: Conclusion | None = None

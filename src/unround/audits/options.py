@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from unround.checks.families import CONTRADICTS
 from unround.errors import InputError
@@ -12,7 +14,7 @@ THRESHOLD = 0.66
 
 POPULATIONS = ("exact", "within5")
 PRIORS = ("fitted", "flat")
-ROUNDINGS = ("auto", "dependent", "independent")
+ROUNDINGS = ("auto", "independent")
 MEANS, DISTRIBUTIONS = "means", "distributions"
 """What estimates hold: mean, deviation and likeliest count; or the probability of every possible count as well."""
 
@@ -39,8 +41,7 @@ class AuditOptions:
     estimates : bool or str
         Whether to write an estimate for every cell: "means", which True stands for too, or whole "distributions".
     rounding : str
-        "independent" gives every count its own random number; "dependent" fits how totals and parts share
-        theirs, table by table; "auto" does so where the check finds a departure, and uses what is not due to chance.
+        "auto" uses the keys that the check finds, table by table; "independent" gives every count its own random number.
     link : bool
         Whether nested areas are inferred together.
     doubtful : bool
@@ -75,9 +76,11 @@ class AuditOptions:
         if self.block is not None and self.block < 1:
             raise InputError(f"a block must have at least one area, not {self.block}.")
 
-    def holds_conditional(self, verdict: str) -> bool:
-        """Whether conditional claims are held back, after this verdict of the check on the mechanism."""
-        return verdict == CONTRADICTS and not self.doubtful
+    def holds_conditional(self, check: Mapping[str, Any] | None) -> bool:
+        """Whether conditional claims are held back, after what the check found: if only one published sum is impossible."""
+        if check is None or self.doubtful:
+            return False
+        return check["verdict"] == CONTRADICTS or any(one.get("impossible") for one in check["families"])
 
     @property
     def exact_population(self) -> bool:

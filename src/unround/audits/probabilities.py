@@ -14,7 +14,7 @@ from unround.audits.claims import known_alone
 from unround.audits.contradictions import Active, rows_of, tight_of
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
-from unround.batch.evidence import Drawn
+from unround.batch.keys import Drawn
 from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import Distributions, Ints, Posterior, PriorWeights, Tight
@@ -110,7 +110,7 @@ class Weighing(NamedTuple):
     active : array
         Which sums hold in which area.
     drawn : Drawn or None
-        How random numbers are shared.
+        What keys make of these areas.
     worked_out : dict, optional
         Weights that were worked out before, by prior, and are kept for the next time.
     """
@@ -127,7 +127,7 @@ class Weighing(NamedTuple):
     def of(self, rows: NDArray[np.int64]) -> Weighing:
         """Return the same for some areas, each on its own."""
         bounds = replace(self.bounds, windows=rows_of(self.bounds.windows, rows), linked=None)
-        drawn = None if self.drawn is None else self.drawn._replace(published=self.drawn.published[rows])
+        drawn = None if self.drawn is None else self.drawn.of(rows)
         some = self.counts[rows], bounds, tight_of(self.reach, rows), self.active[rows], drawn
         return Weighing(self.model, self.prior, *some)
 
@@ -184,7 +184,7 @@ def weigh(
     if nested is not None and here.bounds.linked is not None:
         linked = link(
             here.model.compiled,
-            here.bounds.windows,
+            here.bounds.windows if here.drawn is None else here.drawn.windows,
             here.reach,
             here.bounds.linked.parent,
             nested.cells,

@@ -18,6 +18,7 @@ from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
+from unround.audits.keys import Keys, doubts_left, weighted_estimates
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
@@ -25,7 +26,6 @@ from unround.audits.options import AuditOptions as AuditOptions
 from unround.audits.options import block_size
 from unround.audits.probabilities import NEAR
 from unround.audits.selfcheck import SelfCheck, choose_and_check
-from unround.audits.sharing_fit import doubts_left, find_dependence
 from unround.audits.summary import Tally
 from unround.audits.truth import Score, Truth
 from unround.audits.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, prepare, sweep
@@ -125,11 +125,12 @@ def _prepare(
     clock.lap("reading")
     checked = check_spool(release, spool, structure, plan_file, progress)
     clock.lap("checking")
+    structure = weighted_estimates(structure, checked.numbers)
     model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
     prior, predicted = _prior(options, spool, model, progress)
-    dependence = find_dependence(options.rounding, model, prior, spool, checked, plan_file, progress)
+    keys = Keys.of(options.rounding, checked.numbers, structure, plan_file)
     nesting = find_nesting(spool.areas, spool.pick, structure, release.areas) if options.link else Nesting.none(spool.rows)
     nested = NestedAreas.of(nesting, model)
     told = _static_summary(release, structure, model, prior, options, checked)
@@ -142,10 +143,10 @@ def _prepare(
         release,
         spool,
         model,
-        Fitted(prior, dependence),
+        Fitted(prior, keys),
         options,
         structure.alias,
-        doubts_left(checked, dependence, model),
+        doubts_left(checked, keys, model),
         nested if nested.any else None,
         block,
         truth is not None,
@@ -257,10 +258,8 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
         "levels": job.static["nesting"],
         "methods": [asdict(method) for method in METHODS],
         "most_areas_of_a_family": MOST_LINKED,
-        # Where random numbers are shared, other areas give bounds alone.
-        "probabilities": not job.fitted.dependence.used,
     }
-    told["dependence"] = job.fitted.dependence.to_json() | {"claims": dict(counted["tally"]["both_ways"]) or None}
+    told["keys"] = job.fitted.keys.to_json() | {"rounding": job.options.rounding}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.certificates import Certificate
-from unround.audits.claims import FAMILY_NEEDED, KINDS, PRIOR_NEEDED, BlockClaims, ClaimKind
+from unround.audits.claims import FAMILY_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind
 from unround.audits.contradictions import Contradiction
 from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
@@ -77,8 +77,6 @@ class Tally:
     """Families that were not linked for probabilities, by reason."""
     by_others: dict[str, int] = field(default_factory=_zero)
     """Claims that need other areas."""
-    both_ways: Counter[str] = field(default_factory=Counter)
-    """Likely claims with shared random numbers and without; empty where none are shared."""
 
     def add(self, model: Model, inferred: InferredBlock, threshold: float) -> None:
         """Count a block, once its claims are certified; the threshold is that of likely counts."""
@@ -118,8 +116,6 @@ class Tally:
         self._doubtful(inferred, threshold)
         if inferred.nested is not None:
             self._families(inferred)
-        if inferred.if_independent is not None:
-            self._compare(claims, inferred.if_independent.claims)
 
     def _doubtful(self, inferred: InferredBlock, threshold: float) -> None:
         """Count what some priors of the set make likely, but not all: nobody should take caution for safety."""
@@ -147,18 +143,6 @@ class Tally:
         if linked is not None:
             self.by_others["likely"] += int(((claims.depth == FAMILY_NEEDED) & claims.of_kind(LIKELY)).sum())
             self.unlinked.update(one.why for one in linked.unlinked)
-
-    def _compare(self, claims: BlockClaims, independent: BlockClaims) -> None:
-        """Count what shared random numbers change."""
-        now, then = claims.of_kind(LIKELY), independent.of_kind(LIKELY)
-        for name, here in (
-            ("likely", now),
-            ("likely_without", then),
-            ("only_with", now & ~then),
-            ("only_without", then & ~now),
-            ("another_value", now & then & (claims.values != independent.values)),
-        ):
-            self.both_ways[name] += int(here.sum())
 
     def _area_sizes(self, inferred: InferredBlock, there: NDArray[np.bool_]) -> None:
         """Count areas, and what is claimed about them, by how large the areas are."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.claims import BlockClaims, ClaimKind
-from unround.audits.dependence import roles_of
-from unround.audits.inferred import Conclusion, InferredBlock
+from unround.audits.inferred import InferredBlock
+from unround.audits.keys import roles_of
 from unround.audits.model import Model
 from unround.audits.scoring import BANDS, ClaimScore
 from unround.errors import InputError
@@ -119,11 +119,10 @@ class Score:
     bands : dict
         By what is judged ("all cells", "totals of sparse sums", "findings"), for each band of stated probability how many
         likeliest counts there were, their mean stated probability, and the share that was right.
-    parts, parts_without : dict
+    parts : dict
         By the part that cells play in splits (totals, men, women), of all likeliest counts, of those that are at least as
         likely as `BANDS` begin, and of findings: how many there were, the sum of their stated probabilities, and how many
-        were right. Errors of opposite signs would cancel in figures of all cells together. And the same if no random numbers
-        were shared.
+        were right. Errors of opposite signs would cancel in figures of all cells together.
     methods : dict
         The same by the method that probabilities were obtained with (see `linked.methods`).
     by_value : ClaimScore
@@ -136,7 +135,6 @@ class Score:
     wrong: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})
     bands: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     parts: dict[str, NDArray[np.float64]] = field(default_factory=dict)
-    parts_without: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     methods: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     by_value: ClaimScore = field(default_factory=ClaimScore)
     error: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
@@ -166,17 +164,14 @@ class Score:
         self._band("findings", posterior.probability[findings], right[findings])
         sparse = uncertain & sparse_totals(model, inferred.counts)
         self._band("totals of sparse sums", posterior.probability[sparse], right[sparse])
-        concluded = Conclusion(inferred.probabilities, claims)
         for name, cells in roles_of(model).items():
             here = np.zeros_like(uncertain)
             here[:, cells] = uncertain[:, cells]
-            _add_part(self.parts, name, concluded, here, true)
-            if inferred.if_independent is not None:
-                _add_part(self.parts_without, name, inferred.if_independent, here, true)
+            _add_part(self.parts, name, inferred, here, true)
         codes = inferred.probabilities.methods
         for code in np.unique(codes).tolist():
             here = uncertain & (codes == code)[:, np.newaxis]
-            _add_part(self.methods, METHODS[code].name, concluded, here, true)
+            _add_part(self.methods, METHODS[code].name, inferred, here, true)
         off = posterior.mean[uncertain] - true[uncertain]
         self.error += (off.sum(), (off**2).sum(), off.size)
 
@@ -209,7 +204,6 @@ class Score:
             "wrong": self.wrong,
             "bands": bands,
             "parts": {name: table.tolist() for name, table in self.parts.items()},
-            "parts_without": {name: table.tolist() for name, table in self.parts_without.items()},
             "methods": {name: table.tolist() for name, table in self.methods.items()},
             "by_value": self.by_value.table.tolist(),
             "error": self.error.tolist(),
@@ -220,16 +214,14 @@ class Score:
     @classmethod
     def of(cls, scored: Mapping[str, Any], matched: tuple[int, int]) -> Score:
         """Return what `plain` wrote down, or several of them added up."""
-        bands, parts, parts_without, methods = (
-            {name: np.array(table) for name, table in scored[what].items()}
-            for what in ("bands", "parts", "parts_without", "methods")
+        bands, parts, methods = (
+            {name: np.array(table) for name, table in scored[what].items()} for what in ("bands", "parts", "methods")
         )
         return cls(
             scored["checked"],
             scored["wrong"],
             bands,
             parts,
-            parts_without,
             methods,
             ClaimScore(np.array(scored["by_value"])),
             np.array(scored["error"]),
@@ -251,11 +243,6 @@ class Score:
             "calibration": {name: list(_rows(table)) for name, table in self.bands.items()},
             "claims_by_value": self.by_value.to_json(),
             "by_part": {name: _part(table) for name, table in self.parts.items()},
-            **(
-                {"by_part_without": {n: _part(table) for n, table in self.parts_without.items()}}
-                if self.parts_without
-                else {}
-            ),
             "by_method": {one.name: _part(self.methods[one.name]) for one in METHODS if one.name in self.methods},
             "mean_error": _share(total, number) if number else None,
             "root_mean_square_error": _share(squares, number) ** 0.5 if number else None,
@@ -278,7 +265,7 @@ class Score:
 def _add_part(
     parts: dict[str, NDArray[np.float64]],
     name: str,
-    concluded: Conclusion,
+    concluded: InferredBlock,
     here: NDArray[np.bool_],
     true: Counts,
 ) -> None:

@@ -27,12 +27,12 @@ from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
 from unround.audits.claims import KINDS
-from unround.audits.dependence import Dependence
 from unround.audits.estimates import distributions_of, estimates_frame
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
 from unround.audits.inferred import InferredBlock
 from unround.audits.integrity import FILES, SEAL, first_damaged, hashes_of, is_whole, seal_of, write_hashes
+from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import DISTRIBUTIONS, AuditOptions
@@ -159,17 +159,17 @@ class Fitted:
     """What was fitted to the release: the prior, and how random numbers are shared."""
 
     prior: Prior
-    dependence: Dependence
+    keys: Keys
 
     def save(self, folder: Path) -> None:
         """Write what `load` reads; the prior itself is saved with the model."""
-        self.dependence.save(folder / files.MODEL)
+        self.keys.save(folder / files.MODEL)
 
     @classmethod
     def load(cls, folder: Path) -> Fitted:
         """Read it from a job's folder."""
         model = folder / files.MODEL
-        return cls(Prior.load(model / "prior.npz"), Dependence.load(model))
+        return cls(Prior.load(model / "prior.npz"), Keys.load(model))
 
 
 class Job:
@@ -263,10 +263,8 @@ class Job:
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
             fitted = self.fitted
-            hold = self.options.holds_conditional(self.static["check"]["verdict"])
-            auditor = Auditor(
-                self.model, fitted.prior, self.options, fitted.dependence, both_ways=True, hold_conditional=hold
-            )
+            hold = self.options.holds_conditional(self.static["check"])
+            auditor = Auditor(self.model, fitted.prior, self.options, fitted.keys, hold_conditional=hold)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both

@@ -8,8 +8,8 @@ with it. In the order of the flow:
 - `windows`: the true counts that each published count leaves possible
 - `tighten`: bounds by all sums together, and which sums they depend on
 - `scan`: what each sum says on its own, by table look-up
-- `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence`, in `buffers`, with `convolution` and
-  `summary`; `sampling`: draws of whole areas; `depth`: how many sums away from a cell one must look until its count is
-  likely
+- `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence` (and `keys`), in `buffers`, with
+  `convolution` and `summary`; `sampling`: draws of whole areas; `depth`: how many sums away from a cell one must look until
+  its count is likely
 - `jit`: how kernels are compiled and run
 """

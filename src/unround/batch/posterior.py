@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.buffers import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Buffers, arrange, box_at, buffers_for
-from unround.batch.compiled_sums import CELL, COPY, HOME, Forest, forest_of
+from unround.batch.buffers import BELIEF, MOST_VALUES, Buffers, arrange, buffers_for
+from unround.batch.compiled_sums import HOME, Forest, forest_of
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
-from unround.batch.evidence import PATTERNS, Drawn, Evidence, evidence_of, plain, pull
+from unround.batch.evidence import Evidence, evidence_of, plain
 from unround.batch.jit import in_threads, kernel
+from unround.batch.keys import Drawn
 from unround.batch.sampling import RandomState, sample
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
@@ -47,7 +48,7 @@ class _BlockInput(NamedTuple):
 class _BlockOutput(NamedTuple):
     """The kernel's output: the arrays of `Posterior`, depths, those of `Distributions`, and states.
 
-    `asked`, `start`, `states` and `pulls` have no rows where they are not wanted.
+    `asked`, `start` and `states` have no rows where they are not wanted.
     """
 
     mode: Ints
@@ -61,7 +62,6 @@ class _BlockOutput(NamedTuple):
     start: NDArray[np.int64]
     chances: FloatArray
     states: NDArray[np.int32]
-    pulls: FloatArray
 
 
 def posteriors(
@@ -92,7 +92,7 @@ def posteriors(
         Areas × columns: counts whose probability is wanted in addition to that of the likeliest, such as the true ones
         where they are known. See `Posterior.asked`.
     drawn : Drawn, optional
-        How totals share random numbers with their parts; by default each count has its own.
+        What keys make of these areas: its windows are used; by default every count has a random number of its own.
     wanted : array, optional
         Areas × columns: the cells whose distributions are needed; by default all. The others are left as in areas that are
         not feasible, which saves most of the time if there are many of them.
@@ -184,33 +184,6 @@ def empty_distributions(low: Ints, high: Ints) -> Distributions:
     return Distributions(low, high, np.where(width > 0, start, -1), np.zeros(int(width.sum())))
 
 
-def pulls(
-    compiled: CompiledSums,
-    windows: Windows,
-    tight: Tight,
-    prior: PriorWeights | None,
-    active: NDArray[np.bool_] | None,
-    drawn: Drawn,
-) -> FloatArray:
-    """Compute the gradient of the log likelihood by the proportions of the patterns in which random numbers are shared.
-
-    Parameters
-    ----------
-    compiled, windows, tight, prior, active, drawn
-        As for `posteriors`.
-
-    Returns
-    -------
-    array
-        Areas × rows of `Sharing.shares` × (patterns and 1): for each pattern the derivative of the area's log likelihood by
-        its proportion, and last the number of nodes that contribute. A proportion times its derivative is the expected
-        number of nodes with that pattern (as in EM).
-    """
-    found = np.zeros((len(tight.low), len(drawn.sharing.shares), PATTERNS + 1))
-    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, drawn=drawn, pulled=found)
-    return found
-
-
 def flood(
     compiled: CompiledSums,
     windows: Windows,
@@ -273,7 +246,6 @@ def _run(
     states: NDArray[np.int32] | None = None,
     seed: int = 0,
     drawn: Drawn | None = None,
-    pulled: FloatArray | None = None,
     wanted: BoolArray | None = None,
 ) -> None:
     """Compute posteriors or depths, or draw states, of the chosen areas: one kernel, compiled once."""
@@ -304,7 +276,6 @@ def _run(
         np.zeros((0, columns), dtype=np.int64) if found is None else found.start,
         np.zeros(0) if found is None else found.chances,
         np.zeros((0, 1, columns), dtype=np.int32) if states is None else states,
-        np.zeros((0, 1, 1)) if pulled is None else pulled,
     )
     random_state = np.array([seed], dtype=np.uint64)
 
@@ -329,7 +300,7 @@ def _areas(
 ) -> None:
     """Fill in the posteriors of a range of areas; or depths, or states, alone."""
     lows, highs, chosen, holds, value, wanted = given
-    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, states, pulled = results
+    mode, probability, mean, deviation, cut, possible, depth, asked, places, chances, states = results
     arena, scratch = np.empty(1 << 16), np.empty((3, 1 << 13))
     random_state, state = np.zeros(1, dtype=np.uint64), np.zeros((len(forest.nodes), 2), dtype=np.int64)
     for a in range(first, last):
@@ -360,23 +331,6 @@ def _areas(
         if len(states) or not downward_pass(forest, buffers, arena, scratch, low, high):
             continue
         possible[a] = True
-        if len(pulled):
-            for n in range(len(forest.nodes)):
-                if buffers.nodes[n, MODE] == PAIRED and not forest.nodes[n, COPY]:
-                    pull(
-                        evidence.draws,
-                        evidence.low,
-                        evidence.start,
-                        evidence.weights,
-                        a,
-                        n,
-                        forest.nodes[n, CELL : CELL + 3],
-                        arena,
-                        buffers.nodes[n, BELIEF],
-                        box_at(buffers.nodes, n, BOX),
-                        pulled[a],
-                    )
-            continue
         for c in range(len(forest.homes)):
             if len(wanted) and not wanted[a, c]:
                 continue

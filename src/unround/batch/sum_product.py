@@ -5,6 +5,8 @@ Everything lies in one long vector, the arena, at the places that `buffers` sets
 
 from __future__ import annotations
 
+import numpy as np
+
 from unround.batch.buffers import (
     ABOVE,
     ABSENT,
@@ -45,8 +47,9 @@ from unround.batch.compiled_sums import (
     Forest,
 )
 from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
-from unround.batch.evidence import Evidence, weigh_sharing, weight
+from unround.batch.evidence import Evidence, weight
 from unround.batch.jit import MINUS_ONE, ZERO, inner
+from unround.batch.keys import weigh_keys
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
 from unround.mechanisms.base import BoolArray, FloatArray
@@ -82,9 +85,9 @@ def set_local_evidence(
                 else:
                     for r in range(max(0, step - columns + 1), min(rows, step + 1)):
                         arena[at + r * columns + step - r] *= factor
-        if mode == PAIRED and evidence.draws.row[n] >= 0 and not forest.nodes[n, COPY]:
+        if mode == PAIRED and not np.isnan(evidence.keys.constant[n]) and not forest.nodes[n, COPY]:
             cells = forest.nodes[n, CELL : CELL + 3]
-            weigh_sharing(evidence.draws, evidence.low, evidence.start, evidence.weights, area, n, cells, arena, at, box)
+            weigh_keys(evidence.keys, evidence.low, evidence.start, evidence.weights, area, n, cells, arena, at, box)
         if scale(arena, at, rows * columns) == 0.0:
             return False
     return True

@@ -133,26 +133,3 @@ class Distributions:
     high: Ints
     start: NDArray[np.int64]
     chances: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sharing:
-    """How totals share random numbers with their two parts, for all areas.
-
-    Parameters
-    ----------
-    row : array
-        For every node of the plan its row of `shares`; -1 where its counts were rounded independently.
-    two_way : array
-        For every column whether its counts were randomly rounded to one of two neighbours.
-    shares : array
-        Rows × patterns (see `sharing`): the proportion of nodes with each pattern. The first, independence, must be above 0,
-        or some areas might have no solution.
-    least : array
-        For every row, the least published total of nodes that inform the proportions (see `pulls`).
-    """
-
-    row: NDArray[np.int64]
-    two_way: BoolArray
-    shares: FloatArray
-    least: NDArray[np.int64]

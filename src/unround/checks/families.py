@@ -49,6 +49,55 @@ class SizedHistogram:
         return {"least": self.least, "sums": self.sums, "shares": shares, "tail_ratio": self.tail_ratio}
 
 
+INDEPENDENT, ALIKE, KEYED, UNKNOWN = "independent", "alike", "keyed", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRounding:
+    """What the random numbers of a table do.
+
+    Parameters
+    ----------
+    model : str
+        "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
+    constant, error : float or None
+        Of two parts: what the total's random number has beyond the sum of theirs, and its standard error; around the circle
+        and in either direction, unless other tables with the same counts tell.
+    whole : bool or None
+        Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.
+    p_value : float or None
+        How likely residuals as far from this model's are, if it is right.
+    why : str
+        What speaks for it, or why nothing can be said.
+    """
+
+    model: str
+    constant: float | None = None
+    error: float | None = None
+    whole: bool | None = None
+    p_value: float | None = None
+    why: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """The model and its constant, in a few words."""
+        said = self.model
+        if self.model == KEYED and self.constant is not None and self.error is not None:
+            said = f"{KEYED}, {self.constant:.2f} ± {max(self.error, 0.005):.2f}"
+        return said + ("" if self.whole is not False else ", weighted")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "model": self.model,
+            "constant": self.constant,
+            "error": self.error,
+            "whole": self.whole,
+            "p_value": self.p_value,
+            "why": self.why,
+        }
+
+
 @dataclass(frozen=True)
 class Family:
     """What was found about one family of sums.
@@ -85,6 +134,12 @@ class Family:
         Whether it casts doubt on a count that is declared exact.
     basis : tuple of str
         Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
+    table : str or None
+        The table that all of its sums are in; None where they are in several, or in none.
+    rounding : TableRounding or None
+        What the random numbers of that table do; None for families of several tables, of counts and of areas.
+    by_sum : tuple
+        The same for every sum alone: its total, the number of sums, and what its random numbers do.
     """
 
     family: str
@@ -103,6 +158,9 @@ class Family:
     columns: frozenset[int] = field(default=frozenset(), repr=False)
     inexact: bool = False
     basis: tuple[str, ...] = ()
+    table: str | None = None
+    rounding: TableRounding | None = None
+    by_sum: tuple[tuple[str, int, TableRounding], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -121,6 +179,9 @@ class Family:
             "by_size": [one.to_json() for one in self.by_size],
             "clash": self.clash,
             "basis": list(self.basis),
+            "table": self.table,
+            "rounding": None if self.rounding is None else self.rounding.to_json(),
+            "by_sum": [{"total": total, "sums": sums, **one.to_json()} for total, sums, one in self.by_sum],
         }
 
 
@@ -136,6 +197,10 @@ class FamilyHistogram:
         How many sums have, and should have, the largest |r| that they can have.
     alike : float
         How much more the sums of one area vary together than independent ones would.
+    doubt : float
+        How far the expected shares themselves may be off (total variation), as small counts are not known.
+    tail_range : tuple of float, optional
+        How many of the largest |r| there should be at least and at most, for the same reason.
     """
 
     observed: np.ndarray
@@ -143,6 +208,8 @@ class FamilyHistogram:
     tail: int
     tail_expected: float
     alike: float
+    doubt: float = 0.0
+    tail_range: tuple[float, float] | None = None
 
     @property
     def sums(self) -> int:
@@ -176,15 +243,16 @@ class FamilyHistogram:
         """Whether it departs, both statistically and by size."""
         if self.sums < LEAST_SUMS or self.p_value >= CHANCE:
             return False
-        if self.distance >= LEAST_DISTANCE + self._noise:
+        if self.distance >= LEAST_DISTANCE + self.noise + self.doubt:
             return True
         ratio = self.tail_ratio
         if ratio is None or 1 / LEAST_TAIL < ratio < LEAST_TAIL:
             return False
-        return surprise(self.tail, self.tail_expected) < CHANCE
+        least, most = self.tail_range or (self.tail_expected, self.tail_expected)
+        return not least <= self.tail <= most and surprise(self.tail, least if self.tail < least else most) < CHANCE
 
     @property
-    def _noise(self) -> float:
+    def noise(self) -> float:
         """The average distance due to chance alone: few sums never match the expectation exactly."""
         shares = self.expected / max(self.expected.sum(), 1e-300)
         error = np.sqrt(shares * (1 - shares) * self.alike / max(self.sums, 1))

@@ -40,6 +40,12 @@ class ImpossibleSum:
 SIZES = (1, 2, 5, 20)
 """Totals are also grouped by size: from the least, from twice that, …"""
 
+GROUPS = 8
+"""Parts of the file, one after the other, that are also counted apart: whatever holds should hold in all of them."""
+
+MOST_STEPS = 4
+"""Residuals of more steps are counted as this many, where steps are counted."""
+
 MOST_EXAMPLES = 3
 """Impossible sums that are kept of each."""
 
@@ -57,6 +63,8 @@ class ResidualCounter:
         By how much the agency may have changed exact counts, per column.
     families : mapping
         The sums of each family, to measure how alike the sums of one area are.
+    areas : int
+        How many areas there will be.
     """
 
     def __init__(
@@ -65,6 +73,7 @@ class ResidualCounter:
         mechanisms: Sequence[Mechanism | None],
         adjusted: Sequence[int],
         families: Mapping[str, Sequence[int]],
+        areas: int,
     ) -> None:
         from scipy.sparse import csr_array  # only here: it takes a while to import
 
@@ -91,6 +100,9 @@ class ResidualCounter:
         k, f = len(sums), len(families)
         self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
         self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
+        self.stepped = np.zeros((k, GROUPS, MOST_STEPS + 1), dtype=np.int64)
+        self._steps = np.array([step_of(mechanisms[one.total] or Exact()) for one in sums], dtype=np.int64)[:, None]
+        self._expected_areas = max(areas, 1)
         self.examples: dict[int, list[ImpossibleSum]] = {}
         self.offsets = np.cumsum([0, *(len(one.parts) for one in sums)])
         self.tallies: Tallies = np.zeros((int(self.offsets[-1]), BELOW + CAP + 1), dtype=np.int32)
@@ -154,6 +166,11 @@ class ResidualCounter:
         far = np.minimum(np.abs(residual), FARTHEST)
         place = far + width * (size + len(SIZES) * np.arange(len(self.sums))[:, None])
         self.sized += np.bincount(place[chosen], minlength=self.sized.size).reshape(self.sized.shape)
+        group = (self._done + np.arange(far.shape[1])) * GROUPS // self._expected_areas
+        place = np.minimum(far // self._steps, MOST_STEPS) + (MOST_STEPS + 1) * (
+            group + GROUPS * np.arange(len(self.sums))[:, None]
+        )
+        self.stepped += np.bincount(place[chosen], minlength=self.stepped.size).reshape(self.stepped.shape)
         weight = np.where(chosen, far / self._spread[:, None], 0.0)
         number, together = self._families @ chosen.astype(np.float64), self._families @ weight
         self.number += number.sum(1)

@@ -6,16 +6,22 @@ the total, whose own error comes last: P(r) = Σ over remainders ρ and sums s o
 Large counts have even remainders, and this is the closed form of `unround.expectation`. Small ones do not: their
 distribution is deconvolved from the published counts of the areas that are compared, as for the prior of an audit. The total
 is always large: sums are compared from a least total on.
+
+With keys (`mechanisms.keyed`) the same convolution holds at every frequency k around the circle of random numbers, with
+∫ exp(2πiku) du over the arc of a rounding in place of its probability: the expected shares at a constant c are those of
+independent rounding (k = 0) and Σ exp(2πikc) times those at k. Few frequencies matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.mechanisms import Mechanism
+from unround.mechanisms import Mechanism, Rounding, Sample
 from unround.mechanisms.base import FloatArray, step_of
 from unround.prior.deconvolve import SIZE, fit_all
 from unround.prior.histograms import BELOW, Tallies
@@ -36,6 +42,7 @@ _DETAIL = 40
 _REACH: dict[Mechanism, int] = {}
 _ERRORS: dict[tuple[Mechanism, int], tuple[FloatArray, FloatArray]] = {}
 _EVEN: dict[tuple[Mechanism, ...], FloatArray] = {}
+_ARCS: dict[tuple[Mechanism, int], tuple[NDArray[np.complex128], NDArray[np.complex128]]] = {}
 
 
 def reach_of(mechanism: Mechanism) -> int:
@@ -69,7 +76,39 @@ def _likelihoods(mechanism: Mechanism, modulus: int, reach: int) -> tuple[FloatA
     return small, by_rest
 
 
-def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int) -> FloatArray:
+FREQUENCIES = 14
+"""How many frequencies are used: with more, no share of two parts would change by 1e-4."""
+
+FINE = 60
+"""Weighted counts are treated as whole numbers of a unit so small that the base has this many: as good as continuous."""
+
+Series = NDArray[np.complex128]
+"""Shares at frequencies 0, 1, …: frequencies × shares."""
+
+
+def at_frequencies(likelihood: FloatArray) -> Series:
+    """Return ∫ exp(2πiku) du over the arcs of two-way roundings: frequencies × whatever × errors, as many on either side.
+
+    Parameters
+    ----------
+    likelihood : array
+        How likely each error is, the last axis; errors above 0 are those of counts that went up.
+    """
+    up = np.arange(likelihood.shape[-1]) > likelihood.shape[-1] // 2
+    turns = 2j * np.pi * np.arange(1, FREQUENCIES + 1).reshape(-1, *(1,) * likelihood.ndim)
+    # An arc [0, p), or what is left of the circle without it: over all of it, the integral is 0.
+    found = (np.exp(turns * np.where(up, likelihood, 1 - likelihood)) - 1) / turns * np.where(up, 1, -1)
+    return np.concatenate([likelihood[np.newaxis].astype(np.complex128), found])
+
+
+def keyed_shares(series: Series, constants: FloatArray | float) -> FloatArray:
+    """Return the expected shares at a constant, or at each of several, from those at all frequencies."""
+    at = np.arange(len(series))
+    turns = np.exp(2j * np.pi * np.multiply.outer(constants, at)) * np.where(at > 0, 2, 1)
+    return np.asarray((turns @ series).real.clip(0.0))
+
+
+def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int, keyed: bool = False) -> NDArray[Any]:
     """Return how often each remainder comes with each error: remainders × errors, as many on either side.
 
     Parameters
@@ -82,17 +121,25 @@ def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int)
         The share of larger ones.
     modulus : int
         Of the remainders.
+    keyed : bool
+        Whether to return the same at all frequencies, on a first axis.
     """
-    reach = reach_of(mechanism)
-    small, large = _errors(mechanism, modulus, reach)
-    weights = (1 - beyond) * counts[:, None] * small
+    small: NDArray[Any]
+    large: NDArray[Any]
+    small, large = _errors(mechanism, modulus, reach_of(mechanism))
+    if keyed:
+        if (mechanism, modulus) not in _ARCS:
+            _ARCS[mechanism, modulus] = at_frequencies(small), at_frequencies(large)
+        small, large = _ARCS[mechanism, modulus]
     found = beyond * large / modulus
-    for rest in range(modulus):
-        found[rest] += weights[rest::modulus].sum(0)
+    if beyond < 1:
+        weights = (1 - beyond) * counts[:, None] * small
+        for rest in range(modulus):
+            found[..., rest, :] += weights[..., rest::modulus, :].sum(-2)
     return np.asarray(found)
 
 
-def residual_shares(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+def residual_shares(total: NDArray[Any], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the probabilities of the residuals from −R to R, where R is all that the errors allow.
 
     Parameters
@@ -101,35 +148,62 @@ def residual_shares(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArra
         Remainders × errors of the total, as `joint` returns them.
     parts : sequence of array
         The same for each part, all with the same modulus.
+
+    Notes
+    -----
+    At frequencies, a first axis, the total's random number is on the other side of the equation: conjugated.
     """
-    modulus = total.shape[0]
-    reaches = [part.shape[1] // 2 for part in parts]
-    reach = sum(reaches)
-    length = 2 * (reach + total.shape[1] // 2) + 1
+    modulus, width = total.shape[-2:]
+    length = sum(part.shape[-1] - 1 for part in parts) + width
     # Remainders are circular, and so is their part of the transform; errors have enough room.
-    together: NDArray[np.complex128] = np.ones((modulus, length), dtype=np.complex128)
+    together = np.ones((modulus, length), dtype=np.complex128)
     for part in parts:
         together = together * np.fft.fft2(part, (modulus, length))
-    summed = np.clip(np.fft.ifft2(together).real, 0.0, None)[:, : 2 * reach + 1]
-    given = total / np.maximum(total.sum(1, keepdims=True), 1e-300)
-    shares: FloatArray = np.zeros(length)
-    for rest in range(modulus):
-        # r = e − s: the parts' errors the other way round
-        shares += np.convolve(given[rest], summed[rest][::-1])
-    return np.asarray(shares / max(float(shares.sum()), 1e-300))
+    often = total.reshape(-1, modulus, width)[0].real.sum(-1, keepdims=True)
+    given = np.fft.fft((total / np.maximum(often, 1e-300)).conj()[..., ::-1], length)
+    # The remainder of the total is that of the parts' sum. r = e − s: the total's errors the other way round, and back.
+    shares = np.fft.ifft((np.fft.ifft(together, axis=-2) * given).sum(-2))[..., ::-1]
+    whole = shares.reshape(-1, length)[0].real.clip(0.0).sum()
+    return np.asarray((shares if total.ndim > 2 else shares.real.clip(0.0)) / max(float(whole), 1e-300))
 
 
 def even_shares(total: Mechanism, parts: tuple[Mechanism, ...]) -> FloatArray:
     """Return the same for large counts, whose remainders are even."""
     if (total, *parts) not in _EVEN:
-        _EVEN[total, *parts] = _even(total, parts)
+        modulus, none = step_of(total), np.zeros(SIZE)
+        laws = [joint(how, none, 1.0, modulus) for how in (total, *parts)]
+        _EVEN[total, *parts] = residual_shares(laws[0], laws[1:])
     return _EVEN[total, *parts]
 
 
-def _even(total: Mechanism, parts: tuple[Mechanism, ...]) -> FloatArray:
-    modulus, none = step_of(total), np.zeros(SIZE)
-    laws = [joint(how, none, 1.0, modulus) for how in (total, *parts)]
-    return residual_shares(laws[0], laws[1:])
+@lru_cache(maxsize=64)
+def even_series(base: int, parts: int, whole: bool = True) -> Series:
+    """Return the shares of |r| = 0, b, 2b … at all frequencies, for large counts that were all rounded to base b.
+
+    Parameters
+    ----------
+    base, parts : int
+        The base, and the number of parts.
+    whole : bool
+        Whether what was rounded were whole numbers.
+
+    Examples
+    --------
+    >>> [round(float(share), 4) for share in keyed_shares(even_series(5, 2), 0.3)]
+    [0.574, 0.408, 0.018]
+    """
+    how = Rounding(base if whole else max(base, FINE))
+    law = joint(how, np.zeros(SIZE), 1.0, how.base, keyed=True)
+    return folded_steps(residual_shares(law, [law] * parts), how.base, parts)
+
+
+def folded_steps(shares: NDArray[Any], base: int, parts: int) -> NDArray[Any]:
+    """Return the shares of |r| = 0, b, 2b …, as many as a sum of so many parts can have, from those of all residuals."""
+    middle = shares.shape[-1] // 2
+    steps = base * np.arange(parts + 1)
+    inside = np.where(steps <= middle, steps, 0)
+    both = np.where(steps > 0, shares[..., middle + inside], 0) + shares[..., middle - inside]
+    return np.asarray(np.where(steps <= middle, both, 0))
 
 
 class Laws:
@@ -161,8 +235,56 @@ class Laws:
 
     def residuals(self, total: Mechanism, parts: Sequence[int]) -> FloatArray:
         """Return the probabilities of the residuals from −R to R of one sum."""
+        return self._shares(total, parts, lambda counts, _: counts)
+
+    def series(self, total: Mechanism, parts: Sequence[int]) -> Series:
+        """Return the shares of |r| = 0, b, 2b … at all frequencies, for a sum whose counts were all rounded to one base."""
+        found = self._shares(total, parts, lambda counts, _: counts, keyed=True)
+        return folded_steps(found, step_of(total), len(parts))
+
+    def extremes(self, total: Mechanism, parts: Sequence[int]) -> tuple[FloatArray, FloatArray] | None:
+        """Return the narrowest and the widest probabilities of the residuals that the published counts allow.
+
+        Rounding without bias hides how the smallest counts, below what they are rounded up to, are distributed: any
+        distribution with the same mean would publish as many 0s. At one extreme, all were 0 or went up for sure; at the
+        other all were equal. None where there are no such counts.
+        """
+        if not any(row in self._counts and _lowest(self._mechanisms[row]) for row in parts):
+            return None
+        return self._shares(total, parts, _at_the_ends), self._shares(total, parts, _in_the_middle)
+
+    def _shares(
+        self, total: Mechanism, parts: Sequence[int], changed: Callable[[FloatArray, int], FloatArray], keyed: bool = False
+    ) -> NDArray[Any]:
         modulus, none = step_of(total), np.zeros(SIZE)
-        laws = [
-            joint(self._mechanisms[row], self._counts.get(row, none), float(self._beyond[row]), modulus) for row in parts
-        ]
-        return residual_shares(joint(total, none, 1.0, modulus), laws)
+        laws = []
+        for row in parts:
+            how, counts = self._mechanisms[row], self._counts.get(row, none)
+            laws.append(joint(how, changed(counts, _lowest(how)), float(self._beyond[row]), modulus, keyed))
+        return residual_shares(joint(total, none, 1.0, modulus, keyed), laws)
+
+
+def _lowest(how: Mechanism) -> int:
+    """Return what the smallest counts are rounded up to; 0 where they are not rounded at random."""
+    return int(how.base * (2 if isinstance(how, Sample) else 1)) if isinstance(how, Rounding | Sample) else 0
+
+
+def _at_the_ends(counts: FloatArray, lowest: int) -> FloatArray:
+    """Move all smaller counts to 0 and `lowest`, which keeps their mean."""
+    found = counts.copy()
+    if lowest:
+        weight, mean = counts[:lowest].sum(), float(counts[:lowest] @ np.arange(lowest))
+        found[:lowest] = 0.0
+        found[0], found[lowest] = weight - mean / lowest, counts[lowest] + mean / lowest
+    return found
+
+
+def _in_the_middle(counts: FloatArray, lowest: int) -> FloatArray:
+    """Move all smaller counts to their mean."""
+    found = counts.copy()
+    if lowest and (weight := float(counts[:lowest].sum())) > 0:
+        mean = float(counts[:lowest] @ np.arange(lowest)) / weight
+        found[:lowest] = 0.0
+        found[int(mean)] += weight * (int(mean) + 1 - mean)
+        found[int(mean) + 1] += weight * (mean - int(mean))
+    return found

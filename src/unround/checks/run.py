@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unround.checks.estimate import COUNTS, Estimates, PublishedTally, estimated, value_families
+from unround.checks.expected import ExpectedShares, compared, expected_shares
 from unround.checks.families import (
     CONTRADICTS,
     DEPARTS,
@@ -20,10 +21,12 @@ from unround.checks.families import (
     SizedHistogram,
     worst,
 )
-from unround.checks.gather import FARTHEST, SIZES, ResidualCounter, largest
+from unround.checks.gather import SIZES, ResidualCounter
 from unround.checks.law import Laws
 from unround.checks.meaning import consequence
 from unround.checks.parents import ParentSums, nested_families
+from unround.checks.random_numbers import FamilyRounding, RandomNumbers, random_numbers
+from unround.checks.repeated import RepeatTally
 from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, TestedSum, families_of, sums_to_test
 from unround.infer.certify import contradiction
 from unround.infer.clash import smallest_clash
@@ -64,6 +67,8 @@ class Check:
         Those with too few sums of large enough counts to be judged.
     estimates : Estimates
         What the mechanism appears to be.
+    numbers : RandomNumbers
+        What the random numbers do, table by table.
     basis : tuple of str
         Who declared the mechanisms of the rounded counts: "format", "description", "plan file"; or "inferred".
     """
@@ -74,6 +79,7 @@ class Check:
     families: tuple[Family, ...]
     untested: tuple[Family, ...]
     estimates: Estimates
+    numbers: RandomNumbers
     basis: tuple[str, ...] = ()
 
     @property
@@ -103,6 +109,8 @@ class Check:
             "basis": list(self.basis),
             "untested": [{"family": one.family, "sums": one.sums, "note": one.note} for one in self.untested],
             "mechanism": self.estimates.to_json(),
+            "tables": {table: one.to_json() for table, one in self.numbers.tables.items()},
+            "repeated": [one.to_json() for one in self.numbers.repeats],
             "areas": self.areas,
             "source": self.source,
             "product": self.product,
@@ -133,19 +141,24 @@ def check_spool(
     sums = sums_to_test(release, structure, plan_file)
     members = families_of(sums)
     adjusted = [column.adjusted for column in release.columns]
-    gathered = ResidualCounter(sums, structure.mechanisms, adjusted, members)
+    gathered = ResidualCounter(sums, structure.mechanisms, adjusted, members, spool.rows)
     nested = ParentSums.of(release, spool, structure)
     published = PublishedTally(release, structure)
+    repeated = RepeatTally.of(release, structure, spool.rows)
     for start in range(0, spool.rows, AT_ONCE):
         progress("Checking", start, spool.rows)
         counts = spool.counts(start, min(start + AT_ONCE, spool.rows))
         gathered.add(counts)
         published.add(counts)
+        repeated.add(start, counts)
         nested.add(start, counts)
     progress("Checking", spool.rows, spool.rows)
+    laws = Laws(gathered.row_mechanisms, gathered.tallies)
+    expected = expected_shares(gathered, structure.mechanisms, laws)
+    numbers = random_numbers(release, structure, gathered, laws, expected, members, repeated)
     found = [
         *value_families(release, structure, published),
-        *_sum_families(release, spool, structure, gathered, members),
+        *_sum_families(release, spool, structure, gathered, members, expected, numbers),
         *nested_families(nested, release, spool),
     ]
     found = [replace(one, basis=one.basis or structure.basis_of(one.columns)) for one in found]
@@ -156,61 +169,36 @@ def check_spool(
         tuple(one for one in found if one.verdict != UNTESTED),
         tuple(one for one in found if one.verdict == UNTESTED),
         estimated(structure, published),
+        numbers,
         structure.basis_of(c for c, how in enumerate(structure.mechanisms) if how is not None),
     )
 
 
 def _sum_families(
-    release: Release, spool: Spool, structure: Structure, gathered: ResidualCounter, members: dict[str, list[int]]
+    release: Release,
+    spool: Spool,
+    structure: Structure,
+    gathered: ResidualCounter,
+    members: dict[str, list[int]],
+    expected: Sequence[ExpectedShares],
+    numbers: RandomNumbers,
 ) -> list[Family]:
     """Compare every family of sums with what its mechanisms imply."""
-    expected = _expected(gathered, structure.mechanisms)
-    ends = [largest(one, structure.mechanisms) for one in gathered.sums]
     folded = gathered.folded
     found = []
     for place, (name, those) in enumerate(members.items()):
-        comparison = _compared(folded, expected, ends, those, gathered.alike(place))
-        sized = [_compared(gathered.sized[:, k], expected, ends, those, 1.0) for k in range(len(SIZES))]
-        judged = _judged(name, comparison, release, spool, structure, gathered, those)
+        comparison = compared(folded, expected, those, gathered.alike(place))
+        sized = [compared(gathered.sized[:, k], expected, those, 1.0) for k in range(len(SIZES))]
+        told = numbers.of_family(release, gathered, those)
+        judged = _judged(name, comparison, release, spool, structure, gathered, those, told)
         least = min(gathered.sums[s].least for s in those)
         found.append(replace(judged, by_size=tuple(_sized(k, least, one) for k, one in enumerate(sized) if one.sums)))
     return found
 
 
-def _compared(
-    folded: np.ndarray, expected: Sequence[np.ndarray], ends: Sequence[int], those: Sequence[int], alike: float
-) -> FamilyHistogram:
-    """Add up the histograms of some sums, those observed and those expected."""
-    should = np.zeros(FARTHEST + 1)
-    tail, tail_expected = 0, 0.0
-    for s in those:
-        number = folded[s].sum()
-        should += number * expected[s]
-        tail += int(folded[s, ends[s] :].sum())
-        tail_expected += float(number * expected[s][ends[s] :].sum())
-    return FamilyHistogram(folded[list(those)].sum(0), should, tail, tail_expected, alike)
-
-
 def _sized(k: int, least: int, one: FamilyHistogram) -> SizedHistogram:
     shares = {int(far): float(one.observed[far] / one.sums) for far in np.flatnonzero(one.observed)}
     return SizedHistogram(SIZES[k] * least, one.sums, shares, one.tail_ratio)
-
-
-def _expected(gathered: ResidualCounter, mechanisms: Sequence[Mechanism | None]) -> list[np.ndarray]:
-    """Return for every sum the expected shares of |r| from 0 on."""
-    laws = Laws(gathered.row_mechanisms, gathered.tallies)
-    found = []
-    for s, one in enumerate(gathered.sums):
-        first = int(gathered.offsets[s])
-        total = mechanisms[one.total] or Exact()
-        shares = laws.residuals(total, range(first, first + len(one.parts)))
-        middle = len(shares) // 2
-        folded = np.zeros(FARTHEST + 1)
-        for far in range(middle + 1):
-            both = shares[middle + far] + (shares[middle - far] if far else 0.0)
-            folded[min(far, FARTHEST)] += both
-        found.append(folded / max(folded.sum(), 1e-300))
-    return found
 
 
 def _judged(
@@ -221,17 +209,20 @@ def _judged(
     structure: Structure,
     gathered: ResidualCounter,
     those: Sequence[int],
+    told: FamilyRounding,
 ) -> Family:
     sums = [gathered.sums[s] for s in those]
     impossible = int(gathered.impossible[list(those)].sum())
     enough = comparison.sums >= LEAST_SUMS
     otherwise = (DEPARTS if comparison.departs else FITS) if enough else UNTESTED
-    verdict = CONTRADICTS if impossible else otherwise
     complete = int(gathered.complete[list(those)].sum())
     exact = sums[0].kind in (UNDER_EXACT, EXACT_TWICE)
+    many = impossible > max(SLIPS, SLIP_SHARE * complete)
+    # A few impossible sums are counted beside the verdict on all others; an exact count that is not exact is one.
+    verdict = CONTRADICTS if many or (impossible and (exact or not enough)) else otherwise
     clash = _clash(release, spool, structure, gathered, those) if impossible else ""
     basis = structure.basis_of({c for one in sums for c in one.members})
-    words = consequence(comparison, sums, structure.mechanisms, basis, impossible, complete, otherwise)
+    words = consequence(comparison, sums, structure.mechanisms, basis, (impossible, complete), otherwise, told.rounding)
     if exact and impossible:
         declared = frozenset(c for c, how in enumerate(structure.mechanisms) if isinstance(how, Exact))
         words = f"{_not_exact(release, declared, gathered, those)} {words}"
@@ -253,7 +244,8 @@ def _judged(
         clash=clash,
         columns=frozenset(c for one in sums if one.used for c in one.members),
         basis=basis,
-        inexact=exact and (otherwise == DEPARTS or impossible > max(SLIPS, SLIP_SHARE * complete)),
+        inexact=exact and (otherwise == DEPARTS or many),
+        **told._asdict(),
     )
 
 

@@ -158,8 +158,8 @@ def audit(
     rounding: Annotated[
         str,
         typer.Option(
-            help="Whether totals and parts share random numbers: dependent, independent, or auto to ask the data.",
-            autocompletion=one_of("auto", "dependent", "independent"),
+            help="independent, or auto to use the keys that the data show (random numbers that add up).",
+            autocompletion=one_of("auto", "independent"),
         ),
     ] = "auto",
     link: Annotated[

@@ -286,13 +286,11 @@ def differences(before: AuditFolder, after: AuditFolder, cells: Iterable[Matched
 
 
 def _assumed(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return whether areas were linked, or random numbers taken to be shared, in one audit and not in the other."""
+    """Return whether areas were linked, or keys used, in one audit and not in the other."""
     found = []
-    one, other = (told.get("dependence", {}).get("rounding") for told in (before, after))
+    one, other = (told.get("keys", {}).get("rounding") for told in (before, after))
     if one and other and one != other:
-        means = (
-            "totals and parts are assumed to share random numbers in one audit but not in the other, so probabilities differ"
-        )
+        means = "one audit uses the keys that the data show, and the other does not, so probabilities differ"
         found.append({"what": "rounding", "before": one, "after": other, "means": means})
     one, other = (sum(level["linked"] for level in told.get("linked", {}).get("levels", ())) for told in (before, after))
     if one != other and before["areas"] == after["areas"]:  # else it comes from areas that were published besides

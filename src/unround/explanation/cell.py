@@ -356,7 +356,7 @@ def _growth(area: InferredArea, cell: int, value: int) -> tuple[float | None, ..
     asked = np.full((len(rings), len(model.columns)), value, dtype=np.int32)
     wanted = np.zeros(asked.shape, dtype=np.bool_)
     wanted[:, cell] = True
-    drawn = auditor.drawn(np.repeat(inferred.counts[:1], len(rings), axis=0))
+    drawn = auditor.drawn(windows, np.repeat(inferred.counts[:1], len(rings), axis=0), active)
     found = posteriors(model.compiled, windows, bounds, None, active, asked, drawn, wanted)
     assert found.asked is not None  # it was asked for
     known = (found.probability[:, cell] > 0).tolist()
@@ -397,5 +397,6 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
     if kind not in ("proved", "conditional"):
         yield model.mechanisms[cell].sentence
         yield f"The prior is {folder.summary['prior_in_words']}."
-        how = model.columns[cell].block, model.mechanisms[cell].name
-        yield from (one.sentence for one in folder.dependence.used if (one.table, one.mechanism) == how)
+        keyed = folder.keys.of_table(model.columns[cell].block)
+        if keyed is not None:
+            yield keyed.sentence

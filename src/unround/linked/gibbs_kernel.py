@@ -399,7 +399,7 @@ def gibbs(
     cut = np.zeros((8, 1, columns), dtype=np.int32)
     own_start, own_weights = np.zeros((1, columns), dtype=np.int64), np.empty(most_weights)
     prior_low, prior_start = np.zeros((1, columns), dtype=np.int32), np.zeros((1, columns), dtype=np.int64)
-    own = Evidence(cut[0], own_start, own_weights, prior_low, prior_start, shown.prior_weights, shown.draws)
+    own = Evidence(cut[0], own_start, own_weights, prior_low, prior_start, shown.prior_weights, shown.keys)
     feasible, no_holes = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
     found = BoundsOutput(cut[2], cut[3], cut[4], cut[5], cut[6], cut[7], feasible)
     low, high = cut[2, 0], cut[3, 0]

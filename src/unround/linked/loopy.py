@@ -482,7 +482,7 @@ def _propagate(
                         given.prior_low[a : a + 1],
                         given.prior_start[a : a + 1],
                         given.prior_weights,
-                        given.draws,
+                        given.keys,
                     )
                     _multiply_messages(cells, messages.incoming, a, start[0], weights)
                     use = cells.holds[a if len(cells.holds) > 1 else 0]

@@ -6,7 +6,7 @@
 - `plain`: Exact, Within, Unpublished, Suppressed
 - `noise`: Laplace and Gaussian, unbounded noise; `sampling` draws it exactly
 - `transition`: Transition, a table of transition probabilities (cell key)
-- `sharing`: SharedDraws, a total, men and women that share random numbers
+- `keyed`: the law of random numbers that add up as counts do; `weighted`: Weighted, rounding of estimates
 - `spec`: mechanism, from text such as "rounding:5"
 """
 
@@ -17,6 +17,7 @@ from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
 from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.spec import mechanism
 from unround.mechanisms.transition import Transition
+from unround.mechanisms.weighted import Weighted
 
 __all__ = [
     "HIDDEN",
@@ -34,6 +35,7 @@ __all__ = [
     "Suppressed",
     "Transition",
     "Unpublished",
+    "Weighted",
     "Window",
     "Within",
     "mechanism",

@@ -13,6 +13,7 @@ from unround.mechanisms.noise import CLAMPED, Gaussian, Laplace
 from unround.mechanisms.plain import Exact, Suppressed, Unpublished, Within
 from unround.mechanisms.rounding import Graduated, Residues, Rounding, Sample
 from unround.mechanisms.transition import Transition
+from unround.mechanisms.weighted import Weighted
 
 LONGEST = 1_000_000
 """Most characters of a mechanism; a whole table of probabilities can be written out."""
@@ -24,8 +25,8 @@ def mechanism(spec: str) -> Mechanism:
     Parameters
     ----------
     spec : str
-        A name and, after a colon, parameters: `rounding:5`, `sample:5`, `graduated`, `graduated:0=3,20=5`,
-        `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
+        A name and, after a colon, parameters: `rounding:5`, `sample:5`, `weighted:sample:5`, `graduated`,
+        `graduated:0=3,20=5`, `residues:0,1/3,2/3`, `nearest:5`, `nearest-even:10`, `digits:4`, `digits-even:4`, `exact`,
         `within:5`, `unpublished`, `suppressed:1..7`, `suppressed:1..7,nearest:5`, `laplace:1.45`,
         `laplace:1.45,clamped`, `gaussian:2`, `transition:FILE`.
 
@@ -86,6 +87,13 @@ def _noise(text: str) -> tuple[float, bool]:
     return float(scale), bool(comma)
 
 
+def _weighted(text: str) -> Weighted:
+    how = mechanism(text) if text.strip().lower().startswith(("rounding", "sample")) else None
+    if not isinstance(how, Rounding | Sample):
+        raise ValueError("not a rounding")
+    return Weighted(how)
+
+
 def _transition(text: str) -> Transition:
     # A table spelt out starts with a change and its probability; anything else is a file.
     return Transition.parse(text) if re.match(r"[+-]?\d+=", text) else Transition.read(text)
@@ -105,6 +113,7 @@ _FAMILIES = {
     for family in (
         _SpecForm("rounding:5", "a base", lambda text: Rounding(int(text)), Rounding()),
         _SpecForm("sample:5", "a base", lambda text: Sample(int(text)), Sample()),
+        _SpecForm("weighted:sample:5", "the rounding of the estimates", _weighted),
         _SpecForm("graduated:0=3,19=2,20=5", "bands of a first count and a base", _bands, Graduated()),
         _SpecForm(
             "residues:0,1/3,2/3",

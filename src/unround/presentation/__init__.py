@@ -5,7 +5,7 @@ palette      the colours, light and dark; the stylesheet's tokens are made from 
 charts       every chart, as a small SVG drawing; plots: charts as files (`--plot`)
 site         the one Jinja environment and the one stylesheet; templates/ and static/ hold what they load
 notebook     results as cards of a notebook; figures: charts to work with there (Altair)
-report, strongest, check, selfcheck, nesting, dependence, diff, whatif, compare
+report, strongest, check, selfcheck, nesting, keys, diff, whatif, compare
              what one topic says and shows, for terminal and pages alike
 terminal/    what each command prints
 """

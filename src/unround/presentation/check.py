@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, KEYED, UNTESTED
 from unround.checks.sums import ALL_TABLES
 from unround.errors import InputError
 from unround.presentation.words import percent, several
@@ -44,10 +44,19 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
     families = check["families"]
     fitting = sum(one["verdict"] == FITS for one in families)
     more = f", and {untested:,} could not be tested" if untested else ""
+    consequence = CONSEQUENCES[check["verdict"]]
+    if check["verdict"] == DEPARTS and _keys_explain(families):
+        consequence = " Keys explain it: random numbers add up as counts do."
     return (
         f"The data {VERBS[check['verdict']]} {mechanism}: {fitting:,} of {several(len(families), 'family', 'families')} of "
-        f"sums and counts {'fits' if fitting == 1 else 'fit'}{more}.{CONSEQUENCES[check['verdict']]}"
+        f"sums and counts {'fits' if fitting == 1 else 'fit'}{more}.{consequence}"
     )
+
+
+def _keys_explain(families: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether keys explain all departures; families of all tables depart because their tables do."""
+    departing = [one for one in families if one["verdict"] == DEPARTS and ALL_TABLES not in one["family"]]
+    return bool(departing) and all((one.get("rounding") or {}).get("model") == KEYED for one in departing)
 
 
 def known_by(check: Mapping[str, Any]) -> str:

@@ -38,11 +38,6 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
         )
     for why, number in linked["families_not_linked"].items():
         said.append(f"{several(number, 'family is', 'families are')} linked for bounds and proofs only: {why}.")
-    if not linked["probabilities"]:
-        said.append(
-            "Because totals share random numbers with their parts (see above), other areas are used for possible ranges "
-            "and proofs only. What they make likely was not worked out: that is no sign of safety."
-        )
     need = {name: linked["claims_that_need_other_areas"][name] for name in CLAIMS}
     kinds = listed([f"{number:,} {name}" for name, number in need.items() if number])
     said.append(f"Claims that need other areas: {kinds or 'none'}.")

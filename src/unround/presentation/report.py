@@ -15,7 +15,7 @@ from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
 from unround.errors import InputError
 from unround.expectation import interval, surprise
-from unround.presentation import charts, dependence, nesting, selfcheck
+from unround.presentation import charts, keys, nesting, selfcheck
 from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
 from unround.presentation.check import fit_in_words
 from unround.presentation.diff import diff_section
@@ -124,7 +124,7 @@ def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         "population": POPULATION[told["population"]],
         "notes": [] if public else told["notes"][:MOST_NOTES],
         "check": _checked(told.get("check"), public=public),
-        "sharing": {"sentences": dependence.sentences(told), "rows": dependence.rows(told)},
+        "keys": {"sentences": keys.sentences(told), "rows": keys.rows(told)},
     }
 
 
@@ -257,7 +257,7 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
         "score": score,
         "claims": claims_table(score.get("claims_by_value", [])),
         "claims_note": CLAIMS_NOTE,
-        "parts": dependence.by_part(score),
+        "parts": keys.by_part(score),
         "wrong": [] if public else score["proved_wrong"],
         "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,
     }

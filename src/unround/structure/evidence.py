@@ -206,15 +206,6 @@ class PlannedSum:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedDependence:
-    """The user's decision on a table: the share of its counts that share random numbers, by pattern; and its line."""
-
-    table: str
-    shares: Mapping[str, float]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
 class PlanFile:
     """The user's decisions, from a plan file: they override the verdicts of the counts.
 
@@ -228,8 +219,8 @@ class PlanFile:
         Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
     matches : tuple of Match
         Of several files, which columns of one are columns of those before it.
-    dependence : tuple of PlannedDependence
-        Tables whose totals share random numbers with their parts, and how often.
+    keys : tuple
+        Tables, with the constant of their keys, or None where every count has its own random number; and line.
     text, where : str
         The file's text and name, for errors.
     """
@@ -238,6 +229,6 @@ class PlanFile:
     sums: tuple[PlannedSum, ...] = ()
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
     matches: tuple[Match, ...] = ()
-    dependence: tuple[PlannedDependence, ...] = ()
+    keys: tuple[tuple[str, float | None, int], ...] = ()
     text: str = ""
     where: str = "<plan>"

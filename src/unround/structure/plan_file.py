@@ -18,7 +18,7 @@ from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
 from unround.release import Column, Proposal, Release
 from unround.small_files import parsed_toml
-from unround.structure.evidence import JudgedSum, Name, PlanFile, PlannedDependence, PlannedSum, Structure
+from unround.structure.evidence import JudgedSum, Name, PlanFile, PlannedSum, Structure
 from unround.structure.residuals import SumTally
 from unround.structure.verify import areas_
 
@@ -37,8 +37,8 @@ _HEADER = """\
 # repeats:    columns that show the same count; alike = true if their published numbers are the same as well, so that
 #             the first is used for all; alike = false if the count was rounded anew for each.
 # match:      [[match]], for several files: which columns of one file are also in earlier files.
-# dependence: a table whose totals share random numbers with their two parts, and in what share of its counts:
-#             table = "Age", shares = {{ total-men = 0.3, total-women = 0.1, men-women = 0.2 }}; shares = {{}} for none.
+# keys:       a table whose random numbers add up, and the constant of its sums: table = "Age", constant = 0.31;
+#             without a constant, every count of the table has a random number of its own.
 """
 
 
@@ -229,13 +229,13 @@ class _PlanReader:
         structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
-        self._only(structure, ("mechanisms", "sums", "repeats", "dependence"), 1, "[structure]")
+        self._only(structure, ("mechanisms", "sums", "repeats", "keys"), 1, "[structure]")
         return PlanFile(
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
             matches=tuple(self._match(entry, lines[at] if at < len(lines) else 1) for at, entry in enumerate(matches)),
-            dependence=tuple(self._dependence(entry, line) for entry, line in self._entries(structure, "dependence")),
+            keys=tuple(self._keys(entry, line) for entry, line in self._entries(structure, "keys")),
             text=self._text,
             where=self._where,
         )
@@ -323,13 +323,13 @@ class _PlanReader:
             names = [[(code, sex) for sex in (total, *parts)] for code in self._words(entry, "characteristics", line)]
         return [PlannedSum(first, tuple(others), use, origin, line) for first, *others in names]
 
-    def _dependence(self, entry: dict[str, Any], line: int) -> PlannedDependence:
-        self._only(entry, ("table", "shares"), line, "[[structure.dependence]]")
-        table, shares = self._word(entry, "table", line), entry.get("shares")
-        fine = isinstance(shares, dict) and all(isinstance(v, int | float) and 0 <= v <= 1 for v in shares.values())
-        if not isinstance(shares, dict) or not fine or sum(shares.values()) > 1 + 1e-9:
-            self._fail("shares must be numbers from 0 to 1, at most 1 in all, such as { total-men = 0.3 }.", line, "shares")
-        return PlannedDependence(table, {name: float(share) for name, share in shares.items()}, line)
+    def _keys(self, entry: dict[str, Any], line: int) -> tuple[str, float | None, int]:
+        self._only(entry, ("table", "constant"), line, "[[structure.keys]]")
+        table, constant = self._word(entry, "table", line), entry.get("constant")
+        fine = isinstance(constant, int | float) and not isinstance(constant, bool) and 0 <= constant < 1
+        if constant is not None and not fine:
+            self._fail("constant must be a number from 0 to below 1, such as 0.31.", line, "constant")
+        return table, None if constant is None else float(constant), line
 
     def _repeat(self, entry: dict[str, Any], line: int) -> tuple[tuple[str, ...], bool, bool, int]:
         self._only(entry, ("use", "alike", "columns"), line, "[[structure.repeats]]")

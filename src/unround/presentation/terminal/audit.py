@@ -13,7 +13,7 @@ from rich.text import Text
 from unround.audits import AuditFolder
 from unround.presentation import selfcheck
 from unround.presentation.check import fit_in_words
-from unround.presentation.dependence import by_part, rows, sentences
+from unround.presentation.keys import by_part, rows, sentences
 from unround.presentation.nesting import TITLE, section
 from unround.presentation.terminal.calibrate import show_claims
 from unround.presentation.terminal.layout import plain_table
@@ -50,7 +50,7 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     _show_chance(summary, console)
     if "check" in summary:  # audits of earlier versions have none
         console.print(Text(f"\n{fit_in_words(summary['check'])}"))
-    _show_dependence(summary, console)
+    _show_keys(summary, console)
     _show_nesting(summary, console)
     if summary["contradictions"]:
         console.print(Text(f"\n{inconsistencies(summary)}"))
@@ -123,16 +123,15 @@ def _show_chance(summary: Mapping[str, Any], console: Console) -> None:
     )
 
 
-def _show_dependence(summary: Mapping[str, Any], console: Console) -> None:
-    """Print what was found about shared random numbers."""
+def _show_keys(summary: Mapping[str, Any], console: Console) -> None:
+    """Print what was found about keys."""
     for at, sentence in enumerate(sentences(summary)):
         console.print(Text(f"\n{sentence}" if not at else sentence))
-    if any(one["used"] for one in (summary.get("dependence") or {"tables": ()})["tables"]):
-        table = plain_table(
-            "table", "share of its counts", "fitted to", "used", left=["share of its counts", "fitted to", "used"]
-        )
-        for row in rows(summary):
-            table.add_row(Text(row["table"]), row["shares"], row["counts"], row["used"])
+    listed = rows(summary)
+    if listed:
+        table = plain_table("table", "constant", "by", left=["constant", "by"])
+        for row in listed:
+            table.add_row(Text(row["table"]), row["constant"], Text(row["why"]))
         console.print(table)
 
 
@@ -194,12 +193,9 @@ def _show_parts(score: Mapping[str, Any], console: Console) -> None:
     found = by_part(score)
     if not found:
         return
-    both = any(row["without"] for row in found)
-    headings = ["likeliest counts of", "counts", "stated", "right", "off", "likely ones off"]
-    table = plain_table(*headings, *(["off, none shared", "likely ones off"] if both else []))
+    table = plain_table("likeliest counts of", "counts", "stated", "right", "off", "likely ones off")
     for row in found:
-        names = ("part", "cells", "stated", "right", "off", "likely", *(("without", "likely_without") if both else ()))
-        table.add_row(*(row[name] for name in names))
+        table.add_row(*(row[name] for name in ("part", "cells", "stated", "right", "off", "likely")))
     console.print(table)
 
 

@@ -29,7 +29,9 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
     console.print()
     shown = ordered(check.families)
     listed = shown if everything else shown[:MOST_ROWS]
-    table = plain_table("family", "sums", "off", "p", "tail", "impossible", "verdict", left=["verdict"])
+    table = plain_table(
+        "family", "sums", "off", "p", "tail", "impossible", "verdict", "rounding", left=["verdict", "rounding"]
+    )
     for one in listed:
         table.add_row(
             Text(one.family),
@@ -39,6 +41,7 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
             "" if one.tail_ratio is None else f"{one.tail_ratio:.2f}",
             f"{one.impossible:,}" if one.impossible else "",
             Text(family_verdict(one), style=COLOURS[one.verdict]),
+            "" if one.rounding is None else Text(one.rounding.in_words),
         )
     console.print(table)
     if len(shown) > len(listed):
@@ -46,10 +49,11 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
     console.print(
         f"off: the distance between observed and expected shares of |total − parts|; tail: how often the largest residuals "
         f"occur, relative to expectation. Tested: sums whose total is at least {LEAST_STEPS} times the base, in families of "
-        f"at least {LEAST_SUMS}.",
+        f"at least {LEAST_SUMS}; impossible sums are left out. rounding: what the random numbers of the table do; where "
+        f"keyed, the constant of its sums.",
         style="dim",
     )
-    _notes([one for one in shown if one.verdict != FITS], console, everything)
+    _notes([one for one in shown if one.verdict != FITS or one.impossible], console, everything)
     _estimates(check, console, everything)
     if check.untested:
         console.print("\n[bold]Not tested[/]")
@@ -109,6 +113,7 @@ def _estimates(check: Check, console: Console, everything: bool) -> None:
         alike = sum(one["alike"] for one in told.repeats)
         anew = len(told.repeats) - alike
         console.print(f"  Counts that appear more than once: {alike:,} always the same, {anew:,} rounded anew each time.")
+    _repeated(check, console, everything)
     rated = [one for one in told.rates if one["by_remainder"]]
     for one in rated if everything else rated[:MOST_NOTES]:
         rates = ", ".join(f"{rest}: {of['up']:.1%}" for rest, of in one["by_remainder"].items())
@@ -125,3 +130,18 @@ def _estimates(check: Check, console: Console, everything: bool) -> None:
         console.print(
             Text(f"  {names}, both {one['exact']} rounded: both up/both down by remainder (if independent): {words}{p}")
         )
+
+
+def _repeated(check: Check, console: Console, everything: bool) -> None:
+    """Print what the random numbers of repeated counts do."""
+    found = check.numbers.repeats
+    for one in found if everything else found[:MOST_NOTES]:
+        names = ", ".join(one.columns[:6]) + (f" … ({len(one.columns)} columns)" if len(one.columns) > 6 else "")
+        said = one.model
+        if one.constants:
+            apart = ", ".join(f"{(c - one.constants[0]) % 1:.3f}" for c in one.constants[1:])
+            said = f"{said}, constants that differ from the first by {apart} (± {max(one.errors):.3f})"
+        p = "" if one.p_value is None else f"; p = {_chance(one.p_value)}"
+        console.print(Text(f"  {names}, the same count: {said}; {one.why}{p}"))
+    if len(found) > MOST_NOTES and not everything:
+        console.print(f"  … and {len(found) - MOST_NOTES:,} more; --all lists them.", style="dim")

@@ -1,0 +1,268 @@
+"""Keys in an audit: which tables and repeated counts have them, by the check or by the user's word.
+
+Bounds and proofs do not rest on any of this, and weighted estimates, which are no whole numbers, are not claimed at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.model import Model
+from unround.batch.compiled_sums import compile_sums
+from unround.batch.keys import Keyed, KeyedRepeat
+from unround.checks import Check
+from unround.checks.families import KEYED, UNKNOWN
+from unround.checks.random_numbers import RandomNumbers
+from unround.checks.run import NOT_INDEPENDENT
+from unround.errors import InputError
+from unround.mechanisms.rounding import Rounding, Sample
+from unround.mechanisms.weighted import Weighted
+from unround.structure import PlanFile, Structure
+
+FILE = "keys.json"
+"""Where an audit keeps it, in its folder `model/`; there is none where nothing was found."""
+
+Split = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTable:
+    """A table whose random numbers add up as its counts do: its constant, the standard error, and who says so."""
+
+    table: str
+    constant: float
+    error: float
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        """What is assumed, for people."""
+        return (
+            "Random numbers add up in this table: that of a total is the sum of its parts' and a constant "
+            f"({self.constant:.3f}), around a circle of length 1."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SameCount:
+    """A count that several columns show, by key; the constants of their tables, where these are known."""
+
+    columns: tuple[str, ...]
+    constants: tuple[float, ...] = ()
+    errors: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What is known about the random numbers of a release; nothing, unless told.
+
+    Parameters
+    ----------
+    rounding : str
+        What the user asked for: "auto" or "independent".
+    tables : tuple of KeyedTable
+        Those with keys.
+    repeats : tuple of SameCount
+        Counts in several tables whose random numbers are not independent.
+    """
+
+    rounding: str = "independent"
+    tables: tuple[KeyedTable, ...] = ()
+    repeats: tuple[SameCount, ...] = ()
+
+    @classmethod
+    def of(cls, rounding: str, found: RandomNumbers, structure: Structure, plan_file: PlanFile | None = None) -> Keys:
+        """Return what an audit uses.
+
+        Parameters
+        ----------
+        rounding : str
+            "auto" uses what the check found; "independent" nothing of it.
+        found : RandomNumbers
+            What the check found.
+        structure : Structure
+            For the names of tables.
+        plan_file : PlanFile, optional
+            The user's word: constants of tables, or that there are none.
+        """
+        given = _given(structure, plan_file)
+        if rounding == "independent":
+            return cls(rounding, tuple(one for one in given.values() if one is not None))
+        tables = {
+            table: KeyedTable(table, one.constant, one.error, one.why)
+            for table, one in found.tables.items()
+            if one.model == KEYED and one.constant is not None and one.error is not None and one.whole is not False
+        }
+        chosen = {table: one for table, one in (tables | given).items() if one is not None}
+        # Where nobody knows how repeats depend on each other, their constants may be anything.
+        repeats = tuple(
+            SameCount(one.columns, one.constants, one.errors)
+            for one in found.repeats
+            if one.whole and (one.model == KEYED or (one.model == UNKNOWN and one.p_value is not None))
+        )
+        return cls(rounding, tuple(chosen.values()), repeats)
+
+    def of_table(self, table: str) -> KeyedTable | None:
+        """Return what is known of a table."""
+        return next((one for one in self.tables if one.table == table), None)
+
+    def paired(self, model: Model) -> Model:
+        """Return a model in which every total with keys and its two parts are one node, as far as sums allow."""
+        splits = tuple(split for split in splits_of(model) if self.of_table(model.columns[split[0]].block))
+        if not splits:
+            return model
+        return replace(model, compiled=compile_sums(len(model.columns), model.equations, model.fixed, splits))
+
+    def keyed(self, model: Model) -> Keyed | None:
+        """Return it as the engine takes it, for a model with such nodes; None where every count has its own number."""
+        plan = model.compiled.plan
+        repeats = tuple(self._repeats(model))
+        copies = {cell for one in repeats for cell in one.cells[1:]}
+        constant: NDArray[np.float64] = np.full(len(plan.nodes), np.nan)
+        for split in splits_of(model):
+            table = self.of_table(model.columns[split[0]].block)
+            n = plan.home[split[0]][0]
+            # Where the same count is in another table, that one's sum of random numbers says it all.
+            if table is not None and set(plan.nodes[n].cells) == set(split) and not copies & set(split):
+                constant[n] = table.constant
+        return Keyed(constant, model.mechanisms, repeats) if repeats or not np.isnan(constant).all() else None
+
+    def _repeats(self, model: Model) -> Iterable[KeyedRepeat]:
+        """Find the cells of repeated counts that sums tie to the first of them, directly."""
+        used = set(range(len(model.equations))).difference(model.compiled.unused)
+        pairs = {
+            frozenset((total, *parts)): e
+            for e, (total, parts) in enumerate(model.equations)
+            if len(parts) == 1 and e in used
+        }
+        for one in self.repeats:
+            cells = [model.index[key] for key in one.columns if key in model.index]
+            if not cells or not isinstance(model.mechanisms[cells[0]], Rounding | Sample):
+                continue
+            hubs = {cell: [c for c in cells if frozenset((cell, c)) in pairs] for cell in cells}
+            hub = max(cells, key=lambda cell: (len(hubs[cell]), -cell))
+            mine = [hub, *(cell for cell in hubs[hub] if cell != hub)]
+            at = [one.columns.index(model.columns[cell].key) for cell in mine]
+            if len(mine) > 1:
+                constants = tuple(one.constants[k] for k in at) if one.constants else ()
+                errors = tuple(one.errors[k] for k in at) if one.errors else ()
+                sums = tuple(pairs[frozenset((hub, cell))] for cell in mine[1:])
+                yield KeyedRepeat(tuple(mine), constants, errors, sums)
+
+    def cells(self, model: Model) -> frozenset[int]:
+        """Return the cells whose probabilities account for keys."""
+        own = {c for split in splits_of(model) if self.of_table(model.columns[split[0]].block) for c in split}
+        return frozenset(own.union(*(one.cells for one in self._repeats(model))))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+    def save(self, folder: Path) -> None:
+        """Write it into the folder of an audit's model, for `load`."""
+        if self.tables or self.repeats:
+            (folder / FILE).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Keys:
+        """Read what `save` wrote; there are no keys where it wrote nothing."""
+        try:
+            told = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            repeats = tuple(
+                SameCount(*(tuple(one[name]) for name in ("columns", "constants", "errors"))) for one in told["repeats"]
+            )
+            return cls(told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats)
+        except FileNotFoundError:
+            return cls()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{folder / FILE} cannot be read ({error}). Run the audit again to replace it.") from error
+
+
+def splits_of(model: Model) -> list[Split]:
+    """Return the totals and their two parts, such as men and women, of one table and all rounded at random to one base.
+
+    A total with two parts that differ from it in their characteristic is one of a kind: its parts are no men and women.
+    """
+    found = []
+    for total, parts in model.equations:
+        cells = (total, *parts)
+        alike = len({model.mechanisms[c] for c in cells}) == 1 and len({model.columns[c].block for c in cells}) == 1
+        if len(cells) == 3 and alike and isinstance(model.mechanisms[total], Rounding | Sample) and _axis(model, cells):
+            found.append((cells[0], cells[1], cells[2]))
+    return found
+
+
+def _axis(model: Model, cells: Sequence[int]) -> int:
+    """Return the axis along which a sum adds up, counted from 0; 0, too, where several codes change at once."""
+    codes = [model.columns[c].codes for c in cells]
+    changing = [k for k in range(len(codes[0])) if len({one[k] for one in codes}) > 1]
+    return changing[0] if len(changing) == 1 else 0
+
+
+def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
+    """Return a structure in which the counts of weighted tables are estimates: any number, whole or not.
+
+    A table that cannot be told is like the others of its rule, if these are all weighted.
+    """
+    kinds: dict[object, set[bool | None]] = {}  # by rule, what its tables are found to be
+    columns = list(zip(structure.columns, structure.mechanisms, strict=True))
+    whole = [found.tables[column.block].whole if column.block in found.tables else None for column, _ in columns]
+    for (_, how), one in zip(columns, whole, strict=True):
+        kinds.setdefault(how, set()).add(one)
+    mechanisms = tuple(
+        Weighted(how)
+        if isinstance(how, Rounding | Sample) and (one is False or (one is None and kinds[how] - {None} == {False}))
+        else how
+        for (_, how), one in zip(columns, whole, strict=True)
+    )
+    return replace(structure, mechanisms=mechanisms)
+
+
+def doubts_left(checked: Check, keys: Keys, model: Model) -> dict[int, str]:
+    """Return the doubts about columns of the release; where probabilities account for keys, that is said instead."""
+    heeded = {int(model.positions[cell]) for cell in keys.cells(model)}
+    return {
+        column: said.replace(NOT_INDEPENDENT, "rounding is not independent; the probability accounts for this")
+        if column in heeded
+        else said
+        for column, said in checked.doubts.items()
+    }
+
+
+def roles_of(model: Model) -> dict[str, NDArray[np.int64]]:
+    """Return the cells of counts that are split in two, by what they are there: all totals, all men, all women."""
+    found: dict[str, set[int]] = {}
+    for split in splits_of(model):
+        axis = _axis(model, split)
+        for cell in split:
+            found.setdefault(model.columns[cell].codes[axis], set()).add(cell)
+    return {name: np.array(sorted(cells)) for name, cells in found.items()}
+
+
+def _given(structure: Structure, plan_file: PlanFile | None) -> dict[str, KeyedTable | None]:
+    """Return the tables whose constants the user gave; None where there are none."""
+    found: dict[str, KeyedTable | None] = {}
+    known = dict.fromkeys(column.block for column in structure.columns if column.block)
+    for table, constant, line in plan_file.keys if plan_file else ():
+        if table not in known:
+            raise InputError(
+                f"there is no table {table!r}; tables: {_listed(list(known))}.",
+                source=plan_file.text if plan_file else "",
+                line=line,
+                column=1,
+                where=plan_file.where if plan_file else "",
+            )
+        found[table] = None if constant is None else KeyedTable(table, constant, 0.0, "given in the plan")
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:8])
+    return f"{shown} …" if len(names) > 8 else shown or "none"

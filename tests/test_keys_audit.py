@@ -1,0 +1,267 @@
+"""Audits of counts that were rounded by keys: against a model that goes through the keys, and against simulated truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.keyed import keyed_census
+from tests.test_structure import release_of
+from unround.audits import AuditFolder, AuditOptions, Auditor, audit
+from unround.audits.keys import KeyedTable, Keys, SameCount
+from unround.audits.model import Model
+from unround.errors import InputError
+from unround.explanation.cell import explain_at
+from unround.mechanisms import Rounding, Weighted, mechanism
+from unround.presentation.keys import rows, sentences
+from unround.prior import Prior
+from unround.release import Column
+from unround.structure import read_plan
+
+SEXES = ("total", "men", "women")
+CONSTANTS = [0.31, 0.8, 0.43, 0.24, 0.62, 0.93, 0.55, 0.11, 0.73, 0.05]
+
+
+# --- against brute force ---------------------------------------------------------------------------------------------
+
+
+def model_of(tables: int) -> Model:
+    """One count by sex, in some tables."""
+    how = Rounding(5)
+    columns = tuple(
+        Column(f"{k}/{sex}", (f"row {k}", sex), f"row {k}", f"Table {k}", 0, how) for k in range(tables) for sex in SEXES
+    )
+    sums = [(3 * k, (3 * k + 1, 3 * k + 2)) for k in range(tables)]
+    sums += [(sex, (3 * k + sex,)) for k in range(1, tables) for sex in range(3)]
+    return Model.build(columns, (how,) * len(columns), tuple(sums), ("file",) * len(sums))
+
+
+def keys_of(constants: tuple[float, ...]) -> Keys:
+    tables = tuple(KeyedTable(f"Table {k}", constant, 0.0, "") for k, constant in enumerate(constants))
+    repeats = tuple(
+        SameCount(tuple(f"{k}/{sex}" for k in range(len(constants))), constants, (0.0,) * len(constants)) for sex in SEXES
+    )
+    return Keys("auto", tables, repeats if len(constants) > 1 else ())
+
+
+def brute(published: np.ndarray, constants: tuple[float, ...], grid: int = 250) -> dict[tuple[int, int], float]:
+    """Weigh men and women by going through their random numbers: every table rounds the same keys with its constant.
+
+    With the sums of keys a and b of men and women, table k rounds men by a − c, women by b − c, and both by a + b − c.
+    """
+    first, second = np.meshgrid(*((np.arange(grid) + 0.5) / grid,) * 2, indexing="ij")
+    found = {}
+    for men, women in product(
+        range(max(0, published[0, 1] - 4), published[0, 1] + 5), range(max(0, published[0, 2] - 4), published[0, 2] + 5)
+    ):
+        fits = np.ones(first.shape, dtype=bool)
+        for constant, shown in zip(constants, published, strict=True):
+            for key, true, y in ((first + second, men + women, shown[0]), (first, men, shown[1]), (second, women, shown[2])):
+                fits &= true - true % 5 + 5 * ((key - constant) % 1 < true % 5 / 5) == y
+        found[men, women] = float(fits.mean())
+    return found
+
+
+@pytest.mark.parametrize("constants", [(0.31,), (0.0,), (0.1, 0.45), (0.31, 0.8, 0.43), (0.07, 0.62, 0.24, 0.5, 0.93)])
+def test_probabilities_are_those_of_the_keys(constants):
+    rng = np.random.default_rng(len(constants))
+    model, keys = model_of(len(constants)), keys_of(constants)
+    auditor = Auditor(model, Prior.flat(), AuditOptions(), keys)
+    assert auditor.keyed is not None
+    for _ in range(12):
+        men, women = rng.integers(20, 60, 2)
+        a, b = rng.random(2)
+        published = np.array(
+            [
+                [
+                    x - x % 5 + 5 * ((key - constant) % 1 < x % 5 / 5)
+                    for x, key in ((men + women, a + b), (men, a), (women, b))
+                ]
+                for constant in constants
+            ]
+        )
+        weights = brute(published, constants)
+        total = sum(weights.values())
+        block = published.reshape(1, -1).astype(np.int32)
+        kept = auditor.infer(block, np.zeros(1, dtype=bool), keep=0).probabilities.kept
+        for cell in range(3):
+            wanted: dict[int, float] = {}
+            for (m, f), weight in weights.items():
+                value = (m + f, m, f)[cell]
+                wanted[value] = wanted.get(value, 0.0) + weight / total
+            low, chances = kept[cell]
+            off = sum(
+                abs(chances[value - low] - share) if 0 <= value - low < len(chances) else share
+                for value, share in wanted.items()
+            )
+            assert off / 2 < 0.06  # a hundredth of all counts may have random numbers of their own, and the grid is coarse
+        alike = [kept[3 * k][1] for k in range(len(constants))]
+        assert all(np.allclose(one, alike[0], atol=1e-9) for one in alike)
+
+
+def test_bounds_and_proofs_do_not_rest_on_keys():
+    model = model_of(3)
+    rng = np.random.default_rng(9)
+    block = 5 * rng.integers(4, 9, (1, 9)).repeat(40, axis=0) + 5 * rng.integers(-1, 2, (40, 9))
+    block = block.astype(np.int32)
+    found = [
+        Auditor(model, Prior.flat(), AuditOptions(), keys).infer(block, np.zeros(40, dtype=bool))
+        for keys in (None, keys_of((0.1, 0.3, 0.8)))
+    ]
+    for name in ("low", "high", "feasible"):
+        assert np.array_equal(*(getattr(one.documented.tight, name) for one in found))
+    certain = [one.claims.certain for one in found]
+    assert np.array_equal(*certain)
+
+
+# --- against simulated truth -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory) -> dict[str, AuditFolder]:
+    """A profile whose totals are in ten tables, audited with keys and without; `make keys` does this at length."""
+    release, true = keyed_census(900, list(CONSTANTS[:6]), 2, parts=4)
+    truth = release_of(true, release.columns)
+    return {
+        rounding: audit(release, tmp_path_factory.mktemp(rounding) / "audit", AuditOptions(rounding=rounding), truth=truth)
+        for rounding in ("auto", "independent")
+    }
+
+
+def test_claims_are_right_as_often_as_stated_and_there_are_more(keyed):
+    with_keys, without = (keyed[rounding].summary["truth"] for rounding in ("auto", "independent"))
+    bands = {band["from"]: band for band in with_keys["calibration"]["findings"]}
+    assert abs(bands[0.99]["right"] - bands[0.99]["stated"]) < 0.015
+    sure = [
+        sum(b["claims"] * (b["right"] or 0) for b in one["calibration"]["findings"] if b["from"] >= 0.95)
+        for one in (with_keys, without)
+    ]
+    assert sure[0] > 2 * sure[1]
+    assert with_keys["wrong"]["likely"] < 0.1 * with_keys["checked"]["likely"]
+    assert with_keys["wrong"]["proved"] == 0
+
+
+def test_summary_report_and_explanations_tell(keyed):
+    folder = keyed["auto"]
+    told = folder.summary["keys"]
+    assert {one["table"] for one in told["tables"]} <= {f"Table {k}" for k in range(6)}
+    assert len(told["tables"]) >= 5
+    assert len(told["repeats"]) == 3
+    assert keyed["independent"].summary["keys"] == {"rounding": "independent", "tables": [], "repeats": []}
+    likely = pl.read_parquet(folder.path / "findings.parquet").filter(kind="likely")
+    place = {code: row for row, code in enumerate(folder.areas["region"].to_list())}
+    cells = {column.codes: at for at, column in enumerate(folder.model.columns)}
+    for claim in likely.gather_every(likely.height // 5).to_dicts():
+        shown = explain_at(folder, place[claim["region"]], cells[claim["characteristic_id"], claim["sex"]])
+        assert dict(shown.distribution)[claim["value"]] == pytest.approx(claim["probability"], abs=1e-9)
+    said = sentences(folder.summary)
+    assert said[0].startswith(f"In {len(told['tables'])} tables, the random number of a total is the sum of its parts'")
+    assert said[1].startswith("3 counts that appear in several tables are rounded with one random number")
+    assert len(rows(folder.summary)) == len(told["tables"])
+
+
+def test_repeats_of_which_nothing_is_known_count_once(tmp_path):
+    drift = np.linspace(0, 0.6, 700)
+    release, true = keyed_census(700, [0.1, drift, 0.4], 7, parts=4)
+    folder = audit(release, tmp_path / "audit", truth=release_of(true, release.columns))
+    unknown = [one for one in folder.summary["keys"]["repeats"] if not one["constants"]]
+    assert unknown
+    score = folder.summary["truth"]
+    assert score["wrong"]["likely"] <= 0.34 * score["checked"]["likely"] + 12
+
+
+def test_areas_of_the_same_records_have_the_same_keys_and_add_nothing(tmp_path):
+    """A subdivision of one area shows the same numbers in all its tables: they are no second rounding."""
+    release, true = keyed_census(400, [0.1, 0.4, 0.75], 5, parts=4)
+    counts = np.concatenate([block.counts for block in release.blocks()])
+    names = [f"a{at}" for at in range(400)]
+    areas = pl.DataFrame(
+        {"region": [*names, *(f"p{name}" for name in names)], "parent": [*(f"p{name}" for name in names), *([None] * 400)]}
+    )
+    nested = release_of(np.concatenate([counts, counts]), release.columns, release.proposals, areas)
+    truth = release_of(np.concatenate([true, true]), release.columns, frame=areas)
+    folder = audit(nested, tmp_path / "nested", truth=truth)
+    score = folder.summary["truth"]
+    assert score["wrong"]["proved"] == 0
+    both = [folder.summary["truth"]["checked"]["likely"], audit(release, tmp_path / "alone").summary["likely"]]
+    assert both[0] <= 2.2 * both[1] + 20
+    assert score["wrong"]["likely"] <= 0.3 * score["checked"]["likely"] + 10
+
+
+# --- the user's word, and what cannot be -----------------------------------------------------------------------------
+
+
+def test_a_plan_gives_constants_or_takes_them_away(tmp_path):
+    release, _ = keyed_census(900, [0.0, 0.3], 3, parts=2)
+    given = '[[structure.keys]]\ntable = "Table 1"\nconstant = 0.25\n'
+    folder = audit(release, tmp_path / "given", plan_file=read_plan(given))
+    assert folder.keys.of_table("Table 1") == KeyedTable("Table 1", 0.25, 0.0, "given in the plan")
+    none = audit(release, tmp_path / "none", plan_file=read_plan('[[structure.keys]]\ntable = "Table 1"\n'))
+    assert none.keys.of_table("Table 1") is None
+    assert none.keys.of_table("Table 0") is not None
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('table = "nowhere"\nconstant = 0.1', "there is no table 'nowhere'; tables: 'Table 0', 'Table 1'"),
+        ('table = "Table 0"\nconstant = 1.5', "constant must be a number from 0 to below 1"),
+        ('table = "Table 0"\nconstant = true', "constant must be a number from 0 to below 1"),
+        ('table = "Table 0"\nshares = 0.5', "'shares' has no meaning in"),
+    ],
+)
+def test_plans_that_cannot_be(tmp_path, entry, said):
+    release, _ = keyed_census(60, [0.0, 0.3], 3)
+    with pytest.raises(InputError, match=said):
+        audit(release, tmp_path / "audit", plan_file=read_plan(f"[[structure.keys]]\n{entry}"))
+
+
+def test_unknown_roundings_are_refused():
+    with pytest.raises(InputError, match="auto, independent"):
+        AuditOptions(rounding="dependent")
+
+
+# --- weighted estimates ----------------------------------------------------------------------------------------------
+
+
+def test_weighted_estimates_have_bounds_and_no_claims(tmp_path):
+    release, true = keyed_census(3000, [0.5, 0.37], 4, whole=False)
+    folder = audit(release, tmp_path / "audit")
+    assert {how.name for how in folder.model.mechanisms} == {"weighted:rounding:5"}
+    assert [folder.summary[kind] for kind in ("proved", "conditional", "likely")] == [0, 0, 0]
+    assert "weighted:rounding:5" in folder.summary["mechanisms"]
+    inferred = folder.auditor.infer(next(iter(release.blocks())).counts[:50], np.zeros(50, dtype=bool))
+    tight = inferred.documented.tight
+    assert (tight.low <= true[:50]).all()
+    assert (tight.high >= true[:50]).all()
+
+
+def test_windows_of_weighted_estimates_have_both_ends():
+    for text, published, low, high in (
+        ("rounding:5", 15, 10, 20),
+        ("sample:5", 0, 0, 10),
+        ("sample:5", 10, 0, 15),
+        ("rounding:3", 6, 3, 9),
+    ):
+        how = mechanism(f"weighted:{text}")
+        assert isinstance(how, Weighted)
+        window = how.window(published)
+        assert (window.low, window.high) == (low, high)
+        assert how.name == f"weighted:{text}"
+        assert how.likelihood(np.array([0, 5, 10, 15, 20, 25, 30, 3, 6, 9, 12]), np.array([[7]])).sum() == pytest.approx(1)
+    with pytest.raises(InputError, match="needs the rounding of the estimates"):
+        mechanism("weighted:nearest:5")
+
+
+def test_keys_that_cannot_be_read_are_refused(tmp_path):
+    (tmp_path / "keys.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"keys\.json cannot be read"):
+        Keys.load(tmp_path)
+    keys = keys_of((0.1, 0.4))
+    keys.save(tmp_path)
+    assert Keys.load(tmp_path) == keys
+    assert replace(keys, rounding="independent") != keys
