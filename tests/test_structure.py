@@ -547,7 +547,7 @@ def test_a_sum_that_cannot_be_is_not_taken_from_anyone():
         (("",), r"needs a table \[structure\]"),
         (
             ("[structure]", "sum = 1"),
-            r"line 2, .*'sum' has no meaning in \[structure\]; the keys are mechanisms, sums, repeats, dependence",
+            r"line 2, .*'sum' has no meaning in \[structure\]; the keys are mechanisms, sums, repeats, keys",
         ),
         (("[structure]", "sums = 1"), "sums must be a list of tables"),
         ((*SUM, "", *SUM, "totals = 3"), r"line 8, .*'totals' has no meaning in \[\[structure.sums\]\]"),
