@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist linked paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist linked mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -87,6 +87,9 @@ dist: $(VENV)/.installed-dev ## build wheel and sdist into dist/, ready to be up
 
 linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are, for docs/linked.md (some minutes)
 	$(BIN)/python -m bench.linked --write
+
+mixing: $(VENV)/.installed-dev ## do chains reach every table by several axes? every pattern of exact margins (half an hour)
+	$(BIN)/python -m bench.mixing
 
 paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 areas (a quarter of an hour)
 	$(BIN)/python -m docs.generate --fresh

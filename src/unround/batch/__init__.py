@@ -11,5 +11,4 @@ with it. In the order of the flow:
 - `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence`, in `buffers`, with `convolution` and
   `summary`; `sampling`: draws of whole areas; `depth`: how many sums away from a cell one must look until its count is
   likely
-- `jit`: how kernels are compiled and run
 """

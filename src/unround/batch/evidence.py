@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from unround.batch.compiled_sums import Table
 from unround.batch.convolution import Box
-from unround.batch.jit import inner
 from unround.batch.types import Ints, PriorWeights, Sharing, Windows
+from unround.jit import inner
 from unround.mechanisms.base import BoolArray, FloatArray
 
 PATTERNS = 4

@@ -11,7 +11,6 @@ from unround.batch.buffers import BELIEF, BOX, MODE, MOST_VALUES, PAIRED, Buffer
 from unround.batch.compiled_sums import CELL, COPY, HOME, Forest, forest_of
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.evidence import PATTERNS, Drawn, Evidence, evidence_of, plain, pull
-from unround.batch.jit import in_threads, kernel
 from unround.batch.sampling import RandomState, sample
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
@@ -27,6 +26,7 @@ from unround.batch.summary import (
     summary,
 )
 from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorWeights, Tight, Windows
+from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
