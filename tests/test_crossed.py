@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-
 from bench.mixing import SHAPES, cube, measure, patterns, publish
+
 from tests.shapes import examples
 from unround import check_proof, solve
 from unround.crossed import chains as chains_module
@@ -75,20 +75,23 @@ def test_axes_are_found(shape: tuple[int, ...]) -> None:
 def test_groups_and_missing_cells_keep_their_axes() -> None:
     cells, equations = grouped(6, 2, (2, 3))
     (table,) = crossed_tables(cells, equations)
-    assert table is not None and sorted(table.shape) == [2, 3, 6]
+    assert table is not None
+    assert sorted(table.shape) == [2, 3, 6]
     # Without one of the innermost cells of a 3 × 3 table.
     equations, _ = cube((3, 3))
     gone = 15
     fewer = tuple((total, tuple(part for part in parts if part != gone)) for total, parts in equations)
     tables = [one for one in crossed_tables(16, fewer) if one is not None]
-    assert [one.shape for one in tables] == [(3, 3)] and tables[0].leaves.size == 8
+    assert [one.shape for one in tables] == [(3, 3)]
+    assert tables[0].leaves.size == 8
 
 
 def test_what_is_no_table() -> None:
     assert crossed_tables(5, ((0, (1, 2)), (0, (3, 4)))) == (None,)  # two ways to divide, and nothing in common
     assert crossed_tables(2, ((0, (1,)), (1, (0,)))) == (None,)
     (overlapping,) = crossed_tables(6, ((0, (1, 2, 3)), (4, (1, 2)), (5, (2, 3))))
-    assert overlapping is not None and overlapping.axes == 1
+    assert overlapping is not None
+    assert overlapping.axes == 1
     assert len(crossed_tables(8, ((0, (1, 2)), (4, (5, 6))))) == 2
 
 
@@ -100,12 +103,14 @@ def test_going_through_all_tables_agrees_with_brute_force(seed: int) -> None:
     assert table is not None
     wanted = infer(system, engine="brute", top=3)
     found = infer(system, engine="auto", top=3)
-    assert wanted.answer is not None and found.answer is not None
+    assert wanted.answer is not None
+    assert found.answer is not None
     assert found.answer.solutions == wanted.answer.solutions
     assert (found.lows, found.highs) == (wanted.lows, wanted.highs)
     given = _weights(system)
     listed = list_tables(table, given, 1_000_000, 3)
-    assert listed.complete[0] and listed.number[0] == wanted.answer.solutions
+    assert listed.complete[0]
+    assert listed.number[0] == wanted.answer.solutions
     assert listed.weight[0].tolist() == pytest.approx([p for _, p in wanted.answer.best])
     for c, marginal in enumerate(wanted.answer.marginals or ()):
         assert marginal is not None
@@ -179,14 +184,15 @@ def test_results_do_not_depend_on_neighbours_or_threads() -> None:
     seeds = np.arange(6, dtype=np.uint64)
     effort = Effort(sweeps=200, rounds=1)
     one, two = (sample(table, given, seeds, effort, threads=threads) for threads in (1, 3))
-    assert (one.chances == two.chances).all() and (one.rhat == two.rhat).all()
+    assert (one.chances == two.chances).all()
+    assert (one.rhat == two.rhat).all()
     alone = sample(table, given.first(), seeds[:1], effort)
     assert (alone.chances == one.chances[: given.area[1]]).all()
 
 
 def test_an_area_that_cannot_be_started_says_so() -> None:
     """All single sums allow it, the table does not: 2 × 2 with exact margins, and cells that are odd and even."""
-    table, equations = table_of((2, 2))
+    table, _equations = table_of((2, 2))
     low = np.array([[2, 1, 1, 1, 0, 0, 1, 0, 0]], dtype=np.int32)
     high = low.copy()
     high[0, [4, 5, 7, 8]] = 1
@@ -195,9 +201,11 @@ def test_an_area_that_cannot_be_started_says_so() -> None:
         given.weights[given.place[0, c] : given.place[0, c] + high[0, c] - low[0, c] + 1] = 1.0
     given.weights[given.place[0, 4]] = given.weights[given.place[0, 8] + 1] = 0.0  # one of them is 1, the other 0
     found = sample(table, given, np.zeros(1, dtype=np.uint64), Effort(100, 0))
-    assert found.status.tolist() == [STUCK] and not found.chances.any()
+    assert found.status.tolist() == [STUCK]
+    assert not found.chances.any()
     listed = list_tables(table, given, 1000)
-    assert listed.complete[0] and listed.number[0] == 0
+    assert listed.complete[0]
+    assert listed.number[0] == 0
 
 
 CASES = {
@@ -248,7 +256,9 @@ def test_estimates_are_as_good_as_their_errors_say() -> None:
     off = []
     for one, other in zip(exact.cells, estimated.cells, strict=True):
         chances = dict(one.distribution)
-        assert other.mode is not None and other.probability is not None and other.error is not None
+        assert other.mode is not None
+        assert other.probability is not None
+        assert other.error is not None
         off.append((other.probability - chances[other.mode]) / other.error)
         assert abs(other.probability - chances[other.mode]) < 0.02
     assert 0.3 < np.std(off) < 2.5
@@ -290,8 +300,10 @@ def test_an_impossible_table_is_found_and_explained() -> None:
     assert last.published is not None
     cells[-1] = Cell(last.name, last.published + 60, last.mechanism)
     answer = solve(System(cells, system.sums))
-    assert not answer.feasible and answer.engine == "bounds"
-    assert answer.clash is not None and last.name in answer.clash.cells
+    assert not answer.feasible
+    assert answer.engine == "bounds"
+    assert answer.clash is not None
+    assert last.name in answer.clash.cells
 
 
 def test_chains_that_do_not_agree_give_no_probability(
@@ -305,7 +317,8 @@ def test_chains_that_do_not_agree_give_no_probability(
     equations, added = cube((5, 2, 4))
     system, true = system_of(equations, len(added), [Rounding(5)] * len(added), 8, 1)
     answer = solve(system)
-    assert answer.method == "none" and "do not agree" in answer.why
+    assert answer.method == "none"
+    assert "do not agree" in answer.why
     assert all(cell.probability is None and cell.error is None for cell in answer.cells if cell.low != cell.high)
     assert all(cell.low <= x <= (cell.high or 0) for cell, x in zip(answer.cells, true, strict=True))
     assert any("Probabilities are not available" in one for one in answer.assumptions)
@@ -321,7 +334,8 @@ def test_people_see_the_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     system, _ = system_of(equations, len(added), [Rounding(3)] * len(added), 6, 1)
     show_solution(solve(system), Console(width=120))
     shown = capsys.readouterr().out
-    assert "% ± " in shown and "best solutions found; there may be better ones" in " ".join(shown.split())
+    assert "% ± " in shown
+    assert "best solutions found; there may be better ones" in " ".join(shown.split())
     assert "estimates by Markov chains, with a standard error of at most" in " ".join(shown.split())
 
 
@@ -345,6 +359,8 @@ def test_longer_rounds_follow_where_chains_do_not_agree() -> None:
     seeds = np.arange(2, dtype=np.uint64)
     short = sample(table, given, seeds, Effort(50, 0))
     long = sample(table, given, seeds, Effort(50, 8))
-    assert (short.status != AGREED).all() and (long.status == AGREED).all()
-    assert (long.moves > 10 * short.moves).all() and (long.error.max(axis=1) < short.error.max(axis=1)).all()
+    assert (short.status != AGREED).all()
+    assert (long.status == AGREED).all()
+    assert (long.moves > 10 * short.moves).all()
+    assert (long.error.max(axis=1) < short.error.max(axis=1)).all()
     assert chains_module.LANES == 16

@@ -61,6 +61,8 @@ class Auditor:
     ) -> None:
         self.model = model = dependence.paired(model) if dependence is not None else model
         self.sharing = dependence.sharing(model) if dependence is not None else None
+        # The engine for linked areas knows nothing of shared random numbers, nor of tables by several axes: bounds alone.
+        self._unlinked = self.sharing is not None or bool(model.compiled.crossed)
         self.prior = prior
         self.options = options or AuditOptions()
         self._both_ways = both_ways and self.sharing is not None
@@ -126,8 +128,8 @@ class Auditor:
         if linked is not None:
             documented, assumed, clashes = link_bounds(self.model, linked, documented, assumed, active)
             found += clashes
-            if self.sharing is not None and certain:
-                reach = assumed.tight  # the engine for linked areas knows nothing of shared random numbers: bounds alone
+            if self._unlinked and certain:
+                reach = assumed.tight
         clashing, no_news = _clashing(counts.shape, found), _no_news(self.model, counts, active, documented)
         possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked)
         # 4. What is likely.
@@ -154,8 +156,8 @@ class Auditor:
         return None if self.sharing is None else Drawn(self.sharing, counts)
 
     def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
-        """Work out what is likely; areas are linked unless random numbers are shared."""
-        nested = here.nested if self.sharing is None else None
+        """Work out what is likely."""
+        nested = None if self._unlinked else here.nested
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
         return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, keep=keep)
@@ -200,7 +202,7 @@ class Auditor:
         if not self.prior.is_flat:
             depth[wanted] = PRIOR_NEEDED
             some = replace(here.reach, feasible=here.reach.feasible & wanted.any(axis=1))
-            flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted)
+            flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted, quick=True)
             wanted &= (flat.mode == values) & (flat.probability >= threshold)
         if wanted.any():
             found = flood(model.compiled, windows, here.reach, None, here.active, wanted, values, threshold, drawn)

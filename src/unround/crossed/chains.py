@@ -51,7 +51,7 @@ class Effort:
         The same for R-hat, which compares chains with each other: 1 if nothing tells them apart.
     """
 
-    sweeps: int = 8000
+    sweeps: int = 5000
     rounds: int = 4
     error: float = 0.025
     rhat: float = 1.05

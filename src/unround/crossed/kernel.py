@@ -1,7 +1,7 @@
 """The chain: a heat bath over whole tables, compiled.
 
 A move adds t times a pattern of ones and minus ones to the leaves, and to all totals above them. Of three neighbouring
-values of t, 0 among them, one is drawn by what each weighs; which three is drawn first, or the chain would not be reversible.
+values of t, 0 among them, one is drawn by what each weighs; which three is drawn first, or chains would not be reversible.
 
 The chains of an area are lanes: they make the same moves, each with random numbers of its own, so that a processor works on
 many of them at once. A state is the distance of every count from a centre. For randomly rounded totals that is what was

@@ -67,14 +67,18 @@ class CellWeights:
 
     def first(self) -> CellWeights:
         """Return the weights of the first area alone."""
-        end = int(self.area[1])
-        one = slice(0, 1)
+        return self.one(0)
+
+    def one(self, number: int) -> CellWeights:
+        """Return the weights of one area alone."""
+        begin, end = self.area[number : number + 2].tolist()
+        one = slice(number, number + 1)
         return CellWeights(
             self.low[one],
             self.high[one],
-            self.place[one],
+            self.place[one] - begin,
             self.base[one],
             self.centre[one],
-            self.weights[:end],
-            self.area[:2],
+            self.weights[begin:end],
+            self.area[number : number + 2] - begin,
         )

@@ -368,7 +368,7 @@ def _rings(model: Model, inferred: InferredBlock, cell: int) -> Iterator[frozens
     width = inferred.probabilities.reach.high[0].astype(np.int64) - inferred.probabilities.reach.low[0]
     usable = {
         e
-        for e in set(range(len(model.equations))).difference(model.compiled.unused)
+        for e in set(range(len(model.equations))).difference(model.compiled.left_out)
         if inferred.active[0, e] and max(width[list(model.members(e))]) < MOST_VALUES
     }
     sums, cells, edge, distance = set[int](), {cell}, {cell}, 0
