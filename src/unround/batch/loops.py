@@ -32,8 +32,11 @@ from unround.jit import in_threads, inner, kernel
 from unround.mechanisms import Window
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort()
+EFFORT = Effort(sweeps=8000)
 """How long chains run; see docs/tables.md for the errors that this leaves."""
+
+SOME = Effort(sweeps=4000)
+"""The same where only some cells are asked about, as under the second and further priors of a set."""
 
 QUICK = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
 """The same where many predictions are averaged, or nothing is claimed: a standard error of two points or so."""
@@ -88,7 +91,7 @@ def add_tables(
         chosen = np.flatnonzero(rows)
         for first in range(0, chosen.size, AREAS):
             block = _Block(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
-            block.answer(QUICK if quick else EFFORT)
+            block.answer(QUICK if quick else EFFORT if wanted is None else SOME)
             block.put(result, value, found)
 
 

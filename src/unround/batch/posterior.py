@@ -106,10 +106,10 @@ def posteriors(
     -----
     Tables by several axes use all their sums, by Markov chains (`loops`), which know nothing of shared random numbers.
     Otherwise exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more
-    than `buffers.MOST_VALUES` possible values, one of its pairs more than `buffers.MOST_STATES`, or it would take too long; the
-    total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right but
-    makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and in
-    areas that are not possible.
+    than `buffers.MOST_VALUES` possible values, one of its pairs more than `buffers.MOST_STATES`, or it would take too long;
+    the total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right
+    but makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and
+    in areas that are not possible.
 
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
