@@ -192,3 +192,4 @@ def test_a_whole_audit(tmp_path: Path) -> None:
         audit, first["area_id"] if "area_id" in first else first["area"], "/".join(first[n] for n in "xyz")
     )
     assert shown.to_json()["probability"] == pytest.approx(first["probability"], abs=1e-6)
+    assert any("estimates by Markov chains" in one for one in shown.to_json()["assumptions"])

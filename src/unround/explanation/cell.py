@@ -396,6 +396,12 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
         yield "The population is exact, although the agency may have adjusted it by up to 5 here."
     if kind not in ("proved", "conditional"):
         yield model.mechanisms[cell].sentence
+        error = inferred.probabilities.posterior.error
+        if error is not None and error[0, cell] > 0:
+            yield (
+                "Probabilities in this table by several axes are estimates by Markov chains over whole tables, with a "
+                f"standard error of {100 * error[0, cell]:.1f} points."
+            )
         yield f"The prior is {folder.summary['prior_in_words']}."
         how = model.columns[cell].block, model.mechanisms[cell].name
         yield from (one.sentence for one in folder.dependence.used if (one.table, one.mechanism) == how)
