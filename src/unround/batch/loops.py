@@ -6,6 +6,8 @@ several axes (`CompiledSums.crossed`), its cells get their probabilities here, f
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,14 +34,17 @@ from unround.jit import in_threads, inner, kernel
 from unround.mechanisms import Window
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort(sweeps=8000)
+EFFORT = Effort(sweeps=8000, rhat=1.1)
 """How long chains run; see docs/tables.md for the errors that this leaves."""
 
-SOME = Effort(sweeps=4000)
+SOME = Effort(sweeps=4000, rhat=1.1)
 """The same where only some cells are asked about, as under the second and further priors of a set."""
 
 QUICK = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
 """The same where many predictions are averaged, or nothing is claimed: a standard error of two points or so."""
+
+MOST_MOVES = 1_250_000
+"""Moves of an area's chains together in their first round: large tables get fewer for each leaf."""
 
 WIDEST = 500
 """Possible counts of a cell beyond which its table is left to the forest."""
@@ -91,7 +96,8 @@ def add_tables(
         chosen = np.flatnonzero(rows)
         for first in range(0, chosen.size, AREAS):
             block = _Block(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
-            block.answer(QUICK if quick else EFFORT if wanted is None else SOME)
+            effort = QUICK if quick else EFFORT if wanted is None else SOME
+            block.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
             block.put(result, value, found)
 
 
