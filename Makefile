@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist linked keys paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist linked keys mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -90,6 +90,9 @@ linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are,
 
 keys: $(VENV)/.installed-dev ## claims about counts that were rounded by keys, compared with the truth (some minutes)
 	$(BIN)/python -m bench.keys
+
+mixing: $(VENV)/.installed-dev ## do chains reach every table by several axes? every pattern of exact margins (half an hour)
+	$(BIN)/python -m bench.mixing
 
 paper-seeds: $(VENV)/.installed-dev ## the same, after ten censuses of 61,029 areas (a quarter of an hour)
 	$(BIN)/python -m docs.generate --fresh

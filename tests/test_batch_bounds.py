@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from tests import shapes
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.jit import in_threads
 from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, SumClass
 from unround.batch.tighten import chain, tighten
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows
@@ -25,6 +24,7 @@ from unround.infer import infer
 from unround.infer.bounds import UNBOUNDED, Bounds, Equations, Trace, propagate
 from unround.infer.certify import certain_windows, certificates
 from unround.infer.plan import plan_for
+from unround.jit import in_threads
 from unround.mechanisms import (
     Exact,
     Laplace,

@@ -209,7 +209,9 @@ def test_cells_outside_every_sum_are_mentioned() -> None:
 
 def test_the_reason_for_missing_probabilities_is_the_true_one() -> None:
     assert "too many possible values" in solve(parse("50 = 20 + 30", "within:100000"), top=0).why
-    assert "the sums form loops" in solve(parse(TABLE), top=0).why
+    no_table = "t: 9,000 = a: 5,000 + b: 4,000; t = c: 5,000 + d: 4,000; u: 10,000 = a + c; v: 8,000 = b + d; 9,000 = a + d"
+    assert "the sums form loops" in solve(parse(no_table, "within:5000"), top=0).why
+    assert "the sums are those of a 3 × 3 table" in solve(parse(TABLE), top=0).why
 
 
 def test_negative_published_values_under_noise() -> None:

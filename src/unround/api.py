@@ -81,7 +81,7 @@ def solve(
     mechanism : Mechanism or str, optional
         How counts in the text were protected, such as "laplace:1.45"; in place of `base`.
     engine : str
-        "auto", "tree", "cutset", "cp-sat", "z3" or "brute".
+        "auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3" or "brute".
     top : int
         How many of the best solutions to list.
     threshold : float

@@ -44,6 +44,8 @@ class CellAnswer:
         Every possible value with its probability, ascending.
     kind : str
         "given" (published exactly), "proved", "likely" (at or above the threshold) or "open".
+    error : float or None
+        The standard error of the probability: 0 where it is exact; None where there is no probability.
     """
 
     name: str
@@ -55,6 +57,7 @@ class CellAnswer:
     mean: float | None
     distribution: tuple[tuple[int, float], ...]
     kind: Kind
+    error: float | None = None
 
     @property
     def sure(self) -> tuple[int, ...]:
@@ -76,6 +79,7 @@ class CellAnswer:
             "high": self.high,
             "mode": self.mode,
             "probability": self.probability,
+            "error": self.error,
             "mean": self.mean,
             "sure": list(self.sure),
             "distribution": [list(pair) for pair in self.distribution],
@@ -85,10 +89,14 @@ class CellAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One solution: every cell's value, its probability, and how many times likelier it is than the next one."""
+    """One solution: every cell's value, its probability, and how many times likelier it is than the next one.
+
+    The probability is None where solutions were found by chains: these may have missed others, and do not tell how much all
+    solutions weigh together.
+    """
 
     values: dict[str, int]
-    probability: float
+    probability: float | None
     times_next: float | None
 
     def to_json(self) -> dict[str, Any]:
@@ -121,6 +129,10 @@ class Solution:
         prior rules everything out.
     argument : str or None
         Why it is inconsistent, in words, where the arithmetic of single sums shows it.
+    method : str
+        What kind of probabilities these are: "exact", "estimated" (by Markov chains; see `error` of each cell), or "none".
+    rhat : float or None
+        Where they are estimated, how well the chains agree: 1 if nothing tells them apart.
     """
 
     feasible: bool
@@ -134,6 +146,8 @@ class Solution:
     proofs: tuple[Proof, ...] = ()
     clash: Clash | None = None
     argument: str | None = None
+    method: str = "exact"
+    rhat: float | None = None
 
     def __getitem__(self, name: str) -> CellAnswer:
         """Return the answer for the cell of this name."""
@@ -149,6 +163,8 @@ class Solution:
             "solutions": self.solutions,
             "engine": self.engine,
             "why": self.why,
+            "method": self.method,
+            "rhat": self.rhat,
             "prior": self.prior,
             "assumptions": list(self.assumptions),
             "cells": [cell.to_json() for cell in self.cells],
@@ -207,15 +223,34 @@ def solve(
         low, high = found.lows[i], found.highs[i]
         if low == high:
             marginal = (low, np.ones(1))  # exactly, free of the engine's rounding errors
-        cells.append(_cell_answer(cell, low, high, marginal, cell.name in proved, threshold))
+        error = found.errors[i] if found.errors is not None and low != high else 0.0
+        cells.append(_cell_answer(cell, low, high, marginal, error, cell.name in proved, threshold))
     best = _ranked(system, found, top)
     solutions = found.answer.solutions if found.answer is not None else None
     assumptions = (*_assumptions(system, prior, found), *_unproved(system, cells, prior))
-    return Solution(True, solutions, found.engine, found.why, named, assumptions, tuple(cells), best, proofs)
+    return Solution(
+        True,
+        solutions,
+        found.engine,
+        found.why,
+        named,
+        assumptions,
+        tuple(cells),
+        best,
+        proofs,
+        method="none" if found.answer is None else "exact" if found.errors is None else "estimated",
+        rhat=found.rhat,
+    )
 
 
 def _cell_answer(
-    cell: Cell, low: int, high: int | None, marginal: Marginal | None, proved: bool, threshold: float
+    cell: Cell,
+    low: int,
+    high: int | None,
+    marginal: Marginal | None,
+    error: float,
+    proved: bool,
+    threshold: float,
 ) -> CellAnswer:
     mode: int | None = None
     probability: float | None = None
@@ -235,7 +270,8 @@ def _cell_answer(
         kind = "proved"
     elif probability is not None and probability >= threshold - ALIKE:
         kind = "likely"
-    return CellAnswer(cell.name, cell.published, low, high, mode, probability, mean, distribution, kind)
+    stated = None if probability is None else error
+    return CellAnswer(cell.name, cell.published, low, high, mode, probability, mean, distribution, kind, stated)
 
 
 def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
@@ -247,7 +283,8 @@ def _ranked(system: System, found: Inference, top: int) -> tuple[Ranked, ...]:
         times = probability / following if following else None
         if times is not None and math.isclose(times, 1, rel_tol=ALIKE):
             times = 1.0
-        ranked.append(Ranked(dict(zip(names, values, strict=True)), probability, times))
+        known = None if found.answer is None or found.answer.relative else probability
+        ranked.append(Ranked(dict(zip(names, values, strict=True)), known, times))
     return tuple(ranked)
 
 
@@ -261,7 +298,7 @@ def _with_bounds_of(plain: Inference, weighed: Inference) -> Inference:
     answer = weighed.answer
     if answer is not None:
         answer = replace(answer, solutions=plain.answer.solutions if plain.answer is not None else None)
-    return replace(plain, engine=weighed.engine, why=weighed.why, answer=answer)
+    return replace(plain, engine=weighed.engine, why=weighed.why, answer=answer, errors=weighed.errors, rhat=weighed.rhat)
 
 
 def _infeasible(system: System, prior: Prior | None, found: Inference) -> Solution:
@@ -305,6 +342,11 @@ def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple
     if found.feasible and None in found.highs:
         sentences.append(
             "Some cells have no upper bound: they have no probabilities, and sums that include them add no information."
+        )
+    if found.errors is not None:
+        sentences.append(
+            "Probabilities are estimates by Markov chains, with a standard error of at most "
+            f"{100 * max(found.errors):.1f} points. Possible ranges and proofs are exact."
         )
     sentences.append(
         "Prior: the given distributions, flat for the other cells. Possible ranges and proofs do not use it."

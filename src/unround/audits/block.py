@@ -58,6 +58,8 @@ class Auditor:
     ) -> None:
         self.model = model = keys.paired(model) if keys is not None else model
         self.keyed = keys.keyed(model) if keys is not None else None
+        # The engine for linked areas knows nothing of tables by several axes: bounds alone.
+        self._unlinked = bool(model.compiled.crossed)
         self.prior = prior
         self.options = options or AuditOptions()
         self._hold_conditional = hold_conditional
@@ -123,6 +125,8 @@ class Auditor:
         if linked is not None:
             documented, assumed, clashes = link_bounds(self.model, linked, documented, assumed, active)
             found += clashes
+            if self._unlinked and certain:
+                reach = assumed.tight
         # Weighted estimates are no whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, found)
         no_news = _no_news(self.model, counts, active, documented) | self._estimates
@@ -148,9 +152,10 @@ class Auditor:
 
     def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely."""
+        nested = None if self._unlinked else here.nested
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
-        return weigh(given, self.options.threshold, here.nested, nothing=nothing, inexact=inexact, keep=keep)
+        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, keep=keep)
 
     def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
         """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""
@@ -192,7 +197,7 @@ class Auditor:
         if not self.prior.is_flat:
             depth[wanted] = PRIOR_NEEDED
             some = replace(here.reach, feasible=here.reach.feasible & wanted.any(axis=1))
-            flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted)
+            flat = posteriors(model.compiled, windows, some, None, here.active, drawn=drawn, wanted=wanted, quick=True)
             wanted &= (flat.mode == values) & (flat.probability >= threshold)
         if wanted.any():
             found = flood(model.compiled, windows, here.reach, None, here.active, wanted, values, threshold, drawn)

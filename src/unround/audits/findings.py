@@ -191,7 +191,7 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     import polars as pl
 
     claims = inferred.claims
-    unused = frozenset(model.compiled.unused)
+    unused = frozenset(model.compiled.left_out)
     usual = [[e for e in sums if e not in unused] for sums in model.touching]
     routes = pl.Series([_listed(model, sums) for sums in usual], dtype=pl.String).gather(cells)
     proved = {(one.area, one.cell): one for one in claims.certified}

@@ -17,8 +17,9 @@ from unround.audits.nested import NestedAreas
 from unround.batch.keys import Drawn
 from unround.batch.posterior import marginals, posteriors
 from unround.batch.tighten import tighten
-from unround.batch.types import Distributions, Ints, Posterior, PriorWeights, Tight
+from unround.batch.types import UNSETTLED, Distributions, Ints, Posterior, PriorWeights, Tight
 from unround.linked.engine import Linked, link
+from unround.linked.methods import IN_TABLES
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import DENSER, Prior
 from unround.release import Counts
@@ -83,7 +84,10 @@ class BlockProbabilities:
     @property
     def methods(self) -> NDArray[np.int8]:
         """By which method the probabilities of every area were obtained: places in `linked.methods.METHODS`."""
-        return np.zeros(len(self.posterior.cut), dtype=np.int8) if self.linked is None else self.linked.method
+        if self.linked is not None:
+            return self.linked.method
+        assert self.posterior.method is not None
+        return IN_TABLES[self.posterior.method]
 
     def need_family(self, threshold: float) -> BoolArray:
         """Return which counts are likely only because of other areas."""
@@ -400,10 +404,14 @@ def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
     """
     model, reach, active = here.model, here.reach, here.active
     found = np.zeros(posterior.mode.shape, dtype=bool)
-    rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)))
+    assert posterior.method is not None
+    rows = np.flatnonzero((posterior.cut > 0) | ~np.asarray(active.all(axis=1)) | (posterior.method == UNSETTLED))
     if not rows.size:
         return found
-    unused = frozenset(model.compiled.unused)
+    for table in model.compiled.crossed:  # of these, all sums together are one argument
+        alone = ~active[rows][:, list(table.equations)].all(axis=1) | (posterior.method[rows] == UNSETTLED)
+        found[np.ix_(rows[alone], table.cells)] = True
+    unused = frozenset(model.compiled.left_out)
     wide = reach.high.astype(np.int64) - reach.low > WIDE
     for e in range(len(model.equations)):
         if e not in unused:

@@ -229,7 +229,11 @@ def _static_summary(
             "sums_kept": len(structure.sums),
             "sums_rejected": len(structure.rejected),
             "sums_added_up_afterwards": sum(one.exactly for one in structure.rejected),
-            "sums_for_bounds_only": len(model.compiled.unused),
+            "sums_for_bounds_only": len(model.compiled.left_out),
+            "tables_by_several_axes": [
+                {"shape": list(table.shape), "cells": table.cells.size, "sums": len(table.equations)}
+                for table in model.compiled.crossed
+            ],
             "repeats": len(structure.repeats),
         },
         "threshold": options.threshold,

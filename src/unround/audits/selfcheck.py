@@ -246,7 +246,7 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
     found = []
     for name in names:
         weights = prior.weights(hidden, tight.low, tight.high, name, connected(model, wanted))
-        found.append(marginals(model.compiled, windows, tight, weights, active, wanted=wanted)[1])
+        found.append(marginals(model.compiled, windows, tight, weights, active, wanted=wanted, quick=True)[1])
     predictions = []
     for i in np.flatnonzero(tight.feasible).tolist():
         cell, shown = int(cells[i]), int(published[i])
@@ -258,7 +258,7 @@ def _predict(model: Model, prior: Prior, names: Sequence[str], counts: Counts, c
 
 def _chosen(model: Model, prior: Prior, counts: Counts, choose: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Choose a count of each area at random, of those that are rounded, small, and in a sum that carries probabilities."""
-    unused = frozenset(model.compiled.unused)
+    unused = frozenset(model.compiled.left_out)
     usable = np.array([any(e not in unused for e in sums) for sums in model.touching])
     usable &= np.array([not isinstance(how, Exact | Unpublished) for how in model.mechanisms])
     if prior.fitted is not None:

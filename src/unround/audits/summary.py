@@ -16,7 +16,8 @@ from unround.audits.contradictions import Contradiction
 from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
-from unround.linked.methods import METHODS
+from unround.batch.types import EXACT, UNSETTLED, Posterior
+from unround.linked.methods import APART, METHODS
 from unround.release import ABSENT, NOT_APPLICABLE
 
 SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
@@ -68,6 +69,10 @@ class Tally:
     cut: int = 0
     unweighed: int = 0
     singly: int = 0
+    estimated: int = 0
+    """Counts whose probabilities were estimated by chains, and are not certain."""
+    error_units: int = 0
+    """Their standard errors added up, in hundredths of a point: whole numbers, so that blocks may come in any order."""
     contradictions: Counter[str] = field(default_factory=Counter)
     methods: Counter[str] = field(default_factory=Counter)
     """Areas by how their probabilities were obtained."""
@@ -90,7 +95,8 @@ class Tally:
         self.alone += int(claims.without_sums.sum())
         for kind in (CONDITIONAL, LIKELY):
             self.held_back[kind.label] += int((claims.held_back == kind).sum())
-        self.cut += int(weighed.posterior.cut.sum())
+        self.cut += int(weighed.posterior.cut.sum()) + _left_out(model, inferred)
+        self._errors(weighed.posterior)
         self.unweighed += int(weighed.too_noisy.sum())
         self.singly += int(weighed.cut_off.sum())
         self.contradictions.update(one.kind for one in inferred.contradictions)
@@ -116,6 +122,12 @@ class Tally:
         self._doubtful(inferred, threshold)
         if inferred.nested is not None:
             self._families(inferred)
+
+    def _errors(self, posterior: Posterior) -> None:
+        """Add up the standard errors of probabilities that chains estimated."""
+        assert posterior.error is not None
+        self.estimated += int((posterior.error > 0).sum())
+        self.error_units += int(np.rint(10_000 * posterior.error).sum())
 
     def _doubtful(self, inferred: InferredBlock, threshold: float) -> None:
         """Count what some priors of the set make likely, but not all: nobody should take caution for safety."""
@@ -189,6 +201,11 @@ class Tally:
             },
             "sums_left_out_of_probabilities": self.cut,
             "areas_not_weighed": self.unweighed,
+            "areas_where_chains_disagree": self.methods.get(METHODS[APART].name, 0),
+            "estimated": {
+                "counts": self.estimated,
+                "mean_error_in_points": round(self.error_units / self.estimated / 100, 2) if self.estimated else None,
+            },
             "cells_judged_singly": self.singly,
             "linked": {
                 "areas_by_method": {one.name: self.methods[one.name] for one in METHODS if one.name in self.methods},
@@ -199,6 +216,20 @@ class Tally:
                 "claims_that_need_other_areas": self.by_others,
             },
         }
+
+
+def _left_out(model: Model, inferred: InferredBlock) -> int:
+    """Count the sums that hold in an area, but that none of its probabilities uses."""
+    different = {(total, frozenset(parts)): e for e, (total, parts) in reversed(list(enumerate(model.equations)))}
+    news = set(different.values())  # a sum that only repeats another is not left out
+    found = int(inferred.active[:, [e for e in model.compiled.left_out if e in news]].sum())
+    method = inferred.probabilities.posterior.method
+    assert method is not None
+    unused = set(model.compiled.unused)
+    for table in model.compiled.crossed:
+        without = [e for e in table.equations if e in unused and e in news]
+        found += int(inferred.active[np.ix_((method == EXACT) | (method == UNSETTLED), without)].sum())
+    return found
 
 
 def _most_first(claims: Mapping[str, dict[str, int]]) -> dict[str, dict[str, int]]:

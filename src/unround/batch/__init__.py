@@ -10,6 +10,5 @@ with it. In the order of the flow:
 - `scan`: what each sum says on its own, by table look-up
 - `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence` (and `keys`), in `buffers`, with
   `convolution` and `summary`; `sampling`: draws of whole areas; `depth`: how many sums away from a cell one must look until
-  its count is likely
-- `jit`: how kernels are compiled and run
+  its count is likely; `loops`: tables by several axes, by chains
 """

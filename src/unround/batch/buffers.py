@@ -28,9 +28,9 @@ from unround.batch.compiled_sums import (
     Table,
 )
 from unround.batch.convolution import GUARD, Box
-from unround.batch.jit import inner
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, TOTAL
+from unround.jit import inner
 from unround.mechanisms.base import BoolArray
 
 MOST_VALUES = 600

@@ -5,6 +5,7 @@ Sums that would close a loop are left out of the forest that carries probabiliti
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,9 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.types import CompiledSums
+from unround.crossed.table import CrossedTable, crossed_tables
 from unround.errors import InternalError
 from unround.infer.bounds import Equations
 from unround.infer.plan import Crossing, Draft, Drawing, crossings_of, draw, rooted
+
+MOST_CROSSED = 800
+"""Cells of a table by several axes beyond which an audit of many areas would take too long."""
 
 
 def compile_sums(
@@ -48,16 +53,31 @@ def compile_sums(
     (((0,), (2,)), (1,))
     """
     found = _forest(draw(columns, equations, fixed, ()), columns, equations, fixed)
+    crossed: tuple[CrossedTable, ...] = ()
     crossings: tuple[Crossing, ...] = ()
     if found.unused:
         crossings = crossings_of(equations)
         if crossings:
             found = _forest(draw(columns, equations, fixed, crossings), columns, equations, fixed)
+        crossed = _crossed(found)
     more = _without_overlap(splits, crossings, found, fixed)
-    if not more:
-        return found
-    # Three nodes that one link joins become one node: that closes no loop.
-    return _forest(draw(columns, equations, fixed, (*crossings, *more)), columns, equations, fixed)
+    if more:
+        # Three nodes that one link joins become one node: that closes no loop.
+        found = _forest(draw(columns, equations, fixed, (*crossings, *more)), columns, equations, fixed)
+    return replace(found, crossed=crossed)
+
+
+def _crossed(compiled: CompiledSums) -> tuple[CrossedTable, ...]:
+    """Return the tables by several axes that have sums which the forest leaves out."""
+    unused = set(compiled.unused)
+    return tuple(
+        table
+        for table in crossed_tables(compiled.columns, compiled.equations)
+        if table is not None
+        and table.axes > 1
+        and table.cells.size <= MOST_CROSSED
+        and not unused.isdisjoint(table.equations)
+    )
 
 
 def _without_overlap(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from unround.batch.jit import ZERO, adding, inner
+from unround.jit import ZERO, adding, inner
 from unround.mechanisms.base import FloatArray
 
 Box = tuple[int, int, int, int]

@@ -18,10 +18,10 @@ from unround.batch.buffers import (
 )
 from unround.batch.compiled_sums import BELOW, BELOW_END, CHILD, END, HOME, PARENT, Forest
 from unround.batch.evidence import Evidence
-from unround.batch.jit import MINUS_ONE, inner
 from unround.batch.sum_product import absorb_from_above, collect_belief, send_down, send_up
 from unround.batch.summary import is_linked, marginal, own_share
 from unround.batch.types import Ints
+from unround.jit import MINUS_ONE, inner
 from unround.mechanisms.base import FloatArray
 
 DEEPEST = 6

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.compiled_sums import Table
-from unround.batch.jit import inner
 from unround.batch.keys import Drawn, KeyInput, no_keys
 from unround.batch.types import Ints, PriorWeights, Windows
+from unround.jit import inner
 from unround.mechanisms.base import FloatArray
 
 

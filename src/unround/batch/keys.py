@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from unround.batch.compiled_sums import Table
 from unround.batch.convolution import Box
-from unround.batch.jit import inner
 from unround.batch.types import Ints, Windows
+from unround.jit import inner
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray, FloatArray, step_of
 from unround.mechanisms.keyed import arc_of

@@ -11,8 +11,8 @@ from unround.batch.buffers import BELIEF, MOST_VALUES, Buffers, arrange, buffers
 from unround.batch.compiled_sums import HOME, Forest, forest_of
 from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.evidence import Evidence, evidence_of, plain
-from unround.batch.jit import in_threads, kernel
 from unround.batch.keys import Drawn
+from unround.batch.loops import add_tables
 from unround.batch.sampling import RandomState, sample
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
@@ -27,7 +27,8 @@ from unround.batch.summary import (
     share_of,
     summary,
 )
-from unround.batch.types import CompiledSums, Distributions, Ints, Posterior, PriorWeights, Tight, Windows
+from unround.batch.types import EXACT, CompiledSums, Distributions, Ints, Posterior, PriorWeights, Tight, Windows
+from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 
 
@@ -73,6 +74,8 @@ def posteriors(
     value: Ints | None = None,
     drawn: Drawn | None = None,
     wanted: NDArray[np.bool_] | None = None,
+    *,
+    quick: bool = False,
 ) -> Posterior:
     """Compute the distribution of every cell of every area, given everything published about the area.
 
@@ -96,20 +99,25 @@ def posteriors(
     wanted : array, optional
         Areas × columns: the cells whose distributions are needed; by default all. The others are left as in areas that are
         not feasible, which saves most of the time if there are many of them.
+    quick : bool
+        Whether rough estimates are enough, where chains run: a standard error of two points or so.
 
     Notes
     -----
-    Exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more than
-    `buffers.MOST_VALUES` possible values, one of its pairs more than `buffers.MOST_STATES`, or it would take too long; the
-    total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right but
-    makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and in
-    areas that are not possible.
+    Tables by several axes use all their sums, by Markov chains (`loops`), which know nothing of shared random numbers.
+    Otherwise exact for the sums of the plan, in areas where no link is cut. A link is cut where one of its cells has more
+    than `buffers.MOST_VALUES` possible values, one of its pairs more than `buffers.MOST_STATES`, or it would take too long;
+    the total of a pair with too many states still takes part. Under a flat prior, using fewer sums keeps an answer right
+    but makes it less sharp; a fitted prior belongs to its sums. `Posterior.mode` is -1 for cells that nothing bounds, and
+    in areas that are not possible.
 
     A pair link of n parts with w × w windows takes about n³w⁴ multiplications: age by sex, where n is at most 10, half a
     millisecond.
     """
     result = empty_posterior(*tight.low.shape, asked=value is not None)
     _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn, wanted=wanted)
+    if compiled.crossed:
+        add_tables(compiled, windows, tight, prior, active, result, value, wanted, quick=quick)
     return result
 
 
@@ -123,6 +131,8 @@ def empty_posterior(areas: int, columns: int, *, asked: bool = False) -> Posteri
         cut=np.zeros(areas, dtype=np.int32),
         possible=np.zeros(areas, dtype=np.bool_),
         asked=np.zeros((areas, columns)) if asked else None,
+        method=np.full(areas, EXACT, dtype=np.int8),
+        error=np.zeros((areas, columns)),
     )
 
 
@@ -134,6 +144,8 @@ def marginals(
     active: NDArray[np.bool_] | None = None,
     drawn: Drawn | None = None,
     wanted: NDArray[np.bool_] | None = None,
+    *,
+    quick: bool = False,
 ) -> tuple[Posterior, Distributions]:
     """Return the same as `posteriors`, and the distribution of every wanted cell with at most `buffers.MOST_VALUES` values.
 
@@ -143,6 +155,8 @@ def marginals(
     found = empty_distributions(tight.low, tight.high if wanted is None else np.where(wanted, tight.high, tight.low - 1))
     given = compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result
     _run(*given, found=found, drawn=drawn, wanted=wanted)
+    if compiled.crossed:
+        add_tables(compiled, windows, tight, prior, active, result, None, wanted, found, quick=quick)
     return result, found
 
 

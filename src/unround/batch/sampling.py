@@ -26,10 +26,10 @@ from unround.batch.buffers import (
 )
 from unround.batch.compiled_sums import CHILD, END, HOME, HOME_LAYER, LAYER, PARENT, PARENT_LAYER, SIGN, Forest, Table
 from unround.batch.evidence import Evidence, weight
-from unround.batch.jit import inner
 from unround.batch.summary import is_linked
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, TOTAL
+from unround.jit import inner
 from unround.mechanisms.base import FloatArray
 
 RandomState = NDArray[np.uint64]

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import in_threads, kernel
 from unround.batch.types import CompiledSums, Ints
+from unround.jit import in_threads, kernel
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import Counts

@@ -48,10 +48,10 @@ from unround.batch.compiled_sums import (
 )
 from unround.batch.convolution import Box, convolve, copy, correlate, crop, fill, scale
 from unround.batch.evidence import Evidence, weight
-from unround.batch.jit import MINUS_ONE, ZERO, inner
 from unround.batch.keys import weigh_keys
 from unround.batch.types import Ints
 from unround.infer.plan import FIRST, PAIR, SECOND, TOTAL
+from unround.jit import MINUS_ONE, ZERO, inner
 from unround.mechanisms.base import BoolArray, FloatArray
 
 

@@ -7,10 +7,10 @@ import math
 from unround.batch.buffers import ABSENT, BOX, LOOSE, MODE, SINGLE, Buffers, box_at, layer_box
 from unround.batch.compiled_sums import HOME, HOME_LAYER, Forest
 from unround.batch.evidence import Evidence, weight
-from unround.batch.jit import ZERO, inner
 from unround.batch.sum_product import reduce_to
 from unround.batch.types import NO_UPPER_BOUND, Ints
 from unround.infer.plan import SECOND, TOTAL
+from unround.jit import ZERO, inner
 from unround.mechanisms.base import FloatArray
 
 ALIKE = 1e-12

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import in_threads, kernel
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Ints, Tight, Windows
 from unround.infer.bounds import MOST_SWEEPS, UNBOUNDED, Bounds, Equations, Side, Trace, neighbours, propagate
+from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 
 _NO_LIMIT = 1 << 45

@@ -10,11 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.crossed.table import CrossedTable
 from unround.infer.bounds import Equations
 from unround.infer.plan import Plan
 from unround.mechanisms.base import BoolArray, FloatArray
 
 Ints = NDArray[np.int32]
+
+EXACT, BY_CHAINS, BY_LISTING, UNSETTLED = 0, 1, 2, 3
+"""How an area's probabilities were worked out: exactly, along a forest; for tables by several axes, by chains or by going
+through all tables; or not at all, because chains do not agree."""
 
 NO_UPPER_BOUND = 1 << 30
 """Stands for "no upper bound" in 32-bit arrays: larger than any count, so that arithmetic needs no special case."""
@@ -37,6 +42,9 @@ class CompiledSums:
         only. Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
     links_of : tuple
         For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
+    crossed : tuple of CrossedTable
+        Connected cells, with sums among those unused, that are a table by several axes: their probabilities come from all
+        their sums, by chains.
     """
 
     columns: int
@@ -44,6 +52,13 @@ class CompiledSums:
     plan: Plan
     unused: tuple[int, ...]
     links_of: tuple[tuple[int, ...], ...]
+    crossed: tuple[CrossedTable, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """The sums that no probability uses: those unused in the forest, and in no table by several axes."""
+        inside = {e for table in self.crossed for e in table.equations}
+        return tuple(e for e in self.unused if e not in inside)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +125,8 @@ class Posterior:
     `mode` is the lowest of equally likely counts. Where nothing bounds a cell, `probability` is 0, and mean and deviation
     are NaN. `cut` counts, for every area, the links left out because their cells have too many possible values;
     `possible` is False for areas in which no combination of values adds up. `asked` is the probability of a count that was
-    asked for, if any, such as the true one.
+    asked for, if any, such as the true one. `method` says for every area how tables by several axes were answered (`EXACT`
+    where there are none, or they were left to the forest), and `error` is the standard error of a probability; 0 if exact.
     """
 
     mode: Ints
@@ -120,6 +136,8 @@ class Posterior:
     cut: Ints
     possible: BoolArray
     asked: FloatArray | None = None
+    method: NDArray[np.int8] | None = None
+    error: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,8 +21,8 @@ def solve(
     engine: Annotated[
         str,
         typer.Option(
-            help="auto, tree, cutset, cp-sat, z3 or brute.",
-            autocompletion=one_of("auto", "tree", "cutset", "cp-sat", "z3", "brute"),
+            help="auto, tree, cutset, elimination, chains, cp-sat, z3 or brute.",
+            autocompletion=one_of("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute"),
         ),
     ] = "auto",
     top: Annotated[int, typer.Option(min=0, help="How many of the best solutions to list.")] = 5,

@@ -368,7 +368,7 @@ def _rings(model: Model, inferred: InferredBlock, cell: int) -> Iterator[frozens
     width = inferred.probabilities.reach.high[0].astype(np.int64) - inferred.probabilities.reach.low[0]
     usable = {
         e
-        for e in set(range(len(model.equations))).difference(model.compiled.unused)
+        for e in set(range(len(model.equations))).difference(model.compiled.left_out)
         if inferred.active[0, e] and max(width[list(model.members(e))]) < MOST_VALUES
     }
     sums, cells, edge, distance = set[int](), {cell}, {cell}, 0
@@ -396,6 +396,12 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
         yield "The population is exact, although the agency may have adjusted it by up to 5 here."
     if kind not in ("proved", "conditional"):
         yield model.mechanisms[cell].sentence
+        error = inferred.probabilities.posterior.error
+        if error is not None and error[0, cell] > 0:
+            yield (
+                "Probabilities in this table by several axes are estimates by Markov chains over whole tables, with a "
+                f"standard error of {100 * error[0, cell]:.1f} points."
+            )
         yield f"The prior is {folder.summary['prior_in_words']}."
         keyed = folder.keys.of_table(model.columns[cell].block)
         if keyed is not None:

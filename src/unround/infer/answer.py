@@ -37,11 +37,45 @@ class Answer:
         One per cell, in the system's order; None for a cell that nothing bounds, or for all where they are not available.
     best : tuple
         The likeliest solutions, each with its probability, best first.
+    relative : bool
+        Whether these are the likeliest found by a search that may have missed others; their probabilities are then not
+        known, and given relative to that of the first.
     """
 
     solutions: int | None
     marginals: tuple[Marginal | None, ...] | None
     best: tuple[tuple[tuple[int, ...], float], ...]
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What was inferred about a system, and how.
+
+    Parameters
+    ----------
+    feasible : bool
+        Whether any true counts fit. If not, everything else is empty.
+    engine, why : str
+        Which engine answered, and why it was chosen.
+    lows, highs : tuple
+        Tight bounds of every cell; a high of None says that nothing bounds it.
+    answer : Answer or None
+        The count, the distributions and the best solutions; None where probabilities are not available.
+    errors : tuple or None
+        The standard error of the probability of every cell's likeliest value, 0 where it is exact; None if all are.
+    rhat : float or None
+        Where probabilities were estimated, how well the chains agree: 1 if nothing tells them apart.
+    """
+
+    feasible: bool
+    engine: str
+    why: str
+    lows: tuple[int, ...] = ()
+    highs: tuple[int | None, ...] = ()
+    answer: Answer | None = None
+    errors: tuple[float, ...] | None = None
+    rhat: float | None = None
 
 
 def domains(system: System, prior: Prior | None) -> tuple[Window, ...]:

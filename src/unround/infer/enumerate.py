@@ -18,7 +18,7 @@ from unround.infer.bounds import UNBOUNDED, Bounds, Equations, propagate
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray, IntArray
 
-__all__ = ["cpsat_bounds", "cpsat_feasible", "cpsat_solutions", "single_worker", "weigh", "z3_solutions"]
+__all__ = ["cpsat_bounds", "cpsat_feasible", "cpsat_solutions", "cpsat_witness", "single_worker", "weigh", "z3_solutions"]
 
 CAP = 1 << 40
 """How far beyond all finite bounds CP-SAT looks for the values of a cell that propagation leaves open."""
@@ -131,8 +131,17 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, lo
     return _sorted(np.array(found, dtype=np.int64).reshape(len(found), len(domains)))
 
 
-def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[int], list[int | None]] | None:
+def cpsat_bounds(
+    equations: Equations, domains: Sequence[Window], shown: Sequence[tuple[int, int]] = ()
+) -> tuple[list[int], list[int | None]] | None:
     """Find the smallest and the largest value that each cell has in any solution.
+
+    Parameters
+    ----------
+    equations, domains
+        The system.
+    shown : sequence of pairs, optional
+        For every cell a low and a high value that are known to occur in solutions: what these show needs no search.
 
     Returns
     -------
@@ -156,10 +165,13 @@ def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[
     if bounds is None:
         return None
     free = _unbounded(equations, bounds)
-    first = _witness(equations, domains, bounds)
-    if first is None:
-        return None
-    lowest, highest = first.copy(), first.copy()
+    if shown:
+        lowest, highest = [low for low, _ in shown], [high for _, high in shown]
+    else:
+        first = _witness(equations, domains, bounds)
+        if first is None:
+            return None
+        lowest, highest = first.copy(), first.copy()
     for cell in range(len(domains)):
         for sign in (1, -1):
             side, seen = (bounds.lows, lowest) if sign > 0 else (bounds.highs, highest)
@@ -176,6 +188,20 @@ def cpsat_bounds(equations: Equations, domains: Sequence[Window]) -> tuple[list[
     return lowest, [None if cell in free else high for cell, high in enumerate(highest)]
 
 
+def cpsat_witness(equations: Equations, domains: Sequence[Window]) -> list[int] | None:
+    """Return any solution, or None if there is none.
+
+    Examples
+    --------
+    >>> from unround.equations import parse
+    >>> system = parse("48! = 20 + 20 + 20")
+    >>> cpsat_witness(system.equations, system.windows)
+    [48, 16, 16, 16]
+    """
+    bounds = _narrowed(equations, domains)
+    return None if bounds is None else _witness(equations, domains, bounds)
+
+
 def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
     """Say whether any whole numbers fit.
 
@@ -186,8 +212,7 @@ def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
     >>> cpsat_feasible(system.equations, system.windows)
     False
     """
-    bounds = _narrowed(equations, domains)
-    return bounds is not None and _witness(equations, domains, bounds) is not None
+    return cpsat_witness(equations, domains) is not None
 
 
 def _narrowed(equations: Equations, domains: Sequence[Window]) -> Bounds | None:

@@ -4,28 +4,32 @@
 |----------|---------------------------------------|------------------------------------------------|------------------|
 | `tree`   | sums without loops; trees × one split | bounds, count, distributions, best solutions   | linear in cells  |
 | `cutset` | loops that few values cut open        | the same                                       | values × a tree  |
+| `elimination` | tables with one long axis        | bounds, distributions                          | states × slices  |
+| `chains` | nothing: estimates, for any table     | bounds, estimates with their errors            | a second or two  |
 | `cp-sat` | any system                            | the same if all can be listed, else the bounds | grows with loops |
 | `z3`     | any system with few solutions         | the same; the paper's method                   | grows faster     |
 | `brute`  | small systems                         | the same in exact fractions: the reference     | exponential      |
+
+Cells that no sum connects are answered piece by piece. Before `auto` comes to chains, it goes through all solutions if they
+are few (`enumeration`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from unround.errors import InputError
-from unround.infer.answer import Answer, Prior, domains, support_of
+from unround.infer.answer import Answer, Inference, Prior, domains, support_of
 from unround.infer.bounds import UNBOUNDED, Bounds, propagate
 from unround.infer.cutset import cut_cells, solve_by_cutset
+from unround.infer.pieces import by_pieces
 from unround.infer.plan import is_acyclic, plan_for
 from unround.infer.tree import Impossible, TooWide, Tree
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
 from unround.system import System
 
-ENGINES = ("auto", "tree", "cutset", "cp-sat", "z3", "brute")
+ENGINES = ("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute")
 
 LOOPS = "the sums form loops"
 WIDE = "cells have too many possible values for exact probabilities"
@@ -35,30 +39,6 @@ MOST_VALUES = 10_000_000
 
 MOST_LISTED = 20_000
 """The most solutions that are listed before an engine gives up on probabilities."""
-
-
-@dataclass(frozen=True, slots=True)
-class Inference:
-    """What was inferred about a system, and how.
-
-    Parameters
-    ----------
-    feasible : bool
-        Whether any true counts fit. If not, everything else is empty.
-    engine, why : str
-        Which engine answered, and why it was chosen.
-    lows, highs : tuple
-        Tight bounds of every cell; a high of None says that nothing bounds it.
-    answer : Answer or None
-        The count, the distributions and the best solutions; None where probabilities are not available.
-    """
-
-    feasible: bool
-    engine: str
-    why: str
-    lows: tuple[int, ...] = ()
-    highs: tuple[int | None, ...] = ()
-    answer: Answer | None = None
 
 
 def infer(
@@ -108,6 +88,17 @@ def infer(
             return found
         if engine == "cutset":
             raise InputError("cutting the loops open takes too many combinations of values. Use --engine auto.")
+    if engine in ("auto", "elimination", "chains"):
+        found = by_pieces(system, engine, prior, top, count, infer) or _by_table(system, windows, bounds, engine, top)
+        if found is not None:
+            return found
+        if engine == "elimination":
+            raise InputError("elimination needs a table with one long axis, and few cells across it. Use --engine auto.")
+        if engine == "chains":
+            raise InputError(
+                "chains need sums in which every total consists of the same innermost cells however it is divided, and "
+                "cells that are all bounded. Use --engine auto."
+            )
     return _by_listing(system, windows, bounds, engine, reason, top)
 
 
@@ -170,6 +161,33 @@ def _by_cutset(system: System, windows: tuple[Window, ...], bounds: Bounds, top:
         return Inference(False, "cutset", "no combination of the possible values adds up")
     names = ", ".join(system.cells[i].name for i in cut)
     return _answered(answer, ends, "cutset", f"the sums form loops, cut open at {names}")
+
+
+def _by_table(system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, top: int) -> Inference | None:
+    """Answer a table by several axes; None if it is none, or too wide."""
+    from unround.crossed.table import crossed_tables
+    from unround.infer.enumerate import cpsat_bounds, cpsat_witness
+    from unround.infer.loops import NoTable, solve_table
+
+    if max(bounds.highs) >= UNBOUNDED or sum(bounds.highs) - sum(bounds.lows) > MOST_VALUES:
+        return None
+    tables = crossed_tables(len(windows), system.equations)
+    if len(tables) != 1 or tables[0] is None:
+        return None
+    weights = [_cut(window, bounds.lows[i], bounds.highs[i]) for i, window in enumerate(windows)]
+
+    def witness() -> list[int] | None:
+        return cpsat_witness(system.equations, windows)
+
+    try:
+        found = solve_table(tables[0], windows, bounds, weights, top, engine, witness)
+    except NoTable:
+        return Inference(False, "bounds", "no combination of the possible values adds up")
+    if found is None:
+        return None
+    ends = cpsat_bounds(system.equations, windows, found.shown)
+    assert ends is not None  # solutions were found
+    return Inference(True, found.engine, found.why, tuple(ends[0]), tuple(ends[1]), found.answer, found.errors, found.rhat)
 
 
 def _open_ended(

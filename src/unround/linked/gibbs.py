@@ -20,10 +20,10 @@ import numpy as np
 from unround.batch.buffers import buffers_for
 from unround.batch.compiled_sums import forest_of
 from unround.batch.evidence import evidence_of, plain
-from unround.batch.jit import in_threads
 from unround.batch.posterior import empty_distributions
 from unround.batch.tighten import lists_of
 from unround.batch.types import CompiledSums, Distributions, PriorWeights
+from unround.jit import in_threads
 from unround.linked.bounds import Rows, seeds
 from unround.linked.gibbs_kernel import Averages, Effort, FamilyRows, GibbsBlock, gibbs, swap_moves
 from unround.linked.loopy import exchange_messages, without_parts

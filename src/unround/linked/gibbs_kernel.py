@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from unround.batch.buffers import BELIEF, Buffers, arrange
 from unround.batch.compiled_sums import HOME, Forest, Table
 from unround.batch.evidence import Evidence, weight
-from unround.batch.jit import MINUS_ONE, ZERO, inner, kernel
 from unround.batch.sampling import RandomState, draw, sample
 from unround.batch.sum_product import downward_pass, set_local_evidence, upward_pass
 from unround.batch.summary import is_linked, list_own, marginal
 from unround.batch.tighten import BoundsInput, BoundsOutput, Lists, tighten_areas
 from unround.batch.types import Ints
 from unround.infer.bounds import Equations, neighbours
+from unround.jit import MINUS_ONE, ZERO, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 
 MOST_KINDS = 400

@@ -22,11 +22,11 @@ import numpy as np
 from unround.batch.buffers import BELIEF, Buffers, arrange, buffers_for
 from unround.batch.compiled_sums import HOME, Forest, Table, forest_of
 from unround.batch.evidence import Evidence, evidence_of, plain
-from unround.batch.jit import ZERO, in_threads, inner, kernel
 from unround.batch.sum_product import downward_pass, set_local_evidence, upward_pass
 from unround.batch.summary import is_linked, list_own, marginal, put_probabilities, summary
 from unround.batch.types import CompiledSums, Distributions, Ints, PriorWeights
 from unround.infer.bounds import Equations
+from unround.jit import ZERO, in_threads, inner, kernel
 from unround.linked.bounds import Rows, pieces_of
 from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray

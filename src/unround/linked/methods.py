@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-OWN, MERGED, GIBBS, LOOPY = 0, 1, 2, 3
+import numpy as np
+
+OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART = range(7)
 """Codes of methods: places in `METHODS`."""
+
+IN_TABLES = np.array([OWN, CHAINS, LISTED, APART], dtype=np.int8)
+"""The codes of areas by how their tables by several axes were answered; see `batch.types.EXACT` and those after it."""
 
 MOST_SAMPLED = 4
 """Children up to which a family is always sampled; larger ones exchange messages."""
@@ -59,6 +64,21 @@ METHODS = (
         f"A parent with more than {MOST_SAMPLED} children: messages between areas (loopy belief propagation), approximate.",
         0.018,
         0.12,
+    ),
+    Method(
+        CHAINS,
+        "chains",
+        "From all sums of the area's own table by several axes: Markov chains over whole tables that agree with each other.",
+        0.011,
+        0.13,
+    ),
+    Method(LISTED, "all tables", "Chains did not agree, but all tables that fit could be gone through: exact.", 0.0, 0.0),
+    Method(
+        APART,
+        "none",
+        "Chains over whole tables do not agree, and there are too many tables to go through: no probability uses the sums.",
+        0.0,
+        0.0,
     ),
 )
 """In the order of the codes. The errors are the largest over all family sizes and bases measured."""

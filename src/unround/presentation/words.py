@@ -483,3 +483,16 @@ def arithmetic(shown: SumShown) -> str:
         return f"published total {total}; parts {terms}"
     off = f"difference {shown.residual:+,}".replace("-", "−") if shown.residual else "no difference"
     return f"published total {total}; parts {terms} add to {shown.total - shown.residual:,} ({off})"
+
+
+def tables_in_words(summary: Mapping[str, Any]) -> list[str]:
+    """Say how tables by several axes got their probabilities; nothing in audits without any, or of earlier versions."""
+    tables = summary["structure"].get("tables_by_several_axes", [])
+    estimated = summary.get("estimated", {"counts": 0})
+    if not tables or not estimated["counts"]:
+        return []
+    shapes = " and ".join(sorted({" × ".join(map(str, table["shape"])) for table in tables}))
+    return [
+        f"All sums of the table by several axes ({shapes}) are used for probabilities, which Markov chains over whole "
+        f"tables estimate: their standard error is {estimated['mean_error_in_points']:.1f} points on average."
+    ]

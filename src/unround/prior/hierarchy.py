@@ -72,12 +72,18 @@ class Hierarchy:
     def of(cls, compiled: CompiledSums) -> Hierarchy:
         """Read the sums that carry probabilities; those that would close a loop do not."""
         plan = compiled.plan
+        # In tables by several axes, which chains answer, the innermost cells carry all weight, and nothing splits by itself.
+        inside = {cell for table in compiled.crossed for cell in table.cells.tolist()}
+        innermost = {cell for table in compiled.crossed for cell in table.cells[table.leaves].tolist()}
         pairs = [Pair(*node.cells) for node in plan.nodes if node.is_pair and not node.copy]
+        pairs = [pair for pair in pairs if pair.total not in inside]
         sums: list[Split] = []
         crossed: list[tuple[Pair, Split]] = []
         equal: list[tuple[int, int]] = []
         for link, equations in zip(plan.links, compiled.links_of, strict=True):
             total, parts = compiled.equations[equations[0]]
+            if total in inside:
+                continue
             if link.is_pair:
                 nodes = [plan.nodes[plan.home[cell][0]].cells for cell in (total, *parts)]
                 total, *rest = (cells[TOTAL] for cells in nodes)
@@ -92,12 +98,14 @@ class Hierarchy:
         by_sex = {_kind(pair, same): pair for pair in reversed(pairs)}
         sums_by_sex = Counter(_kind(pair, same) for pair, one in crossed if len(one.parts) > 1)
         said = _said(sums, [one for _, one in crossed], by_sex, sums_by_sex, same)
-        parent, top = _above(compiled.columns, sums, pairs, same)
+        said.update(inside - innermost)
+        of_tables = [Split(*compiled.equations[e]) for table in compiled.crossed for e in table.equations]
+        parent, top = _above(compiled.columns, [*sums, *of_tables], pairs, same)
         leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in said)
         paired = {column for pair in pairs for column in pair}
         return cls(
             compiled.columns,
-            tuple(sums),
+            (*sums, *of_tables),
             tuple(pairs),
             leaves,
             tuple(pair for pair in pairs if by_sex[_kind(pair, same)] == pair and _kind(pair, same) not in sums_by_sex),

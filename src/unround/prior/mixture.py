@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import adding, inner, kernel
+from unround.jit import adding, inner, kernel
 from unround.mechanisms.base import FloatArray, IntArray
 
 SHAPE = 25.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import inner, kernel
 from unround.batch.types import NO_UPPER_BOUND, Windows
+from unround.jit import inner, kernel
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.columns import Mixtures
 from unround.prior.hierarchy import Hierarchy, Pair

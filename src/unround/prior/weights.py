@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.buffers import MOST_VALUES
-from unround.batch.jit import in_threads, inner, kernel
 from unround.batch.types import Ints, PriorWeights
+from unround.jit import in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior.mixture import add_mixture
 

@@ -17,9 +17,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import kernel
 from unround.errors import InputError
 from unround.infer.bounds import Equations
+from unround.jit import kernel
 from unround.mechanisms.base import IntArray
 from unround.protection.table import keepable, patterns
 from unround.protection.walk import Loops, Signs, Tableau, exchange, tableaux

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.jit import MINUS_ONE, inner, kernel
 from unround.infer.bounds import Equations
+from unround.jit import MINUS_ONE, inner, kernel
 from unround.mechanisms.base import IntArray
 
 Ints = NDArray[np.int64]

@@ -94,7 +94,7 @@ def sum_told(model: Model, equation: int) -> dict[str, Any]:
         "part_labels": [model.columns[part].label for part in parts],
         "origin": model.origins[equation],
         "proposed_by": ORIGINS.get(model.origins[equation], model.origins[equation]),
-        "carries_probabilities": equation not in model.compiled.unused,
+        "carries_probabilities": equation not in model.compiled.left_out,
     }
 
 

@@ -26,6 +26,7 @@ from unround.presentation.words import (
     several,
     share,
     size_named,
+    tables_in_words,
     verdict,
     why_several,
 )
@@ -50,6 +51,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     _show_chance(summary, console)
     if "check" in summary:  # audits of earlier versions have none
         console.print(Text(f"\n{fit_in_words(summary['check'])}"))
+    for sentence in tables_in_words(summary):
+        console.print(Text(f"\n{sentence}"))
     _show_keys(summary, console)
     _show_nesting(summary, console)
     if summary["contradictions"]:
@@ -94,6 +97,12 @@ def _not_used(summary: Mapping[str, Any]) -> list[str]:
         found.append(
             f"{several(singly, 'count is', 'counts are')} cut off from a sum, mostly by counts that are hidden. What sums "
             "make likely there was not worked out: that is no sign of safety."
+        )
+    apart = summary["areas_where_chains_disagree"]
+    if apart:
+        found.append(
+            f"In {several(apart, 'area')} the Markov chains for tables by several axes do not agree. What sums make likely "
+            "there is not known: that is no sign of safety."
         )
     if unweighed:
         found.append(

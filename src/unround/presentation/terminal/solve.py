@@ -24,6 +24,8 @@ def show_solution(solution: Solution, console: Console) -> None:
         return
     console.print(_cells_table(solution, console.width))
     console.print(f"\n{solutions_counted(solution)} [dim]({solution.engine} engine: {solution.why})[/]")
+    if solution.method == "none":
+        console.print("[bold]No probabilities:[/] possible ranges and proofs are all that can be said.")
     if solution.solutions != 1 and solution.top:
         console.print()
         console.print(_top_table(solution))
@@ -48,7 +50,7 @@ def _cells_table(solution: Solution, width: int) -> Table:
         ("published", "right", lambda cell: number(cell.published)),
         ("possible", "right", lambda cell: span(cell.low, cell.high)),
         ("likeliest", "right", likeliest),
-        ("prob.", "right", lambda cell: "" if cell.probability is None else percent(cell.probability)),
+        ("prob.", "right", probability_with_error),
         ("distribution", "left", lambda cell: "" if cell.kind == "given" else sparkline(cell.distribution)),
         ("90% range", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
         ("", "left", lambda cell: Text(cell.kind, style=STYLES[cell.kind])),
@@ -62,6 +64,13 @@ def _cells_table(solution: Solution, width: int) -> Table:
     for cell in solution.cells:
         table.add_row(*(show(cell) for _, _, show in shown))
     return table
+
+
+def probability_with_error(cell: CellAnswer) -> str:
+    """Return the probability; with the standard error, in points, where it was estimated."""
+    if cell.probability is None:
+        return ""
+    return percent(cell.probability) + (f" ± {100 * cell.error:.1f}" if cell.error else "")
 
 
 def likeliest(cell: CellAnswer) -> str:
@@ -88,22 +97,27 @@ def _top_table(solution: Solution) -> Table:
     """Lay out the best solutions, one per row; with many cells, one per column."""
     shown = [cell.name for cell in solution.cells if cell.kind != "given"]
     title = "The best solution" if len(solution.top) == 1 else f"The {len(solution.top)} best solutions"
+    known = all(one.probability is not None for one in solution.top)
+    title += "" if known else " found; there may be better ones"
     table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left", title_style="bold")
     if len(shown) <= 8:
         for name in shown:
             table.add_column(Text(name), justify="right")
-        table.add_column("prob.", justify="right")
+        if known:
+            table.add_column("prob.", justify="right")
         table.add_column("times the next", justify="right")
         for one in solution.top:
             times = "" if one.times_next is None else f"{one.times_next:.3g}"
-            table.add_row(*(f"{one.values[name]:,}" for name in shown), percent(one.probability), times)
+            probability = [] if one.probability is None else [percent(one.probability)]
+            table.add_row(*(f"{one.values[name]:,}" for name in shown), *probability, times)
         return table
     table.add_column("cell")
     for rank in range(1, len(solution.top) + 1):
         table.add_column(f"{rank}.", justify="right")
     for name in shown:
         table.add_row(Text(name), *(f"{one.values[name]:,}" for one in solution.top))
-    table.add_row("prob.", *(percent(one.probability) for one in solution.top))
+    if known:
+        table.add_row("prob.", *(percent(one.probability or 0.0) for one in solution.top))
     table.add_row("times the next", *("" if t.times_next is None else f"{t.times_next:.3g}" for t in solution.top))
     return table
 

@@ -1,0 +1,350 @@
+"""Probabilities by several chains for each area, their standard errors, and whether the chains agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.crossed.kernel import ZERO, Singles, advance, draw, find_table, has_pinned_total, keep_moves, record, weight_of
+from unround.crossed.moves import moves_of
+from unround.crossed.table import CrossedTable, Ints
+from unround.crossed.weights import CellWeights
+from unround.jit import in_threads, inner, kernel
+from unround.mechanisms.base import FloatArray
+
+LANES = 16
+"""Chains of an area: as many as a processor works on at once. What they find is compared."""
+
+FEWEST_LEAVES = 32
+"""Tables with fewer leaves that can change are sampled as if they had so many: it takes no time."""
+
+STARTS = 4
+"""Tables that are searched for, apart from each other, for the chains to start from."""
+
+SEARCH = 300_000
+"""Moves after which the search for one is given up."""
+
+ASTRAY = 1.2
+"""R-hat from which on a round tells so little of where the chains will end that it is not counted."""
+
+STUCK, APART, AGREED = 0, 1, 2
+"""How an area ended: no table was found to start from; the chains do not agree; they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long chains run.
+
+    Parameters
+    ----------
+    sweeps : int
+        Moves of all chains together in the first round, in units of the table's leaves that can change. A third as many come
+        before it, uncounted.
+    rounds : int
+        How often the length may double, where chains do not agree yet.
+    error : float
+        The largest standard error of the probability of any cell's likeliest count with which chains are said to agree.
+    rhat : float
+        The same for R-hat, which compares chains with each other: 1 if nothing tells them apart.
+    """
+
+    sweeps: int = 5000
+    rounds: int = 4
+    error: float = 0.025
+    rhat: float = 1.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sampled:
+    """What chains found.
+
+    Parameters
+    ----------
+    status : array
+        For every area `STUCK`, `APART` or `AGREED`.
+    chances : array
+        The probability of every possible count, laid out like `CellWeights.weights`.
+    error : array
+        Areas × cells: the standard error of the probability of the likeliest count.
+    rhat : array
+        For every area the largest R-hat of any cell.
+    moves : array
+        For every area the moves that each of its chains made.
+    best : array
+        Areas × cells: the likeliest table that was seen.
+    """
+
+    status: NDArray[np.int64]
+    chances: FloatArray
+    error: FloatArray
+    rhat: FloatArray
+    moves: NDArray[np.int64]
+    best: Ints
+
+
+class Steps(NamedTuple):
+    """The arrays of `Moves`, as kernels take them."""
+
+    start: Ints
+    cell: Ints
+    step: Ints
+    kind_start: Ints
+    weight: FloatArray
+
+
+def steps_of(table: CrossedTable) -> Steps:
+    """Return the moves of a table, as kernels take them."""
+    moves = moves_of(table)
+    return Steps(moves.start, moves.cell, moves.step, moves.kind_start, moves.weight)
+
+
+def sample(
+    table: CrossedTable,
+    given: CellWeights,
+    seeds: NDArray[np.uint64],
+    effort: Effort,
+    begin: Ints | None = None,
+    threads: int | None = None,
+) -> Sampled:
+    """Draw tables from the posterior of every area.
+
+    Parameters
+    ----------
+    table : CrossedTable
+        What all areas share.
+    given : CellWeights
+        What is known of each cell.
+    seeds : array
+        For every area, where its random numbers start: results depend on nothing else.
+    effort : Effort
+        How long to try.
+    begin : array, optional
+        Areas × cells: a table that fits, to start from.
+    threads : int, optional
+        How many areas are worked on at a time.
+    """
+    areas, cells = given.low.shape
+    if begin is None:
+        leaves = _nearest(given, table.leaves)
+        begin = (leaves.astype(np.int64) @ table.belongs().T.astype(np.int64)).astype(np.int32)
+    result = Sampled(
+        np.zeros(areas, dtype=np.int64),
+        np.zeros(given.weights.size),
+        np.zeros((areas, cells)),
+        np.ones(areas),
+        np.zeros(areas, dtype=np.int64),
+        begin.copy(),
+    )
+    is_leaf = np.zeros(cells, dtype=np.bool_)
+    is_leaf[table.leaves] = True
+    tried = _Trial(
+        steps_of(table),
+        moves_of(table).along,
+        is_leaf,
+        table.leaves,
+        table.above_start,
+        table.above,
+        seeds.astype(np.uint64),
+        np.ascontiguousarray(begin),
+        np.array([effort.error, effort.rhat]),
+    )
+
+    def job(first: int, last: int) -> None:
+        _areas(
+            first, last, tried, given.low, given.high, given.place, given.base, given.centre, given.weights, given.area,
+            LANES, effort.sweeps, effort.rounds, result.status, result.chances, result.error, result.rhat, result.moves,
+            result.best,
+        )  # fmt: skip
+
+    in_threads(job, areas, threads, fewest=1)
+    return result
+
+
+def _nearest(given: CellWeights, leaves: NDArray[np.int64]) -> Ints:
+    """Return a likely count of every leaf by itself."""
+    found = given.low[:, leaves].copy()
+    width = given.high[:, leaves] - found
+    place = given.place[:, leaves]
+    best = given.weights[place]
+    for k in range(1, int(width.max(initial=0)) + 1):
+        inside = k <= width
+        now = np.where(inside, given.weights[np.where(inside, place + k, 0)], -1.0)
+        found = np.where(now > best, given.low[:, leaves] + k, found)
+        best = np.maximum(now, best)
+    return np.asarray(found, dtype=np.int32)
+
+
+class _Trial(NamedTuple):
+    """What all areas of a run share."""
+
+    steps: Steps
+    along: int
+    is_leaf: NDArray[np.bool_]
+    leaves: NDArray[np.int64]
+    above_start: Ints
+    above: Ints
+    seeds: NDArray[np.uint64]
+    begin: Ints
+    limits: FloatArray
+
+
+@kernel
+def _areas(
+    first: int, last: int, tried: _Trial, lows: Ints, highs: Ints, places: NDArray[np.int64], bases: Singles, centres: Ints,
+    weights: FloatArray, area_start: NDArray[np.int64], lanes: int, sweeps: int, rounds: int, status: NDArray[np.int64],
+    chances: FloatArray, errors: FloatArray, rhats: FloatArray, made: NDArray[np.int64], best: Ints,
+) -> None:  # fmt: skip
+    """Run the chains of a range of areas. Compilers make better use of a number of lanes that they do not know."""
+    start, cell, step, kind_start, weight = tried.steps
+    cells, kinds = lows.shape[1], len(weight)
+    random, lane_random = np.zeros(1, dtype=np.uint64), np.zeros(lanes, dtype=np.uint32)
+    state, value = np.zeros((cells, lanes), dtype=np.float32), np.zeros(cells, dtype=np.int32)
+    chance, share = np.zeros((4, lanes), dtype=np.float32), np.zeros(kinds)
+    kept, ends = np.zeros(len(start), dtype=np.int32), np.zeros(kinds + 1, dtype=np.int32)
+    each = np.zeros(lanes)
+    largest = 0
+    for a in range(first, last):
+        largest = max(largest, area_start[a + 1] - area_start[a])
+    seen = np.zeros((lanes, largest), dtype=np.int32)
+    logs, copied = np.zeros(largest, dtype=np.float32), np.zeros(largest, dtype=np.float32)
+    for a in range(first, last):
+        low, high, here = lows[a], highs[a], copied[: area_start[a + 1] - area_start[a]]
+        here[:] = weights[area_start[a] : area_start[a + 1]]
+        place, base = places[a] - area_start[a], bases[a]
+        centre = place + centres[a] - low  # where in the weights a cell at distance 0 is
+        random[0] = tried.seeds[a]
+        pinned = has_pinned_total(tried.above_start, tried.above, tried.leaves, low, high, value)
+        kinds_used = kinds if pinned else tried.along
+        total = keep_moves(start, cell, step, kind_start, weight, kinds_used, low, high, kept, ends, share)
+        begun = True
+        for lane in range(lanes):
+            lane_random[lane] = np.uint32(draw(random, 0) >> np.uint64(32)) | np.uint32(1)
+            if lane < STARTS and begun:
+                value[:] = tried.begin[a]
+                begun = find_table(
+                    start,
+                    cell,
+                    step,
+                    kind_start,
+                    weight,
+                    tried.is_leaf,
+                    low,
+                    high,
+                    low,
+                    high,
+                    here,
+                    place,
+                    value,
+                    random,
+                    SEARCH,
+                )
+                for c in range(cells):
+                    for other in range(lane, lanes, STARTS):
+                        state[c, other] = value[c] - centres[a, c]
+        if not begun:
+            continue
+        free = 0
+        for c in range(cells):
+            free += tried.is_leaf[c] and high[c] > low[c]
+        thin = 2 * max(free, 8)
+        length = max(free, FEWEST_LEAVES) * sweeps // lanes + 1
+        for k in range(len(here)):
+            logs[k] = np.log(here[k]) if here[k] > ZERO else -np.inf
+        heaviest, done, turn, again = -np.inf, 0, 0, True
+        while again:
+            if turn == 0 or rhats[a] > ASTRAY:
+                seen[:] = 0
+                if total > 0.0:
+                    advance(
+                        length // 3,
+                        start,
+                        cell,
+                        step,
+                        kept,
+                        ends,
+                        share,
+                        base,
+                        here,
+                        centre,
+                        state,
+                        random,
+                        lane_random,
+                        chance,
+                    )
+                done += length // 3
+            for _ in range(-(-length // thin)):
+                if total > 0.0:
+                    advance(
+                        thin, start, cell, step, kept, ends, share, base, here, centre, state, random, lane_random, chance
+                    )
+                done += thin
+                record(state, centre, seen)
+                if len(best):
+                    for lane in range(lanes):
+                        now = weight_of(state, lane, centre, logs)
+                        if now > heaviest + 1e-6:
+                            heaviest = now
+                            for c in range(cells):
+                                best[a, c] = centres[a, c] + int(state[c, lane])
+            rhats[a], worst = _compare(seen, low, high, place, each, chances[area_start[a] : area_start[a + 1]], errors[a])
+            status[a] = AGREED if rhats[a] <= tried.limits[1] and worst <= tried.limits[0] else APART
+            again = status[a] == APART and turn < rounds
+            turn += 1
+            length *= 2 if turn > 1 else 1
+        made[a] = done
+
+
+@inner
+def _compare(
+    seen: NDArray[np.int32], low: Ints, high: Ints, place: NDArray[np.int64], each: FloatArray, chances: FloatArray,
+    error: FloatArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Put down probabilities and standard errors; return the largest R-hat and the largest error."""
+    lanes = len(seen)
+    worst_rhat, worst = 1.0, 0.0
+    for c in range(len(low)):
+        width = high[c] - low[c] + 1
+        everything, mode = 0, 0
+        for k in range(width):
+            times = 0
+            for lane in range(lanes):
+                times += seen[lane, place[c] + k]
+            chances[place[c] + k] = times
+            everything += times
+            if times > chances[place[c] + mode]:
+                mode = k
+        for k in range(width):
+            chances[place[c] + k] /= everything
+        error[c] = 0.0
+        if width == 1:
+            continue
+        own = everything / lanes
+        for lane in range(lanes):
+            each[lane] = seen[lane, place[c] + mode] / own
+        error[c] = np.sqrt(_variance(each) / lanes)
+        worst = max(worst, error[c])
+        within = 0.0
+        for lane in range(lanes):
+            mean = square = 0.0
+            for k in range(width):
+                mean += k * seen[lane, place[c] + k]
+                square += float(k) * k * seen[lane, place[c] + k]
+            each[lane] = mean / own
+            within += (square / own - each[lane] ** 2) / lanes
+        between = _variance(each)
+        if between > 0.0:
+            worst_rhat = max(worst_rhat, np.sqrt(1.0 + between / within) if within > 0.0 else np.inf)
+    return worst_rhat, worst
+
+
+@inner
+def _variance(values: FloatArray) -> float:
+    middle = found = 0.0
+    for value in values:
+        middle += value / len(values)
+    for value in values:
+        found += (value - middle) ** 2 / (len(values) - 1)
+    return found

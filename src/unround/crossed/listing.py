@@ -1,0 +1,170 @@
+"""All tables that fit, one after the other, depth first: exact, and the judge of everything else where they are few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.crossed.table import CrossedTable, Ints
+from unround.crossed.weights import CellWeights
+from unround.jit import in_threads, kernel
+from unround.mechanisms.base import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """What was found by going through all tables.
+
+    Parameters
+    ----------
+    complete : array
+        For every area whether all tables were gone through; if not, nothing else of it means anything.
+    number : array
+        How many tables fit.
+    chances : array
+        The probability of every possible count, laid out like `CellWeights.weights`.
+    best, weight : array
+        Areas × top × cells: the likeliest tables, and areas × top: their probabilities, the likeliest first; 0 where there
+        are fewer tables.
+    """
+
+    complete: NDArray[np.bool_]
+    number: FloatArray
+    chances: FloatArray
+    best: Ints
+    weight: FloatArray
+
+
+def list_tables(table: CrossedTable, given: CellWeights, visits: int, top: int = 0, threads: int | None = None) -> Listed:
+    """Go through all tables that fit, in areas where that takes few steps.
+
+    Parameters
+    ----------
+    table : CrossedTable
+        What all areas share.
+    given : CellWeights
+        What is known of each cell.
+    visits : int
+        Steps after which an area is given up: a step sets one leaf to one count.
+    top : int
+        How many of the likeliest tables are wanted.
+    threads : int, optional
+        How many areas are worked on at a time.
+    """
+    areas, cells = given.low.shape
+    # The longest axis comes last, so that what is complete early are small tables.
+    longest_first = np.argsort([-size for size in table.shape], kind="stable")
+    order = np.lexsort([table.coordinates[:, axis] for axis in longest_first[::-1]])
+    belongs = table.belongs()[:, order]
+    last = belongs.shape[1] - 1 - np.argmax(belongs[:, ::-1], axis=1)
+    complete = np.argsort(last, kind="stable").astype(np.int64)
+    ends = np.searchsorted(last[complete], np.arange(belongs.shape[1] + 1)).astype(np.int64)
+    result = Listed(
+        np.zeros(areas, dtype=np.bool_),
+        np.zeros(areas),
+        np.zeros(given.weights.size),
+        np.zeros((areas, top, cells), dtype=np.int32),
+        np.zeros((areas, top)),
+    )
+
+    def job(first: int, final: int) -> None:
+        _areas(
+            first, final, table.leaves[order], table.above_start, table.above, order, complete, ends, given.low, given.high,
+            given.place, given.weights, visits, result.complete, result.number, result.chances, result.best, result.weight,
+        )  # fmt: skip
+
+    in_threads(job, areas, threads, fewest=1)
+    return result
+
+
+@kernel
+def _areas(
+    first: int, final: int, leaves: NDArray[np.int64], above_start: Ints, above: Ints, order: NDArray[np.int64],
+    complete: NDArray[np.int64], ends: NDArray[np.int64], lows: Ints, highs: Ints, places: NDArray[np.int64],
+    weights: FloatArray, visits: int, done: NDArray[np.bool_], number: FloatArray, chances: FloatArray, best: Ints,
+    best_weight: FloatArray,
+) -> None:  # fmt: skip
+    """Go through the tables of a range of areas."""
+    depth, cells, top = len(leaves), lows.shape[1], best.shape[1]
+    partial, rest_low, rest_high = np.zeros(cells, np.int64), np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    value, until = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    product, mass, count = np.ones(depth + 2), np.zeros(depth + 2), np.zeros(depth + 2)
+    for a in range(first, final):
+        low, high, place = lows[a], highs[a], places[a]
+        partial[:] = 0
+        rest_low[:] = 0
+        rest_high[:] = 0
+        for k in range(depth):
+            for j in range(above_start[order[k]], above_start[order[k] + 1]):
+                rest_low[above[j]] += low[leaves[k]]
+                rest_high[above[j]] += high[leaves[k]]
+        mass[:] = 0.0
+        count[:] = 0.0
+        k, entering, steps = 0, True, 0
+        while k >= 0 and steps <= visits:
+            leaf, i = leaves[k], order[k]
+            if entering:  # set this leaf to the least count that its totals allow
+                least, most = np.int64(low[leaf]), np.int64(high[leaf])
+                for j in range(above_start[i], above_start[i + 1]):
+                    c = above[j]
+                    rest_low[c] -= low[leaf]
+                    rest_high[c] -= high[leaf]
+                    least = max(least, low[c] - partial[c] - rest_high[c])
+                    most = min(most, high[c] - partial[c] - rest_low[c])
+                value[k], until[k] = least - 1, most
+                for j in range(above_start[i], above_start[i + 1]):
+                    partial[above[j]] += least - 1
+            else:  # what was below this count is complete
+                chances[place[leaf] + value[k] - low[leaf]] += mass[k + 1]
+                for j in range(ends[k], ends[k + 1]):
+                    c = complete[j]
+                    if c != leaf:
+                        chances[place[c] + partial[c] - low[c]] += mass[k + 1]
+                mass[k] += mass[k + 1]
+                count[k] += count[k + 1]
+            down = False
+            while value[k] < until[k] and not down:
+                value[k] += 1
+                steps += 1
+                for j in range(above_start[i], above_start[i + 1]):
+                    partial[above[j]] += 1
+                weight = product[k]
+                for j in range(ends[k], ends[k + 1]):
+                    c = complete[j]
+                    weight *= weights[place[c] + partial[c] - low[c]]
+                down = weight > 0.0
+                product[k + 1] = weight
+            if not down:  # back to the leaf before
+                for j in range(above_start[i], above_start[i + 1]):
+                    c = above[j]
+                    partial[c] -= value[k]
+                    rest_low[c] += low[leaf]
+                    rest_high[c] += high[leaf]
+                k -= 1
+                entering = False
+            elif k + 1 < depth:
+                k += 1
+                mass[k] = count[k] = 0.0
+                entering = True
+            else:
+                mass[k + 1], count[k + 1] = product[k + 1], 1.0
+                entering = False
+                if top > 0 and product[k + 1] > best_weight[a, top - 1] * (1 + 1e-12):
+                    at = top - 1
+                    while at > 0 and product[k + 1] > best_weight[a, at - 1] * (1 + 1e-12):
+                        best_weight[a, at] = best_weight[a, at - 1]
+                        best[a, at] = best[a, at - 1]
+                        at -= 1
+                    best_weight[a, at] = product[k + 1]
+                    for c in range(cells):
+                        best[a, at, c] = partial[c]
+        done[a] = k < 0
+        number[a] = count[0]
+        if done[a] and mass[0] > 0.0:
+            for c in range(cells):
+                for v in range(high[c] - low[c] + 1):
+                    chances[place[c] + v] /= mass[0]
+            for at in range(top):
+                best_weight[a, at] /= mass[0]

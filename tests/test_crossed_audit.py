@@ -1,0 +1,195 @@
+"""Audits of tables by several axes: every sum counts, and what is stated can be relied on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from bench.crossed import areas_of, block_of, exactly
+from bench.mixing import cube
+from numpy.typing import NDArray
+
+import unround
+from unround.audits.block import Auditor
+from unround.audits.model import Model
+from unround.batch import loops
+from unround.batch.compiled_sums import compile_sums
+from unround.batch.posterior import marginals, posteriors
+from unround.batch.tighten import tighten
+from unround.batch.types import BY_CHAINS, BY_LISTING, EXACT, UNSETTLED
+from unround.batch.windows import windows_of
+from unround.crossed.chains import Effort
+from unround.linked.methods import APART, CHAINS, METHODS
+from unround.mechanisms import Rounding
+from unround.presentation.words import tables_in_words
+from unround.prior import PriorFit
+from unround.prior.hierarchy import Hierarchy
+from unround.release import NOT_AVAILABLE, Column
+
+SHORT = Effort(sweeps=400, rounds=0, error=np.inf, rhat=np.inf)
+
+
+def published(shape: tuple[int, ...], areas: int, people: float, base: int) -> NDArray[np.int32]:
+    equations, added = cube(shape)
+    return areas_of(len(added), equations, areas, people, base)
+
+
+def model_of(shape: tuple[int, ...], base: int) -> Model:
+    equations, added = cube(shape)
+    columns = tuple(Column(f"c{c}", (f"c{c}",), f"c{c}") for c in range(len(added)))
+    return Model.build(columns, (Rounding(base),) * len(added), equations, ("layout",) * len(equations))
+
+
+def test_sums_that_close_loops_are_left_out_no_more() -> None:
+    equations, added = cube((4, 3))
+    compiled = compile_sums(len(added), equations, frozenset())
+    assert compiled.unused
+    assert not compiled.left_out
+    assert [table.shape for table in compiled.crossed] == [(4, 3)]
+    loop = compile_sums(6, ((0, (1, 2)), (3, (1, 2)), (0, (4, 5))), frozenset())
+    assert loop.left_out == loop.unused == (1,)  # no table: it stays as it was
+    tree = compile_sums(3, ((0, (1, 2)),), frozenset())
+    assert not tree.crossed
+
+
+def test_the_prior_weighs_innermost_cells_and_nothing_else() -> None:
+    equations, added = cube((3, 2, 2))
+    hierarchy = Hierarchy.of(compile_sums(len(added), equations, frozenset()))
+    assert hierarchy.leaves == tuple(np.flatnonzero(added == 0).tolist())
+    assert not hierarchy.repeated
+    assert not hierarchy.pairs
+    assert not hierarchy.halves
+    assert set(hierarchy.top) == {0}
+
+
+@pytest.mark.parametrize(("shape", "base", "people"), [((4, 3), 5, 150), ((4, 3), 3, 60), ((2, 2, 4), 3, 120)])
+def test_probabilities_are_those_of_elimination(shape: tuple[int, ...], base: int, people: float) -> None:
+    equations, added = cube(shape)
+    block = block_of(len(added), equations, published(shape, 40, people, base), base, 12)
+    found, distributions = marginals(*block[:3], block.prior)
+    assert found.method is not None
+    assert found.error is not None
+    assert (found.method == BY_CHAINS).all()
+    truth = exactly(block)
+    forest, _ = marginals(_without_tables(block.compiled), *block[1:3], block.prior)
+    off, off_forest = [], []
+    for a, c in np.argwhere(truth.high > truth.low).tolist():
+        here = slice(truth.start[a, c], truth.start[a, c] + truth.high[a, c] - truth.low[a, c] + 1)
+        exact, estimated = truth.chances[here], distributions.chances[here]
+        assert found.probability[a, c] == pytest.approx(estimated.max())
+        off.append(abs(found.probability[a, c] - exact[found.mode[a, c] - truth.low[a, c]]))
+        off_forest.append(abs(forest.probability[a, c] - exact[forest.mode[a, c] - truth.low[a, c]]))
+        assert found.error[a, c] < 0.03
+    assert np.mean(off) < 0.012
+    assert max(off) < 0.1
+    assert np.mean(off) < 0.6 * np.mean(off_forest)
+
+
+def _without_tables(compiled: object) -> object:
+    from dataclasses import replace
+
+    return replace(compiled, crossed=())  # type: ignore[type-var] # it is a dataclass
+
+
+def test_an_area_is_answered_alike_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "EFFORT", SHORT)
+    monkeypatch.setattr(loops, "AREAS", 3)
+    equations, added = cube((3, 3))
+    counts = published((3, 3), 7, 60, 3)
+    compiled = compile_sums(len(added), equations, frozenset())
+    whole = posteriors(compiled, *_bounds(compiled, counts), None)
+    turned = posteriors(compiled, *_bounds(compiled, counts[::-1].copy()), None)
+    assert (whole.probability == turned.probability[::-1]).all()
+    assert (whole.mode == turned.mode[::-1]).all()
+    alone = posteriors(compiled, *_bounds(compiled, counts[4:5]), None)
+    assert (alone.probability[0] == whole.probability[4]).all()
+
+
+def _bounds(compiled, counts):  # type: ignore[no-untyped-def] # a pair of what `posteriors` takes
+    windows, _ = windows_of(counts, [Rounding(3)] * counts.shape[1])
+    return windows, tighten(compiled, windows)
+
+
+def test_chains_that_disagree_leave_no_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = published((3, 3), 4, 60, 3)
+    never = Effort(sweeps=50, rounds=0, error=0.0, rhat=1.0)
+    model = model_of((3, 3), 3)
+    windows, tight = _bounds(model.compiled, counts)
+    exact = posteriors(model.compiled, windows, tight)
+    monkeypatch.setattr(loops, "EFFORT", never)
+    listed = posteriors(model.compiled, windows, tight)
+    assert listed.method is not None
+    assert (listed.method == BY_LISTING).any()  # few tables fit: going through them is exact
+    assert np.abs(listed.probability - exact.probability).max() < 0.08
+    monkeypatch.setattr(loops, "VISITS", 1)
+    without = posteriors(model.compiled, windows, tight)
+    assert without.method is not None
+    assert (without.method == UNSETTLED).all()
+    assert (without.probability[tight.low < tight.high] == 0).all()
+    fit = PriorFit(counts.shape[1])
+    fit.add(published((3, 3), 40, 60, 3))
+    prior = fit.finish(model.compiled, model.mechanisms)
+    inferred = Auditor(model, prior).infer(counts, np.zeros(4, dtype=np.bool_))
+    assert (inferred.probabilities.methods == APART).all()
+    assert inferred.probabilities.cut_off.all()
+    assert not inferred.claims.of_kind(unround_likely()).any()
+
+
+def unround_likely():  # type: ignore[no-untyped-def] # the kind of claim
+    from unround.audits.claims import ClaimKind
+
+    return ClaimKind.LIKELY
+
+
+def test_missing_counts_and_sums_that_do_not_hold() -> None:
+    counts = published((3, 2, 2), 3, 100, 3)
+    counts[0, -1] = NOT_AVAILABLE  # one innermost count is missing: its table is answered all the same
+    model = model_of((3, 2, 2), 3)
+    windows, tight = _bounds(model.compiled, counts)
+    active = np.ones((3, len(model.equations)), dtype=np.bool_)
+    active[1, 2] = False
+    found = posteriors(model.compiled, windows, tight, None, active)
+    assert found.method is not None
+    assert found.method.tolist() == [BY_CHAINS, EXACT, BY_CHAINS]
+    assert found.probability[0, -1] > 0
+
+
+def test_a_whole_audit(tmp_path: Path) -> None:
+    shape, base = (3, 2, 2), 3
+    counts = published(shape, 30, 80, base)
+    places = np.stack(np.unravel_index(np.arange(counts.shape[1]), [size + 1 for size in shape]), axis=1)
+    rows = [
+        {"area": f"a{a:02d}", **{name: str(k) for name, k in zip("xyz", place, strict=True)}, "n": int(n)}
+        for a, row in enumerate(counts)
+        for place, n in zip(places.tolist(), row, strict=True)
+    ]
+    description = {
+        "value": "n",
+        "default": f"rounding:{base}",
+        "axes": {"area": {}}
+        | {
+            name: {"sums": [{"total": "0", "parts": [str(k) for k in range(1, size + 1)]}]}
+            for name, size in zip("xyz", shape, strict=True)
+        },
+    }
+    release = unround.read(pl.DataFrame(rows), description=description)
+    audit = unround.audit(release, tmp_path / "audit")
+    summary = audit.summary
+    assert summary["structure"]["sums_for_bounds_only"] == 0
+    assert summary["sums_left_out_of_probabilities"] == 0
+    assert [sorted(one["shape"]) for one in summary["structure"]["tables_by_several_axes"]] == [[2, 2, 3]]
+    assert summary["estimated"]["counts"] > 300
+    assert 0 < summary["estimated"]["mean_error_in_points"] < 2.5
+    assert summary["linked"]["areas_by_method"] == {METHODS[CHAINS].name: 30}
+    assert summary["areas_where_chains_disagree"] == 0
+    assert "Markov chains" in tables_in_words(summary)[0]
+    findings = pl.read_parquet(tmp_path / "audit" / "findings.parquet")
+    assert set(findings["method"]) <= {METHODS[CHAINS].name}
+    first = findings.filter(pl.col("kind") == "likely").row(0, named=True)
+    shown = unround.explain(
+        audit, first["area_id"] if "area_id" in first else first["area"], "/".join(first[n] for n in "xyz")
+    )
+    assert shown.to_json()["probability"] == pytest.approx(first["probability"], abs=1e-6)
+    assert any("estimates by Markov chains" in one for one in shown.to_json()["assumptions"])
