@@ -45,6 +45,7 @@ ORDER = [
     "protection",
     "comparison",
     "scenarios",
+    "reviews",
     "replication",
     "presentation",
     "web",
