@@ -118,7 +118,7 @@ def _show_files(console: Console, out: Path) -> None:
         "decisions.jsonl": "the exceptions on record",
         "audit/report.html": "the audit of the draft",
     }
-    console.print(f"\nWritten to {out}/:")
+    console.print(Text(f"\nWritten to {out}/:"))
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, text in what.items():
         if (out / name).exists():
