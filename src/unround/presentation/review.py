@@ -212,7 +212,7 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
         return []
     found = [
         "Leaves: cells to act on that remain, on average, as a number and a share. A repair is within policy if all of its "
-        f"publications are; those that draw random numbers were published {told['draws']} times."
+        f"publications are; those that draw random numbers were published up to {told['draws']} times."
     ]
     if any(row["method"] == ESTIMATED for row in told["repairs"]):
         found.append(

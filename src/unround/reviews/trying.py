@@ -22,6 +22,9 @@ from unround.reviews.table import ReviewedTable
 from unround.reviews.worlds import EXACT, Worlds
 from unround.spool import Stage
 
+ENOUGH = 2
+"""Publications after which a repair that one of them showed not to be within policy is not published again."""
+
 
 @dataclass(frozen=True, eq=False)
 class Excused:
@@ -154,10 +157,12 @@ def _row(setting: Setting, repair: Repair, worlds: Worlds | None) -> dict[str, A
     # Leaving something out takes no chance; rounding what is printed unrounded takes no truth.
     chance = repair.needs_truth or repair.name == ROUND
     method = worlds.method if worlds is not None and repair.needs_truth else EXACT
-    runs = [
-        _published(setting, repair, known[run % len(known)] if repair.needs_truth else setting.table.counts, run)
-        for run in range(setting.draws if chance else 1)
-    ]
+    runs: list[_Tried] = []
+    for run in range(setting.draws if chance else 1):
+        if len(runs) >= ENOUGH and not all(one.judgement.within for one in runs):
+            break  # it will not do, and how much it leaves is known well enough
+        true = known[run % len(known)] if repair.needs_truth else setting.table.counts
+        runs.append(_published(setting, repair, true, run))
     now = _under(setting, setting.judgement, runs[0].judgement, setting.exposure, setting.table)
     left = float(np.mean([one.left for one in runs]))
     worst = max(runs, key=lambda one: (len(one.judgement.reasons), one.left))
