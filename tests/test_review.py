@@ -202,7 +202,7 @@ def test_who_judges_risk_looks_at_the_highest_probability(sparse: Path) -> None:
     """Every likely claim of the audit counts whose highest reaches the limit, and nothing counts that stays below."""
     folder = AuditFolder.open(_audit(sparse))
     table = ReviewedTable.of_audit(folder)
-    exposure = exposure_of(table, 0.8, folder.prior, folder.dependence, lowest=True)
+    exposure = exposure_of(table, 0.8, folder.prior, folder.keys, lowest=True)
     likely = exposure.kinds == KINDS.index("likely")
     assert (exposure.highest[likely] >= 0.8).all()
     assert (exposure.lowest[likely] <= exposure.highest[likely] + 1e-12).all()
@@ -273,7 +273,7 @@ def test_repairs_without_the_truth_are_estimated_about_right(tmp_path: Path) -> 
 def test_plausible_worlds_add_up_and_fit_what_is_printed(sparse: Path) -> None:
     folder = AuditFolder.open(_audit(sparse))
     table = ReviewedTable.of_audit(folder)
-    worlds = plausible_worlds(table, folder.prior, folder.dependence, 3, seed=4)
+    worlds = plausible_worlds(table, folder.prior, folder.keys, 3, seed=4)
     assert (worlds.method, len(worlds.counts)) == (ESTIMATED, 3)
     for true in worlds.counts:
         for total, parts in table.equations:
@@ -281,7 +281,7 @@ def test_plausible_worlds_add_up_and_fit_what_is_printed(sparse: Path) -> None:
         reach = np.array([how.base if isinstance(how, Rounding) else 1 for how in table.mechanisms])
         assert (np.abs(true - table.counts) < reach).all()
     assert not np.array_equal(worlds.counts[0], worlds.counts[1])
-    again = plausible_worlds(table, folder.prior, folder.dependence, 3, seed=4)
+    again = plausible_worlds(table, folder.prior, folder.keys, 3, seed=4)
     assert all(np.array_equal(one, other) for one, other in zip(worlds.counts, again.counts, strict=True))
 
 
@@ -292,7 +292,7 @@ def test_draws_of_a_three_way_table_are_moved_until_all_sums_hold(tmp_path: Path
     folder = AuditFolder.open(tmp_path / "audit")
     table = ReviewedTable.of_audit(folder)
     assert table.model.compiled.unused  # loops
-    (true,) = plausible_worlds(table, folder.prior, folder.dependence, 1, seed=1).counts
+    (true,) = plausible_worlds(table, folder.prior, folder.keys, 1, seed=1).counts
     assert all((true[:, total] == true[:, list(parts)].sum(axis=1)).all() for total, parts in table.equations)
     assert (np.abs(true - table.counts) < 3).all()
     told = unround.review(release, repairs=["controlled"]).to_json()

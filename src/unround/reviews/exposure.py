@@ -17,13 +17,13 @@ from unround.audits import AuditOptions, Auditor, InferredBlock, Model
 from unround.audits.block import without_news
 from unround.audits.claims import ClaimKind, known_alone
 from unround.audits.contradictions import ASSUMPTION
-from unround.audits.dependence import Dependence
+from unround.audits.keys import Keys
 from unround.audits.probabilities import Weighing
 from unround.audits.summary import SIZES
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.batch.types import NO_UPPER_BOUND, Ints
-from unround.mechanisms import Exact
+from unround.mechanisms import Exact, Weighted
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior import Prior, PriorFit
 from unround.release import ABSENT
@@ -81,7 +81,7 @@ def exposure_of(
     table: ReviewedTable,
     probability: float,
     prior: Prior | None = None,
-    dependence: Dependence | None = None,
+    keys: Keys | None = None,
     *,
     lowest: bool = False,
 ) -> Exposure:
@@ -95,8 +95,8 @@ def exposure_of(
         From which probability on a count is likely.
     prior : Prior, optional
         What true counts are like; fitted to the table unless given.
-    dependence : Dependence, optional
-        In which sums random numbers are shared; in none unless given.
+    keys : Keys, optional
+        How random numbers come from keys, table by table; nowhere unless given.
     lowest : bool
         Whether the lowest probabilities are wanted, too.
     """
@@ -104,10 +104,10 @@ def exposure_of(
         return _without_sums(table)
     together = table.rounded_together
     if not together.any():
-        return _weighed(table, probability, prior, dependence, lowest=lowest)
+        return _weighed(table, probability, prior, keys, lowest=lowest)
     # Sums that add up because counts were rounded together tell nothing; a proof would stand all the same.
     rest = exposure_of(table.changed(table.counts, drop=together), probability, lowest=lowest)
-    proofs = _weighed(table, probability, prior, dependence, lowest=lowest)
+    proofs = _weighed(table, probability, prior, keys, lowest=lowest)
     certain = np.isin(proofs.kinds, [KINDS.index(PROVED), KINDS.index(CONDITIONAL)])
     return replace(
         rest,
@@ -120,9 +120,7 @@ def exposure_of(
     )
 
 
-def _weighed(
-    table: ReviewedTable, probability: float, prior: Prior | None, dependence: Dependence | None, *, lowest: bool
-) -> Exposure:
+def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys: Keys | None, *, lowest: bool) -> Exposure:
     """Work out what readers can learn from the sums of a table."""
     model = table.model
     if prior is None:
@@ -133,7 +131,7 @@ def _weighed(
     # here as well, so that the audit need not ask them about anything but what is certain.
     linked = table.nested is not None and table.nested.linked
     options = AuditOptions(threshold=probability if linked else 1.0)
-    auditor = Auditor(model, replace(prior, withheld=()), options, dependence)
+    auditor = Auditor(model, replace(prior, withheld=()), options, keys)
     flags, names = table.adjustable, table.area_codes
     found = nothing_known(table)
     alone = unknown = 0
@@ -199,6 +197,7 @@ def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, lin
     model, claims, weighed, counts = auditor.model, inferred.claims, inferred.probabilities, inferred.counts
     given = inferred.assumed.given
     nothing = inferred.clashing | without_news(model, counts, inferred.active, inferred.documented)
+    nothing |= np.array([isinstance(how, Weighted) for how in model.mechanisms])  # these are no whole numbers
     values, highest, least = weighed.posterior.mode.copy(), weighed.posterior.probability.copy(), weighed.lowest.copy()
     if linked:
         # Families are worked out together under one prior; others are asked about counts near the probability.
@@ -250,7 +249,7 @@ def weighing(auditor: Auditor, inferred: InferredBlock) -> Weighing:
     """Return what probabilities of some areas are worked out from."""
     reach = inferred.probabilities.reach
     given = auditor.model, auditor.prior, inferred.counts, inferred.assumed, reach, inferred.active
-    return Weighing(*given, auditor.drawn(inferred.counts), {})
+    return Weighing(*given, auditor.drawn(inferred.assumed.windows, inferred.counts, inferred.active), {})
 
 
 def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: BoolArray) -> FloatArray:

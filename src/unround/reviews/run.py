@@ -16,7 +16,7 @@ import numpy as np
 
 from unround._version import __version__
 from unround.audits import AuditFolder, AuditOptions, audit
-from unround.audits.dependence import Dependence
+from unround.audits.keys import Keys
 from unround.audits.model import NothingToInfer
 from unround.audits.options import THRESHOLD
 from unround.audits.selfcheck import FAILED
@@ -128,7 +128,7 @@ class _Draft:
     exposure: Exposure
     ground: Ground
     prior: Prior
-    dependence: Dependence | None
+    keys: Keys | None
     folder: AuditFolder | None
     check: dict[str, Any]
     self_check: dict[str, Any] | None
@@ -255,7 +255,7 @@ class _Auditing:
             return _adds_up(release, work, self.policy, self.plan_file, self.progress, str(problem))
         table, summary = ReviewedTable.of_audit(folder, own), folder.summary
         self.progress("Weighing under every prior", 0, 1)
-        exposure = exposure_of(table, self.policy.least_probability, folder.prior, folder.dependence, lowest=True)
+        exposure = exposure_of(table, self.policy.least_probability, folder.prior, folder.keys, lowest=True)
         self.progress("Weighing under every prior", 1, 1)
         predicted, check = summary.get("selfcheck"), summary["check"]
         failed = sum(one["verdict"] == FAILED for one in predicted["tables"]) if predicted else 0
@@ -270,7 +270,7 @@ class _Auditing:
         if wrong:
             ground = replace(ground, contradictions=ground.contradictions + wrong)
             notes.append(f"{wrong:,} proved claims are wrong by the truth: a documented fact does not hold.")
-        return _Draft(table, exposure, ground, folder.prior, folder.dependence, folder, check, predicted, notes)
+        return _Draft(table, exposure, ground, folder.prior, folder.keys, folder, check, predicted, notes)
 
     def known(self, draft: _Draft, beside: BesideEarlier | None, work: Path) -> KnownBefore | None:
         """Return what the earlier release gives away already; the draft is not to blame for that."""
@@ -357,7 +357,7 @@ def _repairs(
         return [], [], None
     if worlds is None:
         try:
-            worlds = plausible_worlds(draft.table, draft.prior, draft.dependence, setting.draws, options.seed)
+            worlds = plausible_worlds(draft.table, draft.prior, draft.keys, setting.draws, options.seed)
         except InputError as problem:
             why = f"it needs --truth, because plausible true counts cannot be drawn: {str(problem).rstrip('.')}"
     rows, refused = try_repairs(setting, options.repairs, worlds, why, progress, same_numbers(draft.table))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unround.audits import AuditOptions, Auditor, InferredBlock
-from unround.audits.dependence import Dependence
+from unround.audits.keys import Keys
 from unround.audits.truth import Truth
 from unround.batch.posterior import samples
 from unround.batch.types import Ints
@@ -116,7 +116,7 @@ def _adds_up(table: ReviewedTable, true: Counts, source: str) -> None:
             )
 
 
-def plausible_worlds(table: ReviewedTable, prior: Prior, dependence: Dependence | None, number: int, seed: int) -> Worlds:
+def plausible_worlds(table: ReviewedTable, prior: Prior, keys: Keys | None, number: int, seed: int) -> Worlds:
     """Draw plausible true counts of a draft; where all of it is unrounded, these are the counts themselves.
 
     Raises
@@ -127,7 +127,7 @@ def plausible_worlds(table: ReviewedTable, prior: Prior, dependence: Dependence 
     if all(isinstance(how, Exact) for how in table.mechanisms):
         return Worlds((table.counts,), EXACT)
     worlds = [np.full(table.counts.shape, NOT_AVAILABLE, dtype=np.int32) for _ in range(number)]
-    auditor = Auditor(table.model, prior, AuditOptions(), dependence) if table.equations else None
+    auditor = Auditor(table.model, prior, AuditOptions(), keys) if table.equations else None
     rng = np.random.default_rng([seed, 11])
     for rows, nested in table.blocks():
         counts = table.counts[rows]
