@@ -23,7 +23,7 @@ COPIED = ("CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "docs", "examples",
 
 CHAPTERS: Mapping[str, Sequence[str]] = {
     "Use": ("docs/solve", "docs/describe", "docs/audit", "docs/checks", "docs/linked", "docs/notebook", "docs/scale"),
-    "Publish more safely": ("docs/protect", "docs/compare", "docs/whatif"),
+    "Publish more safely": ("docs/review", "docs/protect", "docs/compare", "docs/whatif"),
     "Reference": ("docs/cli", "docs/api", "docs/paper", "docs/speed", "docs/hardening"),
     "Project": ("CONTRIBUTING", "CHANGELOG"),
 }
@@ -34,7 +34,7 @@ REFERENCE: Mapping[str, Sequence[str]] = {
     "A table": ("read", "describe", "inspect", "check", "audit", "Release", "Check", "AuditFolder"),
     "An audit": ("explain", "report", "serve", "view", "verify", "diff", "Explanation", "Posterior"),
     "Publishing": (
-        *("protect", "compare", "whatif", "simulate", "calibrate", "paper"),
+        *("review", "protect", "compare", "whatif", "simulate", "calibrate", "paper"),
         *("publish_counts", "parse_protection", "mechanism", "Mechanism"),
     ),
     "Errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),

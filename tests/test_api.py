@@ -201,9 +201,9 @@ def test_wrong_arguments_are_input_errors(
     assert list(tmp_path.iterdir()) == []
 
 
-SHOWING = {"json", "plot", "write", "everything", "browser", "get", "list_worlds", "yes"}
+SHOWING = {"json", "plot", "write", "everything", "browser", "get", "list_worlds", "show_policy", "yes"}
 """Options about what a command shows or writes beside its result."""
-SPELT = {"output": "out", "files": "table", "file": "table", "changes": "what_if"}
+SPELT = {"output": "out", "files": "table", "file": "table", "changes": "what_if", "because": "accept"}
 READING = {"file_format", "description", "sheet", "base", "mechanism", "areas"}
 
 

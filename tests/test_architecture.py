@@ -47,6 +47,7 @@ ORDER = [
     "protection",
     "comparison",
     "scenarios",
+    "reviews",
     "replication",
     "presentation",
     "web",

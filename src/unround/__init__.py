@@ -7,7 +7,8 @@ The public functions are called like the commands. From one sum to a whole censu
   a proof without any of the code that found it; `expect` says how often sums of one shape give counts away.
 - A table. `read` opens a file, several files, or a polars or pandas frame as a `Release`; the functions below do so
   themselves. `describe` drafts a description of a table of your own. `inspect` says what is in it, `check` whether the
-  data fit the mechanism, and `audit` infers every count that can be inferred and writes an `AuditFolder`.
+  data fit the mechanism, `audit` infers every count that can be inferred and writes an `AuditFolder`, and `review` decides
+  whether a draft may be published.
 - Results show themselves: in a notebook, or as text when printed. Those of `solve`, `check`, `audit` and `explain` have
   `to_polars`, `to_pandas` and `plot`, too; an `AuditFolder` has `findings`, `explain(area, cell)` and `posterior(area)`.
 - An audit. `explain` gives the argument for one count, `report` writes its pages again, `serve` opens it in a browser
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from unround.api import inspect as inspect
     from unround.api import read as read
     from unround.api import report as report
+    from unround.api import review as review
     from unround.api import serve as serve
     from unround.api import solve as solve
     from unround.api import verify as verify
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
 # The public names of each module. Modules load when a name is first used, so that `import unround` costs next to nothing.
 _NAMES = {
     "api": (
-        *("solve", "expect", "read", "describe", "inspect", "check", "audit"),
+        *("solve", "expect", "read", "describe", "inspect", "check", "audit", "review"),
         *("report", "explain", "serve", "view", "verify", "diff"),
     ),
     "publishing": ("whatif", "simulate", "protect", "compare", "calibrate", "paper"),

@@ -30,6 +30,7 @@ from unround.arguments import (
     audit_folder,
     declared,
     equations_of,
+    files_read,
     lent_to,
     mechanism_name,
     no_progress,
@@ -43,7 +44,7 @@ from unround.arguments import (
     temporary_folder,
     write_text,
 )
-from unround.errors import InputError
+from unround.errors import ArgumentError, InputError
 from unround.results.shown import as_result
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ if TYPE_CHECKING:
     from unround.mechanisms import Mechanism
     from unround.release import Release
     from unround.results.one_system import Expectation, Solution
+    from unround.results.publishing import Review
     from unround.results.tables import AuditFolder, Check, Described, Diff, Explanation, Inspection, Verification
+    from unround.reviews import Policy
     from unround.structure import PlanFile
     from unround.system import System
 
@@ -425,6 +428,84 @@ def audit(
     )
     folder = as_result(AuditFolder, done)
     return folder if out is not None else lent_to(folder, into)
+
+
+@public
+def review(
+    table: Table,
+    out: AnyPath | None = None,
+    *,
+    policy: Policy | AnyPath | None = None,
+    truth: Table | None = None,
+    earlier: Table | None = None,
+    repairs: Sequence[str] | None = None,
+    accept: Mapping[str, str] | None = None,
+    reviewer: str = "",
+    seed: int = 0,
+    draws: int | None = None,
+    plan: PlanFile | AnyPath | None = None,
+    base: int | None = None,
+    mechanism: Mechanism | str | None = None,
+    progress: Stage = no_progress,
+    command: str = "",
+    **reading: Any,
+) -> Review:
+    """Decide whether a draft table may be published: publish, revise or stop, with reasons and repairs.
+
+    Parameters
+    ----------
+    out : path, optional
+        A folder for review.html, cells.xlsx, review.json and the audit; without it, nothing is written.
+    policy : Policy or path, optional
+        What may be published: a TOML file, as `unround review --show-policy` prints one; the default policy, unless given.
+    truth : table, optional
+        The true counts: repairs are published from them, in place of plausible ones, and claims are scored.
+    earlier : table, optional
+        A release that is already out: the draft is judged by what both together tell beyond what that one does alone.
+    repairs : sequence of str, optional
+        The repairs to try, as `unround review --help` lists them; all by default, none if it is empty.
+    accept : mapping, optional
+        Cells that are accepted as they are, "AREA:KEY", each with the reason. They are kept in decisions.jsonl in `out`, and
+        apply to every later review of the same table there.
+    reviewer : str
+        Who accepts them.
+    seed, draws : int
+        Of all random numbers; and how many times a repair that draws some is published: 5, fewer in large tables.
+    table, plan, base, mechanism, progress, command, **reading
+        See the top of this module.
+    """
+    from unround.join import with_truth
+    from unround.presentation.review import write_review
+    from unround.results.publishing import Review
+    from unround.reviews import policy_of
+    from unround.reviews import review as decide_on
+    from unround.reviews.exceptions import Entry
+    from unround.reviews.run import ReviewOptions
+
+    if accept and out is None:
+        raise ArgumentError("{accept} is recorded in a folder: give one with {out}.")
+    rules = policy_of(policy)
+    entries = tuple(Entry(cell, because) for cell, because in (accept or {}).items())
+    options = ReviewOptions(None if repairs is None else tuple(repairs), entries, reviewer, seed, draws)
+    true_counts = None if truth is None else read(truth)
+    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
+    refuse_hopeless(release, plan_file)
+    if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
+        true_counts = with_truth(true_counts, release)
+    found = decide_on(
+        release,
+        None if out is None else Path(out),
+        rules,
+        options,
+        plan_file=plan_file,
+        truth=true_counts,
+        earlier=None if earlier is None else read(earlier),
+        files=files_read(table, release),
+        progress=progress,
+        command=command,
+        finish=no_progress if out is None else write_review,
+    )
+    return as_result(Review, found)
 
 
 # -- an audit ---------------------------------------------------------------------------------------------------------

@@ -244,6 +244,12 @@ def paths_of(*given: Any) -> list[Path] | None:
     return [Path(one) for one in flat] if all(isinstance(one, str | os.PathLike) for one in flat) else None
 
 
+def files_read(table: Table, release: Release) -> list[Path]:
+    """Return the files that a table was read from: those that were given, and what a description of it names."""
+    given = paths_of(table) or []
+    return list(dict.fromkeys(path for path in (*given, *map(Path, release.source.split(" + "))) if path.is_file()))
+
+
 def material_of(
     truth: Table | None, exact: Sequence[str] | None, areas: int | None, rows: str | None, seed: int
 ) -> Material:

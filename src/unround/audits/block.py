@@ -129,7 +129,7 @@ class Auditor:
                 reach = assumed.tight
         # Weighted estimates are no whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, found)
-        no_news = _no_news(self.model, counts, active, documented) | self._estimates
+        no_news = without_news(self.model, counts, active, documented) | self._estimates
         possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked)
         # 4. What is likely.
         drawn = self.drawn(assumed.windows, counts, active)
@@ -234,7 +234,7 @@ def _unresolved(probabilities: BlockProbabilities) -> list[Contradiction]:
     return [Contradiction(area, UNRESOLVED, (), (), text) for area in areas]
 
 
-def _no_news(model: Model, counts: Counts, active: Active, documented: BlockBounds) -> BoolArray:
+def without_news(model: Model, counts: Counts, active: Active, documented: BlockBounds) -> BoolArray:
     """Mark the cells whose count the release shows elsewhere, or that are 0 because all around them is."""
     marked = np.zeros(counts.shape, dtype=np.bool_)
     for cell, (twin, e) in model.exact_twin.items():

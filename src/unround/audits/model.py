@@ -26,6 +26,10 @@ Twins = tuple[tuple[int, int], ...]
 """Cells, and columns of the release that show the same count number by number."""
 
 
+class NothingToInfer(InputError):  # noqa: N818 - it says what a table is like
+    """All sums of a table add up exactly, so that they tell nothing: no audit can be made."""
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """The cells of an area, how they were published, and how they add up.
@@ -90,7 +94,7 @@ class Model:
         if not known and noisy is not None:
             raise InputError(f"nothing can be inferred before it is known how these counts were published: {noisy.why}.")
         if not known and any(one.exactly for one in structure.rejected):
-            raise InputError(
+            raise NothingToInfer(
                 "nothing can be inferred from this table: all its sums add up exactly in all areas, so totals were "
                 "added up after rounding, or all counts were rounded together (controlled rounding). Such totals add "
                 "no information to their parts. `unround inspect FILE --all` shows what was tried."

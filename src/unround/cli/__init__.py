@@ -13,6 +13,7 @@ import typer
 from unround._version import __version__
 from unround.cli.common import option, tell
 from unround.cli.description import describe
+from unround.cli.drafts import review
 from unround.cli.finished_audit import diff, explain, report, serve, verify
 from unround.cli.groups import Commands, add_commands, listing
 from unround.cli.one_system import expect, solve
@@ -23,7 +24,7 @@ from unround.errors import ArgumentError, InternalError, UnroundError
 GROUPS: Commands = {
     "Audit": (solve, describe, inspect, check, audit),
     "Explore": (explain, serve, report, verify, diff),
-    "Publish more safely": (whatif, protect, compare),
+    "Publish more safely": (review, whatif, protect, compare),
     "Research": (expect, simulate, calibrate, paper),
 }
 """The order of --help: from one sum to a whole release, and from there to what is to be done about it."""

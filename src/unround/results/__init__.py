@@ -4,5 +4,5 @@
 - `frames`: tables for pandas
 - `one_system`: `Solution`, `Expectation`
 - `tables`: about a table or an audit of one: `AuditFolder`, `Explanation`, `Posterior`, `Inspection`, `Check` …
-- `publishing`: about ways of publishing: `WhatIf`, `Protected`, `Comparison`, `Calibrations`
+- `publishing`: about ways of publishing: `WhatIf`, `Review`, `Protected`, `Comparison`, `Calibrations`
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unround import comparison, scenarios
+from unround import comparison, reviews, scenarios
 from unround.comparison import worlds
 from unround.protection import release as protection
 from unround.results.shown import Shown
@@ -20,6 +20,15 @@ class WhatIf(Shown, scenarios.WhatIf):
         from unround.presentation.terminal.whatif import show_whatif
 
         show_whatif(self.to_json(), console)
+
+
+class Review(Shown, reviews.Review):
+    """What `unround.review` returns: the decision on a draft table, and everything that led to it."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.review import show_review
+
+        show_review(self.to_json(), console, self.folder)
 
 
 class Protected(Shown, protection.Protected):

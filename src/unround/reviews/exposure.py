@@ -1,0 +1,263 @@
+"""What readers of a table can learn: for every count the surest claim, at the highest probability that any prior gives.
+
+An audit claims by the lowest probability, so that a claim is right at least as often as it says. Who judges the risk of a
+table looks at the highest instead: here every count is weighed under every prior of the set. Claims that an audit holds
+back, because a check failed, are counted as well: that they may be wrong makes nothing safe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits import AuditOptions, Auditor, InferredBlock, Model
+from unround.audits.block import without_news
+from unround.audits.claims import ClaimKind, known_alone
+from unround.audits.contradictions import ASSUMPTION
+from unround.audits.keys import Keys
+from unround.audits.probabilities import Weighing
+from unround.audits.summary import SIZES
+from unround.batch.posterior import posteriors
+from unround.batch.tighten import tighten
+from unround.batch.types import NO_UPPER_BOUND, Ints
+from unround.mechanisms import Exact, Weighted
+from unround.mechanisms.base import BoolArray, FloatArray
+from unround.prior import Prior, PriorFit
+from unround.release import ABSENT
+from unround.reviews.policy import CONDITIONAL, KINDS, LIKELY, PROVED, UNROUNDED
+from unround.reviews.table import ReviewedTable
+
+FEW_CLASHES = 5
+"""Contradictions that are kept in words."""
+
+_OF_CLAIM = {ClaimKind.PROVED: KINDS.index(PROVED), ClaimKind.CONDITIONAL: KINDS.index(CONDITIONAL)}
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """What readers can learn of every count; arrays are areas × columns.
+
+    Parameters
+    ----------
+    kinds : array
+        Positions in `policy.KINDS`; likely from the least probability of the policy on.
+    values : array
+        The count that readers learn, or find likeliest.
+    highest, lowest : array
+        The highest and the lowest probability of it that any prior gives; the highest is no bound.
+    low, high : array
+        The possible range; `NO_UPPER_BOUND` where nothing bounds it.
+    alone : int
+        Counts that are likely from their published value alone, so that sums add little: not among the kinds.
+    unknown : int
+        Counts of which it could not be worked out how likely they are.
+    contradictions : int
+        Contradictions between published figures.
+    clashes : tuple of str
+        The first of them, in words.
+    """
+
+    kinds: NDArray[np.int8]
+    values: Ints
+    highest: FloatArray
+    lowest: FloatArray
+    low: Ints
+    high: Ints
+    alone: int
+    unknown: int
+    contradictions: int
+    clashes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The class of every value, as a position in `SIZES`."""
+        return np.searchsorted([start for start, _ in SIZES], self.values, side="right") - 1
+
+
+def exposure_of(
+    table: ReviewedTable,
+    probability: float,
+    prior: Prior | None = None,
+    keys: Keys | None = None,
+    *,
+    lowest: bool = False,
+) -> Exposure:
+    """Work out what readers of a table can learn.
+
+    Parameters
+    ----------
+    table : ReviewedTable
+        The table.
+    probability : float
+        From which probability on a count is likely.
+    prior : Prior, optional
+        What true counts are like; fitted to the table unless given.
+    keys : Keys, optional
+        How random numbers come from keys, table by table; nowhere unless given.
+    lowest : bool
+        Whether the lowest probabilities are wanted, too.
+    """
+    if not table.equations:
+        return _without_sums(table)
+    together = table.rounded_together
+    if not together.any():
+        return _weighed(table, probability, prior, keys, lowest=lowest)
+    # Sums that add up because counts were rounded together tell nothing; a proof would stand all the same.
+    rest = exposure_of(table.changed(table.counts, drop=together), probability, lowest=lowest)
+    proofs = _weighed(table, probability, prior, keys, lowest=lowest)
+    certain = np.isin(proofs.kinds, [KINDS.index(PROVED), KINDS.index(CONDITIONAL)])
+    return replace(
+        rest,
+        **{
+            name: np.where(certain, getattr(proofs, name), getattr(rest, name))
+            for name in ("kinds", "values", "highest", "lowest", "low", "high")
+        },
+        contradictions=proofs.contradictions,
+        clashes=proofs.clashes,
+    )
+
+
+def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys: Keys | None, *, lowest: bool) -> Exposure:
+    """Work out what readers can learn from the sums of a table."""
+    model = table.model
+    if prior is None:
+        fit = PriorFit(len(model.columns))
+        fit.add(table.counts)
+        prior = fit.finish(model.compiled, model.mechanisms)
+    # What the audit's own self-check withholds is counted here: see above. Where areas are not linked, all priors are asked
+    # here as well, so that the audit need not ask them about anything but what is certain.
+    linked = table.nested is not None and table.nested.linked
+    options = AuditOptions(threshold=probability if linked else 1.0)
+    auditor = Auditor(model, replace(prior, withheld=()), options, keys)
+    flags, names = table.adjustable, table.area_codes
+    found = nothing_known(table)
+    alone = unknown = 0
+    clashes: list[str] = []
+    for rows, nested in table.blocks():
+        counts = table.counts[rows]
+        inferred = auditor.audit(counts, flags[rows], nested, [names[row] for row in rows] if nested is not None else ())
+        here = _block(auditor, inferred, probability, linked=linked, lowest=lowest)
+        for name in found._fields:
+            getattr(found, name)[rows] = getattr(here.arrays, name)
+        alone, unknown = alone + here.alone, unknown + here.unknown
+        clashes += [f"{names[rows[one.area]]}: {one.text}" for one in inferred.contradictions if one.kind != ASSUMPTION]
+    return Exposure(*found, alone, unknown, len(clashes), tuple(clashes[:FEW_CLASHES]))
+
+
+class _Arrays(NamedTuple):
+    """The fields of an exposure, of some areas."""
+
+    kinds: NDArray[np.int8]
+    values: Ints
+    highest: FloatArray
+    lowest: FloatArray
+    low: Ints
+    high: Ints
+
+
+class _BlockExposure(NamedTuple):
+    """What readers can learn of some areas."""
+
+    arrays: _Arrays
+    alone: int
+    unknown: int
+
+
+def nothing_known(table: ReviewedTable) -> _Arrays:
+    """Return arrays in which nothing is claimed, to be filled in."""
+    shape = table.counts.shape
+    values = np.where(table.counts > ABSENT, table.counts, -1).astype(np.int32)
+    unbounded = np.full(shape, NO_UPPER_BOUND, dtype=np.int32)
+    return _Arrays(
+        np.zeros(shape, dtype=np.int8),
+        values,
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape, dtype=np.int32),
+        unbounded,
+    )
+
+
+def _without_sums(table: ReviewedTable) -> Exposure:
+    """Return what a table without any sum shows: what is printed unrounded."""
+    found = nothing_known(table)
+    for cell in (at for at, how in enumerate(table.mechanisms) if isinstance(how, Exact)):
+        shown = table.counts[:, cell] > ABSENT
+        found.kinds[shown, cell] = KINDS.index(UNROUNDED)
+        found.highest[shown, cell] = found.lowest[shown, cell] = 1.0
+        found.low[shown, cell] = found.high[shown, cell] = table.counts[shown, cell]
+    return Exposure(*found, 0, 0, 0)
+
+
+def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, linked: bool, lowest: bool) -> _BlockExposure:
+    """Take together what is claimed of some areas: what is certain, and what some prior makes likely."""
+    model, claims, weighed, counts = auditor.model, inferred.claims, inferred.probabilities, inferred.counts
+    given = inferred.assumed.given
+    nothing = inferred.clashing | without_news(model, counts, inferred.active, inferred.documented)
+    nothing |= np.array([isinstance(how, Weighted) for how in model.mechanisms])  # these are no whole numbers
+    values, highest, least = weighed.posterior.mode.copy(), weighed.posterior.probability.copy(), weighed.lowest.copy()
+    if linked:
+        # Families are worked out together under one prior; others are asked about counts near the probability.
+        highest = np.fmax(highest, weighed.highest)
+    else:
+        values, highest, least = _under_every_prior(auditor, inferred, lowest=lowest)
+    kinds = np.zeros(counts.shape, dtype=np.int8)
+    open_ = ~given & ~nothing & ~claims.certain
+    judged = open_ & ~weighed.cut_off
+    likely = np.asarray(judged & (highest >= probability))
+    alone = likely & known_alone(highest, _alone(auditor, inferred, values, likely), probability)
+    kinds[likely & ~alone] = KINDS.index(LIKELY)
+    for claim, kind in _OF_CLAIM.items():
+        kinds[claims.of_kind(claim)] = kind
+    kinds[given] = KINDS.index(UNROUNDED)
+    certain = claims.certain | given
+    values = np.where(given, counts, np.where(claims.certain, claims.values, values))
+    arrays = _Arrays(
+        kinds,
+        values,
+        np.where(certain, 1.0, highest),
+        np.where(certain, 1.0, least),
+        np.where(certain, values, weighed.reach.low),
+        np.where(certain, values, weighed.reach.high),
+    )
+    return _BlockExposure(arrays, int(alone.sum()), int((open_ & weighed.cut_off & (counts > ABSENT)).sum()))
+
+
+def _under_every_prior(auditor: Auditor, inferred: InferredBlock, *, lowest: bool) -> tuple[Ints, FloatArray, FloatArray]:
+    """Return for every count the likeliest value under the prior that is surest of one; how sure, and how sure the least.
+
+    The last is worked out only if it is wanted: NaN otherwise.
+    """
+    here = weighing(auditor, inferred)
+    variants = auditor.prior.variants
+    each = [here.posterior(variant) for variant in variants]
+    surest = np.argmax(np.stack([one.probability for one in each]), axis=0)
+    values: Ints = np.take_along_axis(np.stack([one.mode for one in each]), surest[None], axis=0)[0]
+    highest = np.max(np.stack([one.probability for one in each]), axis=0)
+    if len(variants) == 1:
+        return values, highest, highest.copy()
+    if not lowest:
+        return values, highest, np.full(highest.shape, np.nan)
+    asked = [here.posterior(variant, np.maximum(values, 0)).asked for variant in variants]
+    return values, highest, np.min(np.stack([one for one in asked if one is not None]), axis=0)
+
+
+def weighing(auditor: Auditor, inferred: InferredBlock) -> Weighing:
+    """Return what probabilities of some areas are worked out from."""
+    reach = inferred.probabilities.reach
+    given = auditor.model, auditor.prior, inferred.counts, inferred.assumed, reach, inferred.active
+    return Weighing(*given, auditor.drawn(inferred.assumed.windows, inferred.counts, inferred.active), {})
+
+
+def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: BoolArray) -> FloatArray:
+    """Return how likely some counts are by what was published of each alone."""
+    model: Model = auditor.model
+    windows = inferred.assumed.windows
+    tight = tighten(model.no_sums, windows)
+    weights = auditor.prior.weights_alone(tight.low, tight.high, wanted)
+    asked = posteriors(model.no_sums, windows, tight, weights, value=np.maximum(values, 0), wanted=wanted).asked
+    assert asked is not None  # they were asked for
+    return np.where(wanted, asked, 0.0)

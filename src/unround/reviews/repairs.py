@@ -1,0 +1,298 @@
+"""Repairs: small changes to a table after which it may be publishable. Each returns the table as the repair leaves it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unround.errors import InputError
+from unround.mechanisms import HIDDEN, Exact, Mechanism, Rounding
+from unround.mechanisms.base import BoolArray
+from unround.protection.table import parse_protection, publish_counts
+from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts
+from unround.reviews.merging import merge_repairs
+from unround.reviews.table import ReviewedTable, selected
+
+ROUND, BASE, TOTALS, SINGLE, MERGE = "round-totals", "base", "drop-totals", "drop", "merge"
+CONTROLLED, SAME = "controlled", "same-numbers"
+REPAIRS = (ROUND, BASE, TOTALS, SINGLE, MERGE, CONTROLLED, SAME)
+"""What can be tried; `base=N` takes any base, `drop=KEY` leaves out a column of one's own choice."""
+
+USUAL = Rounding(5)
+"""How counts are rounded by a repair where nothing in the table is rounded yet."""
+
+Change = Callable[[ReviewedTable, Counts, np.random.Generator], ReviewedTable]
+"""Takes a table, its true counts and a source of chance; returns the repaired table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """A change to a table.
+
+    Parameters
+    ----------
+    name : str
+        How the command line calls it.
+    action : str
+        What to do, as an instruction.
+    change : function
+        Does it.
+    needs_truth : bool
+        Whether it prints numbers that cannot be worked out from those in the draft.
+    anew : bool
+        Whether every count that is not printed exactly is drawn anew, so that the mechanism is known for certain.
+    """
+
+    name: str
+    action: str
+    change: Change
+    needs_truth: bool = False
+    anew: bool = False
+
+    def then(self, other: Repair) -> Repair:
+        """Return both, one after the other."""
+
+        def change(table: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+            return other.change(self.change(table, true, rng), true, rng)
+
+        action = f"{self.action.removesuffix('.')}, and {other.action[:1].lower()}{other.action[1:]}"
+        name = f"{self.name}+{other.name}"
+        return Repair(name, action, change, self.needs_truth or other.needs_truth, self.anew or other.anew)
+
+
+def repairs_of(
+    table: ReviewedTable, exposed: BoolArray, wanted: Sequence[str] | None, earlier: Repair | None = None
+) -> tuple[list[Repair], dict[str, str]]:
+    """Return the repairs that can be tried, and why others cannot.
+
+    Parameters
+    ----------
+    table : ReviewedTable
+        The draft.
+    exposed : array
+        Its cells to act on.
+    wanted : sequence of str, optional
+        Names of repairs; all by default.
+    earlier : Repair, optional
+        That which takes the numbers of an earlier release, where there is one.
+    """
+    found: dict[str, Repair] = {}
+    refused: dict[str, str] = {}
+    for name in REPAIRS if wanted is None else [one.strip() for one in wanted]:
+        made = [earlier] if name == SAME and earlier is not None else list(_named(name, table, exposed))
+        found |= {one.name: one for one in made if one is not None}
+        if not made:
+            refused[name] = _WHY_NOT.get(name.partition("=")[0], "")
+    return list(found.values()), refused
+
+
+_WHY_NOT = {
+    ROUND: "no count of the table is published unrounded",
+    BASE: "no count of the table is rounded at random to a smaller base",
+    TOTALS: "no column of the table is a sum of its other columns",
+    SINGLE: "no sum leads to a cell to act on",
+    MERGE: "no total has three categories or more that could be merged in all of the table",
+    CONTROLLED: "nothing of the table is rounded at random, or an earlier release has some of its counts",
+    SAME: "no earlier release is given (--earlier FILE), or it has none of these counts",
+}
+
+
+def _named(name: str, table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
+    """Make the repairs that a name stands for; none where the table has nothing to repair so."""
+    what, equals, value = name.partition("=")
+    if name == ROUND:
+        yield from _round_exact(table)
+    elif what == BASE:
+        yield from _coarser(table, _base(value) if equals else None)
+    elif name == TOTALS:
+        if table.totals and len(table.totals) < len(table.mine):
+            yield _dropping(TOTALS, "Leave out all totals; readers add up the parts.", table.totals)
+    elif name == SINGLE:
+        yield from _singles(table, exposed)
+    elif what == SINGLE and equals:
+        yield _single(table, _column(table, value))
+    elif name == MERGE:
+        for merged, action, change in merge_repairs(table, exposed, drawn):
+            yield Repair(f"{MERGE}={merged}", action, change, needs_truth=True)
+    elif name == CONTROLLED:
+        yield from _controlled(table)
+    elif name != SAME:
+        raise InputError(
+            f"there is no repair {name!r}: choose from {', '.join(REPAIRS)}, {BASE}=N (another base), {SINGLE}=KEY (a "
+            "column to leave out), or none."
+        )
+
+
+# -- publishing anew --------------------------------------------------------------------------------------------------
+
+
+def drawn(how: Mechanism, true: Counts, shown: BoolArray, rng: np.random.Generator) -> Counts:
+    """Publish true counts where something is shown; a count whose truth is not known is not published."""
+    made = how.publish(np.maximum(true, 0).astype(np.int64), rng)
+    made = np.where(made == HIDDEN, SUPPRESSED, made)
+    made = np.where(true > ABSENT, made, NOT_AVAILABLE)
+    return np.where(shown, made, NOT_AVAILABLE).astype(np.int32)
+
+
+def _published_anew(
+    table: ReviewedTable, true: Counts, how: dict[int, Mechanism], rng: np.random.Generator
+) -> ReviewedTable:
+    counts, mechanisms = table.counts.copy(), list(table.mechanisms)
+    for at, mechanism in how.items():
+        shown = counts[:, at] > ABSENT
+        counts[:, at] = np.where(shown, drawn(mechanism, true[:, at], shown, rng), counts[:, at])
+        mechanisms[at] = mechanism
+    return table.changed(counts, mechanisms)
+
+
+def _usual(table: ReviewedTable) -> Mechanism:
+    """Return how most of the counts are published that are not published as they are."""
+    times = Counter(how for at in table.mine if not isinstance(how := table.mechanisms[at], Exact))
+    return times.most_common(1)[0][0] if times else USUAL
+
+
+def _round_exact(table: ReviewedTable) -> Iterator[Repair]:
+    """Round what is unrounded; no truth is needed, for it is printed."""
+    if not table.exact:
+        return
+    how = _usual(table)
+    everything = len(table.exact) == len(table.columns)
+    rounded = f"Round {'all counts' if everything else 'the unrounded counts too,'} {_how(how)}."
+
+    def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+        return _published_anew(here, true, dict.fromkeys(here.exact, how), rng)
+
+    yield Repair(ROUND, rounded, change, anew=everything)
+
+
+def _how(how: Mechanism) -> str:
+    return f"to base {how.base}" if isinstance(how, Rounding) else f"as the others are ({how.name})"
+
+
+def _coarser(table: ReviewedTable, base: int | None) -> Iterator[Repair]:
+    """Round to another base: the user's, or twice the largest that the table has."""
+    if base is None and table.base is None:
+        return
+    wanted = 2 * (table.base or 0) if base is None else base
+    finer = [at for at, own in table.rounded.items() if own < wanted]
+    if not finer:
+        return
+
+    def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+        new: dict[int, Mechanism] = {at: Rounding(wanted) for at, own in here.rounded.items() if own < wanted}
+        return _published_anew(here, true, new, rng)
+
+    rounded = sum(not isinstance(how, Exact) for how in table.mechanisms)
+    action = f"Round to base {wanted}, each count independently."
+    yield Repair(f"{BASE}={wanted}", action, change, needs_truth=True, anew=len(finer) == rounded)
+
+
+def _base(value: str) -> int:
+    if not value.isdecimal() or not 2 <= int(value) <= 1_000_000:
+        raise InputError(f"{BASE}= takes a whole number of 2 or more, such as {BASE}=10; not {value!r}.")
+    return int(value)
+
+
+def _controlled(table: ReviewedTable) -> Iterator[Repair]:
+    """Round all counts of an area together, unrounded ones too: then no sum tells anything."""
+    base = table.base if len(table.mine) == len(table.columns) else None
+    if base is None and len(table.exact) == len(table.columns):
+        base = USUAL.base
+    if base is None:
+        return
+    how = parse_protection(f"{CONTROLLED}:{base}")
+
+    def change(here: ReviewedTable, true: Counts, rng: np.random.Generator) -> ReviewedTable:
+        # What is not printed, or not known, takes no part; sums with such a count are not kept up.
+        there = (here.counts > ABSENT) & (true > ABSENT)
+        made = publish_counts(np.where(there, true, -1).astype(np.int64), how, here.equations, rng)
+        counts = np.where(there, made, np.where(here.counts > ABSENT, NOT_AVAILABLE, here.counts)).astype(np.int32)
+        kept_up = np.array([_adds_up(counts, one) for one in here.equations], dtype=np.bool_)
+        return here.changed(counts, [how.mechanism] * len(here.columns), drop=kept_up)
+
+    action = f"Round all counts of an area together (controlled rounding to base {base}), so that all sums add up."
+    yield Repair(CONTROLLED, action, change, needs_truth=True, anew=True)
+
+
+def _adds_up(counts: Counts, equation: tuple[int, tuple[int, ...]]) -> bool:
+    """Whether a sum adds up wherever it is printed: then the total says nothing that its parts do not."""
+    total, parts = equation
+    members = counts[:, [total, *parts]].astype(np.int64)
+    there = (members > ABSENT).all(axis=1)
+    return bool((members[there, 0] == members[there, 1:].sum(axis=1)).all() and there.any())
+
+
+# -- leaving out ------------------------------------------------------------------------------------------------------
+
+
+def _dropping(name: str, action: str, dropped: Sequence[int]) -> Repair:
+    def change(here: ReviewedTable, _true: Counts, _rng: np.random.Generator) -> ReviewedTable:
+        return without(here, dropped)
+
+    return Repair(name, action, change)
+
+
+def _single(table: ReviewedTable, at: int) -> Repair:
+    kind = "the total" if at in table.totals else "the column"
+    return _dropping(f"{SINGLE}={table.columns[at].key}", f"Leave out {kind} {table.called(at)} in all areas.", (at,))
+
+
+def _column(table: ReviewedTable, name: str) -> int:
+    index = {table.columns[at].key: at for at in table.mine}
+    if name not in index:
+        few = ", ".join(list(index)[:6])
+        raise InputError(f"{SINGLE}={name}: the table has no such column. Its columns are {few} …")
+    return index[name]
+
+
+def _singles(table: ReviewedTable, exposed: BoolArray) -> Iterator[Repair]:
+    """Leave out one column: of the totals and of the others, that which stands in most sums with cells to act on."""
+    weights = exposed.sum(axis=0)
+    near = np.zeros(len(table.columns), dtype=np.int64)
+    for total, parts in table.equations:
+        members = [total, *parts]
+        near[members] += int(weights[members].sum())
+    ranked = [at for at in np.argsort(-near, kind="stable").tolist() if near[at] and at in table.mine]
+    totals = [at for at in ranked if at in table.totals][:1]
+    others = [at for at in ranked if at not in table.totals][:1]
+    if len(table.mine) > 1:
+        yield from (_single(table, at) for at in (*totals, *others))
+
+
+def without(table: ReviewedTable, dropped: Sequence[int]) -> ReviewedTable:
+    """Return a table that does not print some columns.
+
+    Readers know that the counts exist, and how they add up: where a column stands between two sums, one follows for the
+    others; where its sums leave something to say about it, it stays as a count that is not printed.
+    """
+    equations = list(zip(table.equations, table.origins, table.doubtful, strict=True))
+    gone = set(dropped)
+    if gone.issuperset(total for total, _ in table.equations):
+        equations = []  # readers are left with parts, and nothing that these add up to
+    for cell in dropped:
+        above = [one for one in equations if cell in one[0][1]]
+        below = [one for one in equations if one[0][0] == cell]
+        if len(below) == 1 and not above:  # a total that nothing else tells of
+            equations.remove(below[0])
+        elif len(below) == 1 and len(above) == 1:
+            (total, parts), (_, inside) = above[0][0], below[0][0]
+            joined = (total, tuple(dict.fromkeys([*(part for part in parts if part != cell), *inside])))
+            equations = [one for one in equations if one is not above[0] and one is not below[0]]
+            equations.append((joined, above[0][1], above[0][2] or below[0][2]))
+    counts = table.counts.copy()
+    counts[:, list(dropped)] = NOT_AVAILABLE
+    needed = {cell for (total, parts), _, _ in equations for cell in (total, *parts)}
+    stay = [at for at in range(len(table.columns)) if at not in gone or at in needed]
+    return selected(
+        replace(
+            table,
+            counts=counts,
+            equations=tuple(one for one, _, _ in equations),
+            origins=tuple(origin for _, origin, _ in equations),
+            doubtful=tuple(doubt for _, _, doubt in equations),
+        ),
+        stay,
+    )

@@ -1,0 +1,492 @@
+"""START HERE: the whole review, from a draft table to a decision, with reasons, remedies and a page to sign."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unround._version import __version__
+from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.keys import Keys
+from unround.audits.model import NothingToInfer
+from unround.audits.options import THRESHOLD
+from unround.audits.selfcheck import FAILED
+from unround.audits.summary import SIZES
+from unround.checks import check_spool
+from unround.checks.estimate import COUNTS
+from unround.checks.families import FITS, UNTESTED, worst
+from unround.errors import InputError
+from unround.mechanisms import Mechanism
+from unround.output import output_folder, write_json, write_whole
+from unround.prior import Prior
+from unround.release import Release
+from unround.reviews.cells import action_for, cells_to_act_on, claims_under, example_of
+from unround.reviews.decision import EXIT_CODES, Ground, Judgement, decide, judge
+from unround.reviews.earlier import BesideEarlier, KnownBefore, beside_earlier, same_numbers
+from unround.reviews.exceptions import DECISIONS, Entry, Exceptions, apply_exceptions, fingerprint, read_decisions, written
+from unround.reviews.exposure import Exposure, exposure_of
+from unround.reviews.policy import KINDS, STOP, Policy
+from unround.reviews.table import ReviewedTable
+from unround.reviews.trying import Excused, Setting, try_repairs
+from unround.reviews.wording import counts_in_words, limit_in_words, policy_in_words, reason_in_words
+from unround.reviews.workbook import CELLS, read_entries, write_workbook
+from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
+from unround.spool import Stage, survey
+from unround.structure import PlanFile
+
+AUDIT, REPORT, PAGE = "audit", "review.json", "review.html"
+OURS = (AUDIT, CELLS, DECISIONS, PAGE, REPORT)
+"""In the order in which they are put in place."""
+
+DRAWS, FEWEST_DRAWS = ((5_000, 5), (20_000, 3)), 2
+"""Up to how many counts a repair that draws random numbers is published how often; and how often in larger tables."""
+
+MOST_CELLS = 10_000
+"""Cells to act on that JSON lists; the workbook has them all."""
+
+Finish = Callable[[Path, Mapping[str, Any]], None]
+"""Is given the folder and what was found, before anybody sees them."""
+
+
+@dataclass(frozen=True)
+class ReviewOptions:
+    """What the user decides about a review, besides the policy.
+
+    Parameters
+    ----------
+    repairs : tuple of str or None
+        The repairs to try; all, unless given.
+    accept : tuple of Entry
+        Cells that are accepted, and why.
+    reviewer : str
+        Who says so.
+    seed, draws : int
+        Of all random numbers; how often a repair that draws some is published, see `draws_of`.
+    """
+
+    repairs: tuple[str, ...] | None = None
+    accept: tuple[Entry, ...] = ()
+    reviewer: str = ""
+    seed: int = 0
+    draws: int | None = None
+
+    def draws_of(self, counts: int) -> int:
+        """Return how often to publish a table of so many counts: fewer times if it is large, unless the user says."""
+        return self.draws or next((times for most, times in DRAWS if counts <= most), FEWEST_DRAWS)
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"a seed must be a whole number of 0 or more, not {self.seed}.")
+        if self.draws is not None and not 1 <= self.draws <= 100:
+            raise InputError(f"the number of draws must be from 1 to 100, not {self.draws}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Review:
+    """The decision on a draft table, and everything that led to it.
+
+    Parameters
+    ----------
+    told : dict
+        Everything, as plain data; docs/review.md tells what each field means.
+    folder : Path or None
+        Where it was written.
+    """
+
+    told: dict[str, Any] = field(repr=False)
+    folder: Path | None
+
+    @property
+    def decision(self) -> str:
+        """What to do: "publish", "revise" or "stop"."""
+        return str(self.told["decision"])
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: 0, 4 or 5."""
+        return EXIT_CODES[self.decision]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return self.told
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """The draft as it is: audited, and what readers can learn from it."""
+
+    table: ReviewedTable
+    exposure: Exposure
+    ground: Ground
+    prior: Prior
+    keys: Keys | None
+    folder: AuditFolder | None
+    check: dict[str, Any]
+    self_check: dict[str, Any] | None
+    notes: list[str]
+
+
+def review(
+    release: Release,
+    out: Path | None,
+    policy: Policy,
+    options: ReviewOptions | None = None,
+    *,
+    plan_file: PlanFile | None = None,
+    truth: Release | None = None,
+    earlier: Release | None = None,
+    files: Sequence[Path] = (),
+    progress: Stage = lambda *_: None,
+    command: str = "",
+    finish: Finish = lambda *_: None,
+    now: datetime | None = None,
+) -> Review:
+    """Decide whether a draft table may be published.
+
+    Arguments are documented with `unround.review`. `files` are those that the table was read from; `finish` adds pages to
+    the folder before anybody sees it. If it fails, nothing is left behind.
+    """
+    options, now = options or ReviewOptions(), now or datetime.now(UTC)
+    older, (noted, entries) = read_decisions(out), read_entries(out)
+    with _folders(out) as (work, made):
+        # 1. Audit the draft as it is, beside an earlier release if there is one; what can readers learn?
+        beside = None
+        if earlier is not None:
+            beside = beside_earlier(release, earlier, truth, work)
+            release, truth = beside.both, beside.truth
+        auditing = _Auditing(policy, plan_file, progress, command)
+        draft = auditing.draft(release, work, made, truth, None if beside is None else beside.own)
+        known = auditing.known(draft, beside, work)
+        # 2. What has a reviewer accepted?
+        stamp = _stamp(draft.table, files, options, now)
+        if noted and noted != stamp["table"]:
+            entries = []  # they are about another version of the table, and on record there
+            draft.notes.append(
+                f"{CELLS} of the last review was about another version of the table: its comments are not used."
+            )
+        exceptions = apply_exceptions(
+            draft.table, claims_under(policy, draft.exposure), older, (*entries, *options.accept), stamp
+        )
+        # 3. Hold it against the policy.
+        excused = Excused(frozenset(exceptions.accepted), known)
+        mask = excused.mask(draft.table, draft.exposure)
+        judgement = judge(policy, draft.exposure, draft.ground, draft.table.published, mask)
+        # 4. Try the repairs.
+        draws = options.draws_of(draft.table.published)
+        ground = draft.ground
+        setting = Setting(draft.table, draft.exposure, ground, judgement, policy, excused, options.seed, draws)
+        rows, refused, worlds = _repairs(setting, draft, options, truth, work, progress)
+        # 5. Decide, and write it down.
+        told = _told(draft, setting, exceptions, rows, refused, worlds, options, stamp, now, command)
+        _write(made, told, exceptions)
+        finish(made, told)
+    return Review(told, out)
+
+
+@contextmanager
+def _folders(out: Path | None) -> Iterator[tuple[Path, Path]]:
+    """Lend a folder to work in, and one for the results, which are moved into `out` if all goes well."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="unround-review-") as work:
+            done = Path(work) / "done"
+            done.mkdir()
+            yield Path(work), done
+    else:
+        with output_folder(out, "review", older_review) as output:
+            yield output.work, output.done
+            output.publish(OURS)
+
+
+def older_review(out: Path) -> tuple[str, ...]:
+    """Return the names that its files have; complain where some are there that `review` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
+    if there and not _is_ours(out):
+        raise InputError(f"{out} already contains {there[0]}, but no {REPORT}: choose another folder with -o.")
+    return OURS
+
+
+def _is_ours(out: Path) -> bool:
+    try:
+        content = json.loads((out / REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and "decision" in content
+
+
+# -- the draft --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Auditing:
+    """How the draft is audited."""
+
+    policy: Policy
+    plan_file: PlanFile | None
+    progress: Stage
+    command: str
+
+    def audit(self, release: Release, out: Path, truth: Release | None) -> AuditFolder:
+        """Audit a release into a folder."""
+        options = AuditOptions(threshold=min(THRESHOLD, self.policy.least_probability))
+        return audit(
+            release,
+            out,
+            options,
+            plan_file=self.plan_file,
+            truth=truth,
+            progress=self.progress,
+            command=self.command,
+        )
+
+    def draft(self, release: Release, work: Path, made: Path, truth: Release | None, own: frozenset[str] | None) -> _Draft:
+        """Audit the draft, and work out what readers can learn, by the highest probability found."""
+        try:
+            folder = self.audit(release, made / AUDIT, truth)
+        except NothingToInfer as problem:
+            return _adds_up(release, work, self.policy, self.plan_file, self.progress, str(problem))
+        table, summary = ReviewedTable.of_audit(folder, own), folder.summary
+        self.progress("Weighing under every prior", 0, 1)
+        exposure = exposure_of(table, self.policy.least_probability, folder.prior, folder.keys, lowest=True)
+        self.progress("Weighing under every prior", 1, 1)
+        predicted, check = summary.get("selfcheck"), summary["check"]
+        failed = sum(one["verdict"] == FAILED for one in predicted["tables"]) if predicted else 0
+        ground = Ground(judged_verdict(check), exposure.contradictions, failed, exposure.unknown)
+        notes = list(summary["notes"])
+        if table.rounded_together.any():
+            notes.append(
+                "All sums of rounded counts add up exactly: counts were rounded together, or totals added up afterwards. "
+                "What such sums make likely is not counted."
+            )
+        wrong = summary["truth"]["wrong"]["proved"] if "truth" in summary else 0
+        if wrong:
+            ground = replace(ground, contradictions=ground.contradictions + wrong)
+            notes.append(f"{wrong:,} proved claims are wrong by the truth: a documented fact does not hold.")
+        return _Draft(table, exposure, ground, folder.prior, folder.keys, folder, check, predicted, notes)
+
+    def known(self, draft: _Draft, beside: BesideEarlier | None, work: Path) -> KnownBefore | None:
+        """Return what the earlier release gives away already; the draft is not to blame for that."""
+        if beside is None:
+            return None
+        try:
+            folder = self.audit(beside.before, work / "before", None)
+        except InputError:  # nothing can be inferred from it alone
+            return None
+        older = ReviewedTable.of_audit(folder)
+        # Under the prior of its audit; and under one that is fitted as for repaired tables, which are compared with it.
+        least = self.policy.least_probability
+        found = KnownBefore(older, tuple(exposure_of(older, least, prior) for prior in (folder.prior, None)))
+        claims = int(found.mask(draft.table, draft.exposure).sum())
+        if claims:
+            draft.notes.append(
+                f"{claims:,} claims follow from the earlier release alone: they are not counted against the draft."
+            )
+        return found
+
+
+def judged_verdict(check: Mapping[str, Any]) -> str:
+    """Return the verdict of the mechanism check, without families of sums that all add up exactly.
+
+    Counts that were rounded together, or totals that were added up afterwards, depart from independent rounding; but such
+    sums tell nothing, and are not used.
+    """
+    families = [one for one in check["families"] if set(map(int, one["observed"])) != {0}]
+    if len(families) == len(check["families"]):
+        return str(check["verdict"])
+    verdict = worst([one["verdict"] for one in families]) if families else UNTESTED
+    return verdict if verdict != FITS or any(not one["family"].startswith(COUNTS) for one in families) else UNTESTED
+
+
+def _adds_up(release: Release, work: Path, policy: Policy, plan_file: PlanFile | None, progress: Stage, said: str) -> _Draft:
+    """Take in a draft whose sums all add up exactly: they tell nothing, and only what is printed unrounded is known."""
+    spool, structure = survey(release, work, plan_file, progress)
+    checked = check_spool(release, spool, structure, plan_file, progress)
+    used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
+    mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
+    table = ReviewedTable(
+        spool.areas,
+        release.areas,
+        tuple(structure.columns[c] for c in used),
+        tuple(mechanisms),
+        (),
+        (),
+        (),
+        np.ascontiguousarray(spool.counts(0, spool.rows)[:, used]),
+    )
+    exposure = exposure_of(table, policy.least_probability)
+    note = f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]
+    notes = [*release.notes, *structure.notes, note]
+    check = checked.to_json()
+    return _Draft(table, exposure, Ground(judged_verdict(check)), Prior.flat(), None, None, check, None, notes)
+
+
+def _stamp(table: ReviewedTable, files: Sequence[Path], options: ReviewOptions, now: datetime) -> dict[str, Any]:
+    """Return what is written down with every decision: when, by whom, about which table."""
+    return {
+        "table": fingerprint(table),
+        "files": [{"name": path.name, "sha256": _digest(path), "bytes": path.stat().st_size} for path in files],
+        "reviewer": options.reviewer,
+        "time": now.isoformat(timespec="seconds"),
+        "unround": __version__,
+    }
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _repairs(
+    setting: Setting, draft: _Draft, options: ReviewOptions, truth: Release | None, work: Path, progress: Stage
+) -> tuple[list[dict[str, Any]], list[dict[str, str]], Worlds | None]:
+    """Try repairs where the draft needs one, and one may help."""
+    worlds, why, notes = None, "", list[str]()
+    if truth is not None:  # also where nothing is to be repaired: a truth that does not fit is an error
+        worlds, notes = given_truth(draft.table, truth, work)
+        draft.notes.extend(notes)
+    judgement = setting.judgement
+    if judgement.within or any(reason.action == STOP for reason in judgement.reasons):
+        return [], [], None
+    if worlds is None:
+        try:
+            worlds = plausible_worlds(draft.table, draft.prior, draft.keys, setting.draws, options.seed)
+        except InputError as problem:
+            why = f"it needs --truth, because plausible true counts cannot be drawn: {str(problem).rstrip('.')}"
+    rows, refused = try_repairs(setting, options.repairs, worlds, why, progress, same_numbers(draft.table))
+    return rows, refused, worlds
+
+
+# -- what is told -----------------------------------------------------------------------------------------------------
+
+
+def _told(
+    draft: _Draft,
+    setting: Setting,
+    exceptions: Exceptions,
+    rows: list[dict[str, Any]],
+    refused: list[dict[str, str]],
+    worlds: Worlds | None,
+    options: ReviewOptions,
+    stamp: Mapping[str, Any],
+    now: datetime,
+    command: str,
+) -> dict[str, Any]:
+    """Put everything worth knowing about a review into one object."""
+    table, policy, judgement = draft.table, setting.policy, setting.judgement
+    decision = decide(judgement, rows)
+    cells = cells_to_act_on(table, draft.exposure, policy, judgement.act_on)
+    for cell in cells:
+        cell["action"] = action_for(cell, decision, rows)
+        cell["comment"] = exceptions.comments.get(cell["cell"], "")
+    example = example_of(draft.folder, cells)
+    return {
+        "decision": decision,
+        "exit_code": EXIT_CODES[decision],
+        "policy": policy.to_json() | {"sentences": policy_in_words(policy)},
+        "reasons": [one.to_json() | {"sentence": reason_in_words(one, policy)} for one in judgement.reasons],
+        "cells_to_act_on": len(cells),
+        "cells": [{name: value for name, value in one.items() if name not in ("row", "column")} for one in cells],
+        "example": example,
+        "limits": _limits(policy, judgement, table.published),
+        "claims": _claims(draft.exposure),
+        "likely_alone": draft.exposure.alone,
+        "repairs": rows,
+        "not_tried": refused,
+        "worlds": None if worlds is None else {"method": worlds.method, "number": len(worlds.counts)},
+        "check": draft.check
+        | {
+            "judged": draft.ground.verdict,
+            "contradictions": draft.ground.contradictions,
+            "self_check_failed": draft.ground.self_check_failed,
+            "not_weighed": draft.ground.not_weighed,
+            "clashes": list(draft.exposure.clashes),
+            "sums_for_bounds_only": len(table.model.compiled.unused) if table.equations else 0,
+        },
+        "selfcheck": draft.self_check,
+        "exceptions": [dict(line) for line in exceptions.accepted.values()],
+        "exceptions_not_applied": list(exceptions.unused),
+        "table": {
+            "source": draft.check["source"],
+            "product": draft.check["product"],
+            "areas": len(table.counts),
+            "columns": len(table.columns),
+            "counts": table.published,
+            "mechanisms": {how.name: how.sentence for how in dict.fromkeys(table.mechanisms)},
+            "sums": len(table.equations),
+            "fingerprint": stamp["table"],
+        },
+        "files": stamp["files"],
+        "reviewer": options.reviewer,
+        "date": now.date().isoformat(),
+        "seed": options.seed,
+        "draws": setting.draws,
+        "unround": __version__,
+        "command": command,
+        "notes": draft.notes,
+    }
+
+
+def _limits(policy: Policy, judgement: Judgement, published: int) -> list[dict[str, Any]]:
+    """Return every limit with how many counts fall under it."""
+    return [
+        {
+            "sentence": limit_in_words(limit),
+            "found": counts_in_words(limit, number),
+            "number": number,
+            "allowed": limit.allowed(published),
+            "exceeded": number > limit.allowed(published),
+        }
+        for limit, number in zip(policy.limits, judgement.numbers, strict=True)
+    ]
+
+
+def _claims(exposure: Exposure) -> dict[str, dict[str, int]]:
+    """Count what readers can learn, by kind and size."""
+    return {
+        kind: {name: int(((exposure.kinds == at) & (exposure.sizes == size)).sum()) for size, (_, name) in enumerate(SIZES)}
+        for at, kind in enumerate(KINDS)
+        if at
+    }
+
+
+def _write(made: Path, told: dict[str, Any], exceptions: Exceptions) -> None:
+    """Write the workbook, the decisions and the JSON."""
+    about = [
+        ("decision", told["decision"]),
+        ("file", told["table"]["source"]),
+        ("date", told["date"]),
+        ("policy", told["policy"]["name"]),
+        (
+            "to accept a cell",
+            "Write yes under accept and the reason under comment, save, and run the review again (same -o).",
+        ),
+    ]
+    shown = [{**cell, **_for_people(cell)} for cell in told["cells"]]
+    write_workbook(made / CELLS, shown, told["table"]["fingerprint"], about)
+    told["cells"] = told["cells"][:MOST_CELLS]
+    if exceptions.lines:
+        write_whole(made / DECISIONS, written(exceptions.lines))
+    write_json(made / REPORT, told)
+
+
+def _for_people(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the workbook says of a cell in words."""
+    said = {
+        "unrounded": "it is printed unrounded",
+        "proved": f"it is {cell['value']:,}: proved",
+        "conditional": f"it is {cell['value']:,}: proved under an assumption",
+        "likely": f"it is likely {cell['value']:,}",
+    }
+    low, high = cell["low"], cell["high"]
+    return {
+        "said": said[cell["claim"]],
+        "range": f"{low:,} or more" if high is None else f"{low:,}" if low == high else f"{low:,} to {high:,}",
+    }

@@ -1,0 +1,213 @@
+"""A table under review: its counts as they are printed, or as a repair would leave them, all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits import AuditFolder, Model
+from unround.audits.nested import NestedAreas
+from unround.infer.bounds import Equations
+from unround.mechanisms import Exact, Mechanism, Rounding
+from unround.mechanisms.base import BoolArray
+from unround.release import ABSENT, Column, Counts, adjustable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+AT_A_TIME = 2048
+"""Areas that are inferred together."""
+
+NO_CHANCE = 40
+"""So many sums of independently rounded counts do not all add up."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewedTable:
+    """Counts, how each column was published, and which sums hold among true counts.
+
+    Parameters
+    ----------
+    areas : DataFrame
+        The areas, one row each.
+    axes : tuple of str
+        The columns of it that name an area.
+    columns : tuple of Column
+        What is counted.
+    mechanisms : tuple of Mechanism
+        How each column is published.
+    equations : tuple
+        The sums, a total and its parts each, as positions of columns.
+    origins : tuple of str
+        Who says that they hold, as in `release.Proposal`.
+    doubtful : tuple of bool
+        Which of them cannot hold in some area.
+    counts : array
+        What is printed, areas × columns, with the codes of `release` where nothing is.
+    nested : NestedAreas or None
+        Which areas lie within which, where some do.
+    own : frozenset of str or None
+        The keys of the draft's own columns, where it is reviewed together with an earlier release; None if all are.
+    """
+
+    areas: pl.DataFrame
+    axes: tuple[str, ...]
+    columns: tuple[Column, ...]
+    mechanisms: tuple[Mechanism, ...]
+    equations: Equations
+    origins: tuple[str, ...]
+    doubtful: tuple[bool, ...]
+    counts: Counts
+    nested: NestedAreas | None = None
+    own: frozenset[str] | None = None
+
+    @classmethod
+    def of_audit(cls, folder: AuditFolder, own: frozenset[str] | None = None) -> ReviewedTable:
+        """Take the table from its audit: columns that repeat another one number by number are not in it."""
+        model = folder.model
+        return cls(
+            folder.areas,
+            tuple(folder.told["areas"]),
+            model.columns,
+            model.mechanisms,
+            model.equations,
+            model.origins,
+            model.doubtful,
+            folder.counts_of(np.arange(folder.areas.height)),
+            folder.nested,
+            own,
+        )
+
+    @cached_property
+    def mine(self) -> tuple[int, ...]:
+        """The draft's own columns."""
+        return tuple(at for at, column in enumerate(self.columns) if self.own is None or column.key in self.own)
+
+    @cached_property
+    def model(self) -> Model:
+        """What all areas share, compiled."""
+        return Model.build(
+            self.columns,
+            self.mechanisms,
+            self.equations,
+            self.origins,
+            self.doubtful,
+            everywhere=np.asarray((self.counts > ABSENT).all(axis=0)),
+        )
+
+    @cached_property
+    def published(self) -> int:
+        """How many counts the draft prints."""
+        return int((self.counts[:, list(self.mine)] > ABSENT).sum())
+
+    @cached_property
+    def exact(self) -> tuple[int, ...]:
+        """The columns of the draft that are published unrounded."""
+        return tuple(at for at in self.mine if isinstance(self.mechanisms[at], Exact))
+
+    @cached_property
+    def rounded(self) -> dict[int, int]:
+        """The columns of the draft that are rounded at random, each with its base."""
+        return {at: how.base for at in self.mine if isinstance(how := self.mechanisms[at], Rounding)}
+
+    @cached_property
+    def totals(self) -> tuple[int, ...]:
+        """The columns of the draft that others add up to."""
+        heads = {total for total, parts in self.equations if len(parts) > 1}
+        return tuple(at for at in self.mine if at in heads)
+
+    @cached_property
+    def base(self) -> int | None:
+        """The largest base to which counts of the draft are rounded at random; None where none are."""
+        return max(self.rounded.values(), default=None)
+
+    @cached_property
+    def rounded_together(self) -> BoolArray:
+        """Which sums add up because their counts were rounded together, or the total was added up afterwards.
+
+        If all sums of rounded counts add up wherever they are printed, and there are enough of them, that is no chance:
+        rounded independently, about half of them would.
+        """
+        rounded = [not isinstance(how, Exact) for how in self.mechanisms]
+        found = np.zeros(len(self.equations), dtype=np.bool_)
+        instances = 0
+        for e, (total, parts) in enumerate(self.equations):
+            members = self.counts[:, [total, *parts]].astype(np.int64)
+            there = (members > ABSENT).all(axis=1) & (members > 0).any(axis=1)
+            if len(parts) < 2 or not all(rounded[at] for at in (total, *parts)) or not there.any():
+                continue
+            if (members[there, 0] != members[there, 1:].sum(axis=1)).any():
+                return np.zeros(len(self.equations), dtype=np.bool_)
+            found[e], instances = True, instances + int(there.sum())
+        return found if instances >= NO_CHANCE else np.zeros(len(self.equations), dtype=np.bool_)
+
+    @cached_property
+    def area_codes(self) -> list[str]:
+        """What names each area; of several axes, their codes with a slash between them."""
+        return ["/".join(map(str, key)) for key in self.areas.select(self.axes).iter_rows()]
+
+    def called(self, at: int) -> str:
+        """Return what to call a column: its key, and its label where that says more."""
+        column = self.columns[at]
+        return column.key if column.label in (*column.codes, column.key, "") else f"{column.key} ({column.label})"
+
+    def what(self, at: int) -> str:
+        """Say what a column counts: its label, and its place on the other axes as far as the label does not tell."""
+        column = self.columns[at]
+        others = [code for code in column.codes[1:] if code not in column.label and code.lower() != "total"]
+        return ", ".join([column.label or column.key, *others])
+
+    @property
+    def adjustable(self) -> NDArray[np.bool_]:
+        """In which areas the agency may have adjusted exact counts."""
+        return adjustable(self.areas)
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.int64], NestedAreas | None]]:
+        """Go through the areas, some at a time: families of areas stay together."""
+        if self.nested is None:
+            rows = np.arange(len(self.counts))
+            yield from ((rows[start : start + AT_A_TIME], None) for start in range(0, len(rows), AT_A_TIME))
+            return
+        order, cuts = self.nested.arranged(AT_A_TIME)
+        for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            here = order[first:last]
+            nested = self.nested.reordered(here)
+            yield here, nested if nested.any else None
+
+    def changed(
+        self, counts: Counts, mechanisms: Sequence[Mechanism] | None = None, *, drop: BoolArray | None = None
+    ) -> ReviewedTable:
+        """Return the table with other counts, perhaps published otherwise, and without the sums to `drop`."""
+        stay = [e for e in range(len(self.equations)) if drop is None or not drop[e]]
+        return replace(
+            self,
+            counts=counts,
+            mechanisms=self.mechanisms if mechanisms is None else tuple(mechanisms),
+            equations=tuple(self.equations[e] for e in stay),
+            origins=tuple(self.origins[e] for e in stay),
+            doubtful=tuple(self.doubtful[e] for e in stay),
+        )
+
+
+def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
+    """Return a table with some of its columns; its sums need no other."""
+    place = {at: new for new, at in enumerate(stay)}
+    equations: Equations = tuple((place[total], tuple(place[part] for part in parts)) for total, parts in table.equations)
+    changes: dict[str, Any] = {}
+    if table.nested is not None:
+        nested = table.nested
+        odd_cell = np.array([place.get(cell, -1) for cell in nested.odd_cell.tolist()], dtype=np.int64)
+        changes["nested"] = replace(nested, cells=nested.cells[list(stay)], odd_cell=odd_cell)
+    return replace(
+        table,
+        columns=tuple(table.columns[at] for at in stay),
+        mechanisms=tuple(table.mechanisms[at] for at in stay),
+        counts=np.ascontiguousarray(table.counts[:, list(stay)]),
+        equations=equations,
+        **changes,
+    )

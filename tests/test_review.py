@@ -1,0 +1,830 @@
+"""From a draft table to a decision: on simulated drafts with known truth, and with every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unround
+from unround.audits import AuditFolder
+from unround.errors import InputError
+from unround.mechanisms import Rounding
+from unround.presentation.review import review_page
+from unround.release import ABSENT, NOT_AVAILABLE, Column
+from unround.reviews import Review, policy_of, review
+from unround.reviews.decision import Ground, falls_under, judge
+from unround.reviews.exposure import exposure_of
+from unround.reviews.merging import merged
+from unround.reviews.policy import DEFAULT, KINDS, Limit, Policy, parse_policy
+from unround.reviews.repairs import without
+from unround.reviews.run import ReviewOptions, judged_verdict
+from unround.reviews.table import ReviewedTable
+from unround.reviews.wording import policy_in_words
+from unround.reviews.worlds import ESTIMATED, plausible_worlds
+
+from .conftest import Run
+from .shared import EXAMPLES, FORMULA
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+SPARSE, DENSE = (9.0, 20.0, 4.0, 2.0), (220.0, 400.0, 310.0)
+
+TOML = """
+value = "published"
+default = "rounding:{base}"
+areas = ["region"]
+[axes.region]
+[axes.age]
+sums = [{{ total = "all", parts = [{parts}] }}]
+[axes.sex]
+sums = [{{ total = "total", parts = ["men", "women"] }}]
+"""
+AGE_PAIRS = (("age1", "age2"), ("age3", "age4"))
+EXACT_TOTAL = '[[exact]]\nage = "all"\nsex = "total"\n'
+
+
+def true_counts(means: tuple[float, ...], areas: int, seed: int) -> pl.DataFrame:
+    """People by age and sex in areas that do not exist."""
+    rng = np.random.default_rng(seed)
+    parts = rng.poisson(np.array(means)[None, :, None] * rng.gamma(4, 0.125, (areas, 1, 2)))
+    rows = []
+    for area in range(areas):
+        for at in range(len(means) + 1):
+            men, women = (parts[area].sum(0) if at == 0 else parts[area, at - 1]).tolist()
+            for sex, count in (("total", men + women), ("men", men), ("women", women)):
+                rows.append((f"R{area:03}", "all" if at == 0 else f"age{at}", sex, count))
+    return pl.DataFrame(rows, schema=["region", "age", "sex", "published"], orient="row")
+
+
+def write_draft(
+    folder: Path, means: tuple[float, ...], *, areas: int = 20, seed: int = 0, base: int = 3, exact: bool = True
+) -> Path:
+    """Write a draft and its truth, each with its description; return the draft's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    true = true_counts(means, areas, seed)
+    count = true["published"].to_numpy().astype(np.int64)
+    drawn = Rounding(base).publish(count, np.random.default_rng([seed, 1]))
+    if exact:
+        drawn = np.where(((true["age"] == "all") & (true["sex"] == "total")).to_numpy(), count, drawn)
+    true.with_columns(pl.Series("published", drawn)).write_csv(folder / "draft.csv")
+    true.write_csv(folder / "truth.csv")
+    about = TOML.format(base=base, parts=", ".join(f'"age{at + 1}"' for at in range(len(means))))
+    (folder / "draft.toml").write_text(f'data = "draft.csv"\n{about}{EXACT_TOTAL if exact else ""}')
+    (folder / "truth.toml").write_text(f'data = "truth.csv"\n{about}'.replace(f"rounding:{base}", "exact"))
+    return folder / "draft.toml"
+
+
+def reviewed(draft: Path, out: Path | None = None, **options: Any) -> Review:
+    return unround.review(draft, out, **({"draws": 2} | options))
+
+
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A draft of 30 areas with counts that should not be printed so."""
+    return write_draft(tmp_path_factory.mktemp("sparse"), SPARSE, areas=30)
+
+
+@pytest.fixture(scope="module")
+def sparse_review(sparse: Path) -> Path:
+    """Its review, in a folder."""
+    out = sparse.parent / "review"
+    unround.review(sparse, out, command="unround review x")
+    return out
+
+
+def told_of(out: Path) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((out / "review.json").read_text(encoding="utf-8"))
+    return told
+
+
+# -- the decision -----------------------------------------------------------------------------------------------------
+
+
+def drafts() -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Name twenty drafts, how each is made, and the decision that the policy asks for."""
+    for seed in range(5):
+        yield f"large-{seed}", {"means": DENSE, "base": 5, "exact": False, "seed": seed}, "publish"
+    for seed in range(3):
+        yield f"together-{seed}", {"means": SPARSE, "seed": seed, "controlled": True}, "publish"
+    for seed in range(6):
+        yield f"sparse-{seed}", {"means": SPARSE, "seed": 10 + seed, "areas": 16 + 4 * seed}, "revise"
+    for seed in range(3):
+        yield f"wrong-{seed}", {"means": SPARSE, "seed": seed, "misprint": True}, "stop"
+    few = ["round-totals", "drop"]
+    for seed in range(3):
+        yield f"hopeless-{seed}", {"means": SPARSE, "seed": 20 + seed, "areas": 40, "repairs": few}, "stop"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [(made, expected) for _, made, expected in drafts()], ids=[name for name, _, _ in drafts()]
+)
+def test_the_decision_agrees_with_the_policy(made: dict[str, Any], expected: str, tmp_path: Path) -> None:
+    """Judged once more from the findings of the audit and from the truth; a repaired table is published and reviewed."""
+    made = dict(made)
+    controlled, misprint, repairs = made.pop("controlled", False), made.pop("misprint", False), made.pop("repairs", None)
+    draft = write_draft(tmp_path, made.pop("means"), **made)
+    base, truth = made.get("base", 3), tmp_path / "truth.toml"
+    if controlled:
+        unround.protect(truth, tmp_path / "together", f"controlled:{base}", seed=1)
+        draft = tmp_path / "together" / "release.toml"
+    if misprint:
+        lines = (tmp_path / "draft.csv").read_text().replace("R003,age2,men,", "R003,age2,men,9")
+        (tmp_path / "draft.csv").write_text(lines)
+    found = reviewed(draft, tmp_path / "review", truth=None if misprint else truth, repairs=repairs)
+    told = found.to_json()
+    assert found.decision == expected, told["reasons"]
+    if not controlled:
+        findings = AuditFolder.open(tmp_path / "review" / "audit").findings
+        small = pl.col("value").is_between(1, 2)
+        sure = findings.filter(small & (pl.col("kind") != "likely")).height
+        likely = findings.filter(small & (pl.col("kind") == "likely") & (pl.col("probability_high") >= 0.8)).height
+        assert told["limits"][1]["number"] >= likely
+        exact = {row["value"] for row in told["cells"] if row["claim"] == "unrounded"}
+        assert told["limits"][0]["number"] == sure + sum(row["claim"] == "unrounded" for row in told["cells"])
+        assert exact <= {1, 2}
+        breached = sure > 0 or likely > 0 or bool(told["check"]["contradictions"])
+        assert not (breached and expected == "publish")
+    if not misprint and not controlled:
+        true = {(r, f"{a}/{s}"): n for r, a, s, n in pl.read_csv(tmp_path / "truth.csv").iter_rows()}
+        proved = [one for one in told["cells"] if one["claim"] == "proved"]
+        assert all(true[one["area"], one["key"]] == one["value"] for one in proved)
+    if expected == "revise":
+        assert {row["name"] for row in told["repairs"] if row["within_policy"]} >= {"controlled", "drop-totals"}
+        unround.protect(truth, tmp_path / "better", f"controlled:{base}", seed=3)
+        assert reviewed(tmp_path / "better" / "release.toml").decision == "publish"
+    if misprint:
+        assert told["reasons"][0]["check"] == "contradicts"  # what stops a table is said first
+        assert all(clash.startswith("R003: ") for clash in told["check"]["clashes"])
+        assert "What contradicts" in (tmp_path / "review" / "review.html").read_text(encoding="utf-8")
+    assert found.exit_code == {"publish": 0, "revise": 4, "stop": 5}[expected]
+
+
+def test_twenty_drafts_of_all_kinds() -> None:
+    expected = [decision for _, _, decision in drafts()]
+    assert len(expected) == 20
+    assert set(expected) == {"publish", "revise", "stop"}
+
+
+def test_what_a_failed_check_means_is_for_the_policy(sparse: Path) -> None:
+    table = ReviewedTable.of_audit(AuditFolder.open(_audit(sparse)))
+    exposure = exposure_of(table, 0.8)
+    text = DEFAULT.read_text(encoding="utf-8")
+    for name in ("contradicts", "departs", "untested", "self_check", "not_weighed"):
+        ground = {
+            "contradicts": Ground("contradicts"),
+            "departs": Ground("departs"),
+            "untested": Ground("untested"),
+            "self_check": Ground("fits", self_check_failed=2),
+            "not_weighed": Ground("fits", not_weighed=7),
+        }[name]
+        for action in ("accept", "revise", "stop"):
+            lines = [f'{name} = "{action}"' if line.startswith(f"{name} =") else line for line in text.splitlines()]
+            policy = parse_policy("\n".join(lines), "x")
+            reasons = [one for one in judge(policy, exposure, ground, 450, None).reasons if one.check is not None]
+            assert [one.action for one in reasons] == ([] if action == "accept" else [action])
+
+
+def _audit(draft: Path) -> Path:
+    out = draft.parent / "audited"
+    if not out.exists():
+        unround.audit(draft, out)
+    return out
+
+
+def test_who_judges_risk_looks_at_the_highest_probability(sparse: Path) -> None:
+    """Every likely claim of the audit counts whose highest reaches the limit, and nothing counts that stays below."""
+    folder = AuditFolder.open(_audit(sparse))
+    table = ReviewedTable.of_audit(folder)
+    exposure = exposure_of(table, 0.8, folder.prior, folder.keys, lowest=True)
+    likely = exposure.kinds == KINDS.index("likely")
+    assert (exposure.highest[likely] >= 0.8).all()
+    assert (exposure.lowest[likely] <= exposure.highest[likely] + 1e-12).all()
+    assert (exposure.lowest[likely] < 0.66).any()  # these the audit does not list
+    place = {column.codes: at for at, column in enumerate(table.columns)}
+    row = {code: at for at, code in enumerate(table.area_codes)}
+    findings = folder.findings.filter((pl.col("kind") == "likely") & (pl.col("probability_high") >= 0.8))
+    assert findings.height > 3
+    for one in findings.iter_rows(named=True):
+        at = row[one["region"]], place[one["age"], one["sex"]]
+        assert likely[at]
+        assert exposure.highest[at] >= one["probability_high"] - 1e-9
+
+
+def test_sums_that_add_up_exactly_are_no_departure() -> None:
+    def family(verdict: str, observed: dict[int, int]) -> dict[str, Any]:
+        return {"family": "2 parts", "verdict": verdict, "observed": observed}
+
+    even, odd = family("departs", {0: 300}), family("departs", {0: 200, 3: 100})
+    assert judged_verdict({"verdict": "departs", "families": [even]}) == "untested"
+    assert judged_verdict({"verdict": "departs", "families": [even, family("fits", {0: 9, 3: 5})]}) == "fits"
+    assert judged_verdict({"verdict": "departs", "families": [even, odd]}) == "departs"
+    assert judged_verdict({"verdict": "contradicts", "families": [family("contradicts", {9: 1})]}) == "contradicts"
+
+
+def test_sums_of_counts_that_were_rounded_together_tell_nothing() -> None:
+    """That all of many sums add up is no chance; that all of a few do may be."""
+    for areas, told in ((60, True), (30, False)):
+        table = small_table(((0, (1, 2)),), 3, areas)
+        table.counts[:, 0] = 18
+        assert table.rounded_together.tolist() == [told]
+    table = small_table(((0, (1, 2)), (1, (3, 4))), 5, 60)
+    table.counts[:, 0] = 18
+    assert not table.rounded_together.any()  # the other sum does not add up
+
+
+def test_an_unrounded_draft_shows_its_small_counts(tmp_path: Path) -> None:
+    write_draft(tmp_path, SPARSE)
+    told = reviewed(tmp_path / "truth.toml").to_json()
+    true = pl.read_csv(tmp_path / "truth.csv")
+    assert told["decision"] == "revise"
+    assert told["claims"]["unrounded"]["1-2"] == true.filter(pl.col("published").is_between(1, 2)).height > 0
+    assert {row["method"] for row in told["repairs"]} == {"exact"}  # the truth is printed
+    assert told["example"] is None
+
+
+# -- repairs ----------------------------------------------------------------------------------------------------------
+
+
+def test_repairs_without_the_truth_are_estimated_about_right(tmp_path: Path) -> None:
+    sparse = write_draft(tmp_path, SPARSE, areas=150)
+    wanted = ["base", "merge", "controlled", "round-totals"]
+    guessed = {row["name"]: row for row in unround.review(sparse, repairs=wanted).to_json()["repairs"]}
+    truth = sparse.parent / "truth.toml"
+    known = {row["name"]: row for row in unround.review(sparse, repairs=wanted, truth=truth).to_json()["repairs"]}
+    assert set(guessed) == set(known) == {"base=6", "merge=2", "merge=pairs", "controlled", "round-totals"}
+    for name, row in known.items():
+        assert row["method"] == "exact"
+        assert guessed[name]["method"] == ("exact" if name == "round-totals" else "estimated")
+        assert abs(guessed[name]["cells_left"] - row["cells_left"]) <= 3 + 0.3 * row["cells_left"]
+    # Random rounding to base b is off by (b² − 1) / 3b on average: 8/9 for 3, 35/18 for 6; counts near 0 by less.
+    assert 0.6 < known["base=6"]["cost"]["mean_added_error"] < 1.1
+    assert known["controlled"]["cells_left_most"] == 0
+    assert known["round-totals"]["cost"]["unrounded_lost"] == 150
+    assert known["round-totals"]["cost"]["largest_error"] == 2
+
+
+def test_plausible_worlds_add_up_and_fit_what_is_printed(sparse: Path) -> None:
+    folder = AuditFolder.open(_audit(sparse))
+    table = ReviewedTable.of_audit(folder)
+    worlds = plausible_worlds(table, folder.prior, folder.keys, 3, seed=4)
+    assert (worlds.method, len(worlds.counts)) == (ESTIMATED, 3)
+    for true in worlds.counts:
+        for total, parts in table.equations:
+            assert (true[:, total] == true[:, list(parts)].sum(axis=1)).all()
+        reach = np.array([how.base if isinstance(how, Rounding) else 1 for how in table.mechanisms])
+        assert (np.abs(true - table.counts) < reach).all()
+    assert not np.array_equal(worlds.counts[0], worlds.counts[1])
+    again = plausible_worlds(table, folder.prior, folder.keys, 3, seed=4)
+    assert all(np.array_equal(one, other) for one, other in zip(worlds.counts, again.counts, strict=True))
+
+
+def test_draws_of_a_three_way_table_are_moved_until_all_sums_hold(tmp_path: Path) -> None:
+    frame, axes = three_way()
+    release = unround.read(frame, description={"value": "n", "axes": axes, "default": "rounding:3", "areas": ["region"]})
+    unround.audit(release, tmp_path / "audit")
+    folder = AuditFolder.open(tmp_path / "audit")
+    table = ReviewedTable.of_audit(folder)
+    assert table.model.compiled.unused  # loops
+    (true,) = plausible_worlds(table, folder.prior, folder.keys, 1, seed=1).counts
+    assert all((true[:, total] == true[:, list(parts)].sum(axis=1)).all() for total, parts in table.equations)
+    assert (np.abs(true - table.counts) < 3).all()
+    told = unround.review(release, repairs=["controlled"]).to_json()
+    assert told["check"]["sums_for_bounds_only"] == len(table.model.compiled.unused)
+    assert "NOT COMPLETE" in review_page(told)
+    assert all("they form loops" in one["why"] for one in told["not_tried"])
+
+
+def three_way() -> tuple[pl.DataFrame, dict[str, Any]]:
+    """A table by three classifications with all margins, in 16 areas."""
+    rng, sizes = np.random.default_rng(5), (3, 3, 3)
+    full = np.zeros((16, *(size + 1 for size in sizes)), dtype=np.int64)
+    full[:, 1:, 1:, 1:] = rng.poisson(2.5, (16, *sizes))
+    full[:, 0] = full[:, 1:].sum(1)
+    full[:, :, 0] = full[:, :, 1:].sum(2)
+    full[:, :, :, 0] = full[:, :, :, 1:].sum(3)
+    drawn = Rounding(3).publish(full.reshape(16, -1), rng).reshape(full.shape)
+    rows = [
+        (f"R{at[0]:02}", *(f"{axis}{k}" for axis, k in zip("abc", at[1:], strict=True)), n)
+        for at, n in np.ndenumerate(drawn)
+    ]
+    frame = pl.DataFrame(rows, schema=["region", "a", "b", "c", "n"], orient="row")
+    axes = {axis: {"sums": [{"total": f"{axis}0", "parts": [f"{axis}{k}" for k in (1, 2, 3)]}]} for axis in "abc"}
+    return frame, {"region": {}, **axes}
+
+
+def test_a_frame_of_decimals_is_an_error(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"town": [f"T{k}" for k in range(9)], "rate": [k / 7 for k in range(9)]})
+    with pytest.raises(InputError, match="the frame has no counts"):
+        unround.review(frame, tmp_path / "out", area="town")
+    assert not (tmp_path / "out").exists()
+
+
+def small_table(equations: tuple[tuple[int, tuple[int, ...]], ...], columns: int, areas: int = 2) -> ReviewedTable:
+    return ReviewedTable(
+        pl.DataFrame({"region": [f"R{area}" for area in range(areas)]}),
+        ("region",),
+        tuple(Column(f"c{at}", (f"c{at}",), f"c{at}") for at in range(columns)),
+        (Rounding(3),) * columns,
+        equations,
+        ("file",) * len(equations),
+        (False,) * len(equations),
+        np.full((areas, columns), 9, dtype=np.int32),
+    )
+
+
+def test_leaving_out_a_subtotal_leaves_the_sum_of_its_parts() -> None:
+    """Of 0 = 1 + 2 and 2 = 3 + 4, readers without 2 still know that 0 = 1 + 3 + 4."""
+    left = without(small_table(((0, (1, 2)), (2, (3, 4))), 5), [2])
+    assert [column.key for column in left.columns] == ["c0", "c1", "c3", "c4"]
+    assert left.equations == ((0, (1, 2, 3)),)
+
+
+def test_leaving_out_a_part_keeps_it_as_a_count_that_is_not_printed() -> None:
+    """What is left of the total is known to be 0 or more: that is information too."""
+    left = without(small_table(((0, (1, 2)),), 3), [2])
+    assert left.equations == ((0, (1, 2)),)
+    assert (left.counts[:, 2] == NOT_AVAILABLE).all()
+    assert left.published == 4
+
+
+def test_leaving_out_the_only_total_leaves_no_sum() -> None:
+    left = without(small_table(((0, (1, 2)),), 3), [0])
+    assert (left.equations, len(left.columns)) == ((), 2)
+
+
+def test_merged_categories_add_up(sparse: Path) -> None:
+    told = unround.review(sparse, repairs=["merge"], truth=sparse.parent / "truth.toml").to_json()
+    rows = {row["name"]: row for row in told["repairs"]}
+    assert rows["merge=2"]["action"] == "Merge age3 and age4 into one category."  # the two sparsest
+    assert rows["merge=2"]["cost"]["counts_lost"] == 3 * 30
+    assert rows["merge=pairs"]["action"] == "Merge the 4 categories from age1 to age4 in pairs of neighbours."
+    assert rows["merge=pairs"]["cost"]["counts_lost"] == 6 * 30
+    assert not any(reason["check"] for row in rows.values() for reason in row["reasons"])  # no sum contradicts
+
+
+def test_merging_keeps_the_sums_that_hold(sparse: Path) -> None:
+    table = ReviewedTable.of_audit(AuditFolder.open(_audit(sparse)))
+    true = np.arange(table.counts.size, dtype=np.int32).reshape(table.counts.shape)
+    rng = np.random.default_rng(0)
+    left = merged(table, 0, [("age1", "age2"), ("age3", "age4")], true, rng, lambda _how, count, _shown, _rng: count)
+    keys = [column.key for column in left.columns]
+    assert keys[3:6] == ["age1/total + age2/total", "age1/men + age2/men", "age1/women + age2/women"]
+    named = {(keys[total], tuple(keys[part] for part in parts)) for total, parts in left.equations}
+    assert named == {
+        *((f"all/{sex}", (f"age1/{sex} + age2/{sex}", f"age3/{sex} + age4/{sex}")) for sex in ("total", "men", "women")),
+        *((f"{a}/total + {b}/total", (f"{a}/men + {b}/men", f"{a}/women + {b}/women")) for a, b in AGE_PAIRS),
+        ("all/total", ("all/men", "all/women")),
+    }
+    assert (left.counts[:, 3] == true[:, 3] + true[:, 6]).all()
+    assert (left.counts[:, 0] == table.counts[:, 0]).all()  # what is not merged keeps its numbers
+
+
+def test_the_same_numbers_as_before_give_nothing_away(tmp_path: Path) -> None:
+    first, second = (write_draft(tmp_path / name, SPARSE, exact=False) for name in ("first", "second"))
+    true = pl.read_csv(tmp_path / "second" / "truth.csv")
+    drawn = Rounding(3).publish(true["published"].to_numpy().astype(np.int64), np.random.default_rng(77))
+    true.with_columns(pl.Series("published", drawn)).write_csv(tmp_path / "second" / "draft.csv")
+    told = reviewed(second, earlier=first).to_json()
+    assert told["decision"] == "revise"
+    best = told["repairs"][0]
+    assert (best["name"], best["cells_left_most"], best["cost"]["counts_lost"]) == ("same-numbers", 0, 0)
+    assert any("follow from the earlier release alone" in note for note in told["notes"])
+    (tmp_path / "second" / "draft.csv").write_text((tmp_path / "first" / "draft.csv").read_text())
+    assert reviewed(second, earlier=first).decision == "publish"  # nothing new
+
+
+def test_repairs_that_do_not_exist_are_refused(sparse: Path) -> None:
+    with pytest.raises(InputError, match=r"no repair 'magic': choose from round-totals, base"):
+        reviewed(sparse, repairs=["magic"])
+    with pytest.raises(InputError, match=r"drop=age9: the table has no such column. Its columns are all/total"):
+        reviewed(sparse, repairs=["drop=age9"])
+    with pytest.raises(InputError, match="base= takes a whole number of 2 or more"):
+        reviewed(sparse, repairs=["base=x"])
+    told = reviewed(sparse, repairs=["same-numbers", "base=2"]).to_json()
+    assert [one["name"] for one in told["not_tried"]] == ["same-numbers", "base=2"]
+    assert told["decision"] == "stop"
+
+
+# -- the policy -------------------------------------------------------------------------------------------------------
+
+
+def test_the_policy_is_printed_and_stated_word_for_word(run: Run, sparse_review: Path, tmp_path: Path) -> None:
+    shown = run("review", "--show-policy")
+    assert (shown.code, shown.out) == (0, DEFAULT.read_text(encoding="utf-8"))
+    assert told_of(sparse_review)["policy"]["text"] == shown.out
+    own = tmp_path / "own.toml"
+    own.write_text('[[limit]]\nclaims = ["proved"]\nper_10000 = 5000\n[check]\ncontradicts = "accept"\n')
+    assert run("review", "--show-policy", "--policy", str(own)).out == own.read_text()
+    assert policy_of(own).name == "own"
+
+
+def test_another_policy_another_decision(sparse: Path, tmp_path: Path) -> None:
+    lax = tmp_path / "lax.toml"
+    lax.write_text('[[limit]]\nclaims = ["proved"]\nper_10000 = 10000\n')
+    told = reviewed(sparse, policy=lax).to_json()
+    assert (told["decision"], told["cells"], told["repairs"]) == ("publish", [], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("limits = 3", r"there is no key 'limits'. Known keys are name, limit, check"),
+        ('[[limit]]\nclaim = "proved"\nat_most = 0', "there is no key 'claim'. Known keys are claims, counts, probability"),
+        ('[[limit]]\nclaims = ["proved"]\nat_most = 0\n[check]\ndepart = "stop"', r"no key 'depart' in \[check\]"),
+        ('[[limit]]\nclaims = ["proved"]\nat_most = 0\n[check]\ndeparts = "ignore"', "must be one of accept, revise, stop"),
+        ('[[limit]]\nclaims = ["sure"]\nat_most = 0', 'must be a list of "unrounded", "proved"'),
+        ('[[limit]]\nclaims = ["proved"]\ncounts = ["1"]\nat_most = 0', 'must be a list of "0", "1-2"'),
+        ('[[limit]]\nclaims = ["likely"]\nat_most = 0', "give a probability from 0.5 to 1"),
+        ('[[limit]]\nclaims = ["likely"]\nprobability = 0.2\nat_most = 0', "give a probability from 0.5 to 1"),
+        ('[[limit]]\nclaims = ["proved"]\nprobability = 0.9\nat_most = 0', "a probability is for likely counts"),
+        ('[[limit]]\nclaims = ["proved"]', "give either at_most or per_10000"),
+        ('[[limit]]\nclaims = ["proved"]\nat_most = 1\nper_10000 = 1', "give either at_most or per_10000"),
+        ('[[limit]]\nclaims = ["proved"]\nat_most = -1', "at_most must be a whole number of 0 or more"),
+        ('[[limit]]\nclaims = ["proved"]\nper_10000 = "many"', "per_10000 must be a number from 0 to 10000"),
+        ("name = 3\n[[limit]]\nclaims = ['proved']\nat_most = 0", "name must be text"),
+        ("[limit]\nat_most = 0", r"limits are written as \[\[limit\]\]"),
+        ("name = 'x'", r"has no \[\[limit\]\], so everything would be acceptable"),
+        ("check = 3\n[[limit]]\nclaims = ['proved']\nat_most = 0", r"check is a table, \[check\]"),
+        ("name = ", "this is not TOML"),
+    ],
+)
+def test_a_policy_that_means_nothing_is_refused(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse_policy(text, "policy.toml")
+
+
+def test_limits_count_what_they_name() -> None:
+    table = small_table((), 4)
+    exposure = exposure_of(table, 0.8)
+    exposure.kinds[0] = [KINDS.index(kind) for kind in ("proved", "likely", "likely", "unrounded")]
+    exposure.values[0] = [2, 1, 0, 1]
+    exposure.highest[0] = [1.0, 0.85, 0.99, 1.0]
+    cases: list[tuple[Limit, list[bool]]] = [
+        (Limit(("proved",), ("1-2",), None, 0, None), [True, False, False, False]),
+        (Limit(("unrounded", "proved"), ("1-2",), None, 0, None), [True, False, False, True]),
+        (Limit(("likely",), ("1-2",), 0.8, 0, None), [False, True, False, False]),
+        (Limit(("likely",), ("0", "1-2"), 0.9, 0, None), [False, False, True, False]),
+        (Limit(("proved", "likely"), ("0", "1-2"), 0.8, 0, None), [True, True, True, False]),
+    ]
+    for limit, expected in cases:
+        assert falls_under(limit, exposure)[0].tolist() == expected
+        assert not falls_under(limit, exposure)[1].any()
+    assert Limit(("proved",), ("0",), None, None, 20).allowed(990) == 1
+    assert Limit(("proved",), ("0",), None, 7, None).allowed(10) == 7
+
+
+def test_the_default_policy_in_words() -> None:
+    said = policy_in_words(policy_of(None))
+    assert said[0] == "No count of one or two is published unrounded or can be proved, with or without an assumption."
+    assert said[3] == "At most 200 per 10,000 counts are at least 95% likely."
+    assert "The mechanism could not be tested: there are too few sums: accepted." in said
+
+
+# -- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written(sparse_review: Path) -> None:
+    assert {path.name for path in sparse_review.iterdir()} == {"audit", "cells.xlsx", "review.html", "review.json"}
+    assert (sparse_review / "audit" / "report.html").exists()
+    told = told_of(sparse_review)
+    assert {"decision", "policy", "reasons", "cells", "repairs", "check"} <= set(told)
+    assert told["cells_to_act_on"] == len(told["cells"])
+    order = [(one["size"] != "1-2", one["claim"] != "proved") for one in told["cells"]]
+    assert order[0][0] is False
+    assert [first for first, _ in order] == sorted(first for first, _ in order)  # counts of one or two first
+    assert {one["name"] for one in told["files"]} == {"draft.toml", "draft.csv"}
+    assert all(len(one["sha256"]) == 64 for one in told["files"])
+
+
+def test_the_page_leads_with_the_decision(sparse_review: Path) -> None:
+    page = (sparse_review / "review.html").read_text(encoding="utf-8")
+    told = told_of(sparse_review)
+    sheet = page.partition('<article class="sheet"')[2].partition("</article>")[0]
+    assert sheet.index("Revise before publishing") < sheet.index("In one example") < sheet.index("Do this")
+    for text in ("Reviewer", "Signature", "Date", "seed 0", f"unround {unround.__version__}", "Mechanism check"):
+        assert text in sheet
+    assert all(one["sha256"] in sheet for one in told["files"])
+    assert all(line in page.replace("&#34;", '"').replace("&gt;", ">") for line in told["policy"]["text"].splitlines())
+    assert "<script" not in page
+
+
+def test_the_workbook_lists_every_cell(sparse_review: Path) -> None:
+    from python_calamine import CalamineWorkbook
+
+    rows = CalamineWorkbook.from_path(str(sparse_review / "cells.xlsx")).get_sheet_by_name("cells").to_python()
+    told = told_of(sparse_review)
+    assert [row[0] for row in rows[1:]] == [one["cell"] for one in told["cells"]]
+    best = next(row for row in told["repairs"] if row["within_policy"])
+    assert rows[1][rows[0].index("proposed action")] == f"{best['action']} (repair 1: {best['name']})"
+
+
+def test_names_are_safe_in_page_and_workbook(tmp_path: Path) -> None:
+    draft = write_draft(tmp_path, SPARSE)
+    for name in ("draft.csv",):
+        text = (tmp_path / name).read_text()
+        quoted = FORMULA.replace('"', '""')
+        (tmp_path / name).write_text(
+            "\n".join(f'"{quoted}",{line[5:]}' if line[:5] == "R000," else line for line in text.split("\n"))
+        )
+    (tmp_path / "draft.toml").write_text((tmp_path / "draft.toml").read_text().replace('"age4"', '"<b>4"'))
+    (tmp_path / "draft.csv").write_text((tmp_path / "draft.csv").read_text().replace("age4", "<b>4"))
+    found = reviewed(draft, tmp_path / "review", repairs=[])
+    assert any(one["area"] == FORMULA for one in found.told["cells"])
+    with zipfile.ZipFile(tmp_path / "review" / "cells.xlsx") as book:
+        assert "<f>" not in book.read("xl/worksheets/sheet1.xml").decode()
+        assert "'=HYPERLINK" in book.read("xl/sharedStrings.xml").decode()
+    assert "<b>4" not in (tmp_path / "review" / "review.html").read_text()
+
+
+def test_the_same_seed_gives_the_same_review(sparse: Path) -> None:
+    def once(seed: int) -> dict[str, Any]:
+        release = unround.read(sparse)
+        return review(release, None, policy_of(None), ReviewOptions(seed=seed, draws=2), now=NOW).to_json()
+
+    assert once(3) == once(3)
+    assert once(3)["repairs"] != once(4)["repairs"]
+    assert once(3)["reasons"] == once(4)["reasons"]
+    assert "16 November 2026" in review_page(once(3))
+
+
+def test_a_second_review_replaces_the_first_and_nothing_else(sparse: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reviewed(sparse, out, repairs=[])
+    (out / "mine.txt").write_text("mine")
+    reviewed(sparse, out, repairs=[])
+    assert (out / "mine.txt").read_text() == "mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "cells.xlsx").write_text("mine")
+    with pytest.raises(InputError, match="cannot be read as the cells of an earlier review"):
+        reviewed(sparse, other, repairs=[])
+    (other / "cells.xlsx").rename(other / "review.html")
+    with pytest.raises(InputError, match=r"already contains review.html, but no review.json"):
+        reviewed(sparse, other, repairs=[])
+    assert [path.name for path in other.iterdir()] == ["review.html"]
+
+
+# -- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def test_exceptions_are_recorded_and_applied_again(sparse: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cells = [one["cell"] for one in reviewed(sparse, out, repairs=[]).told["cells"]]
+    some = dict.fromkeys(cells[:2], "published in 2019 already")
+    told = reviewed(sparse, out, accept=some, reviewer="A. B.", repairs=[]).told
+    assert [one["cell"] for one in told["exceptions"]] == cells[:2]
+    again = reviewed(sparse, out, repairs=[]).told  # says nothing, and yet
+    assert [one["cell"] for one in again["exceptions"]] == cells[:2]
+    assert again["cells_to_act_on"] == len(cells) - 2
+    assert not set(some) & {one["cell"] for one in again["cells"]}
+    lines = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
+    assert [(one["cell"], one["because"], one["reviewer"]) for one in lines] == [
+        (cell, "published in 2019 already", "A. B.") for cell in cells[:2]
+    ]
+    page = (out / "review.html").read_text(encoding="utf-8")
+    assert "accepted by A. B." in page
+    assert "published in 2019 already" in page
+
+
+def test_a_table_with_all_cells_accepted_is_within_policy(sparse: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = reviewed(sparse, out, repairs=[]).told
+    found = reviewed(sparse, out, accept={one["cell"]: "known" for one in told["cells"]}, repairs=[])
+    assert found.decision == "publish"
+    assert f"with {told['cells_to_act_on']} exceptions on record" in (out / "review.html").read_text(encoding="utf-8")
+
+
+def test_exceptions_do_not_apply_to_another_version_of_the_table(tmp_path: Path) -> None:
+    draft, out = write_draft(tmp_path, SPARSE), tmp_path / "out"
+    cell = reviewed(draft, out, repairs=[]).told["cells"][0]["cell"]
+    reviewed(draft, out, accept={cell: "known"}, repairs=[])
+    write_draft(tmp_path, SPARSE, seed=1)
+    told = reviewed(draft, out, repairs=[]).told
+    assert told["exceptions"] == []
+    assert [one["why"] for one in told["exceptions_not_applied"]] == ["it was recorded for another version of the table"]
+    assert any("was about another version of the table" in note for note in told["notes"])
+    assert len((out / "decisions.jsonl").read_text().splitlines()) == 1  # and stays on record
+
+
+def test_the_workbook_takes_exceptions_and_comments(sparse: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cells = [one["cell"] for one in reviewed(sparse, out, repairs=[]).told["cells"]]
+    table = told_of(out)["table"]["fingerprint"]
+    written = fill_in(out, table, {cells[0]: ("yes", "agreed with the region"), cells[1]: ("", "ask again")})
+    told = reviewed(sparse, out, repairs=[]).told
+    assert [(one["cell"], one["because"]) for one in told["exceptions"]] == [(cells[0], "agreed with the region")]
+    assert next(one for one in told["cells"] if one["cell"] == cells[1])["comment"] == "ask again"
+    assert written
+    fill_in(out, table, {cells[2]: ("maybe", "")})
+    with pytest.raises(InputError, match=r"row 2: under 'accept \(yes\)' stands 'maybe'; write yes or no"):
+        reviewed(sparse, out, repairs=[])
+    fill_in(out, table, {cells[2]: ("x", "")})
+    with pytest.raises(InputError, match="is to be accepted, but no reason is given"):
+        reviewed(sparse, out, repairs=[])
+
+
+def fill_in(out: Path, table: str, said: dict[str, tuple[str, str]]) -> Path:
+    """Write the workbook as a reviewer would save it."""
+    from unround.reviews.workbook import CELLS, write_workbook
+
+    rows = [{"cell": cell, "accept": accept, "comment": comment} for cell, (accept, comment) in said.items()]
+    write_workbook(out / CELLS, rows, table, [])
+    return out / CELLS
+
+
+def test_what_cannot_be_accepted(sparse: Path, tmp_path: Path) -> None:
+    told = reviewed(sparse, tmp_path / "out", repairs=[]).told
+    with pytest.raises(
+        InputError, match=r"there is no cell 'X:y': cells are named AREA:KEY, as in cells.xlsx; for example R000"
+    ):
+        reviewed(sparse, tmp_path / "out", accept={"X:y": "known"})
+    with pytest.raises(InputError, match="is to be accepted, but no reason is given"):
+        reviewed(sparse, tmp_path / "out", accept={told["cells"][0]["cell"]: " "})
+    risky = {one["cell"] for one in told["cells"]}
+    every = [f"R{area:03}:age{age}/{sex}" for area in range(30) for age in range(1, 5) for sex in ("total", "men", "women")]
+    harmless = next(cell for cell in every if cell not in risky)
+    with pytest.raises(InputError, match="there is nothing to accept about"):
+        reviewed(sparse, tmp_path / "out", accept={harmless: "why not"})
+    with pytest.raises(InputError, match="accept is recorded in a folder: give one with out"):
+        reviewed(sparse, accept={told["cells"][0]["cell"]: "known"})
+    assert not (tmp_path / "out" / "decisions.jsonl").exists()
+
+
+def test_a_damaged_record_is_not_overwritten(sparse: Path, tmp_path: Path) -> None:
+    reviewed(sparse, tmp_path / "out", repairs=[])
+    (tmp_path / "out" / "decisions.jsonl").write_text('{"what": "accepted"\n')
+    with pytest.raises(InputError, match=r"decisions.jsonl, line 1, is not a recorded decision"):
+        reviewed(sparse, tmp_path / "out", repairs=[])
+
+
+# -- bad input, and the command ---------------------------------------------------------------------------------------
+
+
+def test_a_truth_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
+    draft = write_draft(tmp_path, SPARSE)
+    lines = (tmp_path / "truth.csv").read_text().splitlines()
+    region, age, sex, count = lines[5].split(",")
+    lines[5] = f"{region},{age},{sex},{int(count) + 1}"
+    (tmp_path / "truth.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=r"do not add up: in R000, .* Correct the truth; .*unround inspect FILE"):
+        reviewed(draft, tmp_path / "out", truth=tmp_path / "truth.toml")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_truth_of_another_table_is_refused(sparse: Path, tmp_path: Path) -> None:
+    write_draft(tmp_path, (*DENSE, 9.0), areas=30, seed=4)
+    with pytest.raises(InputError, match=r"cannot have been published from the truth in .*: in R000, .* was published as"):
+        reviewed(sparse, truth=tmp_path / "truth.toml")
+    few = tmp_path / "few"
+    write_draft(few, SPARSE[:2])
+    with pytest.raises(InputError, match=r"6 of the 15 columns of the draft are missing from the truth"):
+        reviewed(sparse, truth=few / "truth.toml")
+
+
+def test_a_table_without_sums_is_an_error_with_the_next_command(run: Run, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"region": [f"R{k}" for k in range(40)], "published": [3 * (k % 5) for k in range(40)]})
+    frame.with_columns(age=pl.lit("a")).write_csv(tmp_path / "draft.csv")
+    (tmp_path / "draft.toml").write_text(
+        'data = "draft.csv"\nvalue = "published"\ndefault = "rounding:3"\nareas = ["region"]\n[axes.region]\n[axes.age]\n'
+    )
+    ran = run("review", str(tmp_path / "draft.toml"), "-o", str(tmp_path / "out"))
+    assert ran.code == 2
+    assert "there is no usable sum in this table" in ran.err
+    assert "unround inspect" in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command(run: Run, sparse: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = run("review", str(sparse), "-o", str(out), "--draws", "1")
+    assert ran.code == 4
+    for text in (
+        "DRAFT RELEASE REVIEW",
+        "■ REVISE BEFORE PUBLISHING",
+        "In one example",
+        "do this",
+        "Cells to act on",
+        "cells.xlsx",
+    ):
+        assert text in ran.out
+    ran = run("review", str(sparse), "--json", "--repairs", "none")
+    assert ran.code == 5  # nothing was tried
+    told = json.loads(ran.out)
+    assert {"decision", "policy", "reasons", "cells", "repairs", "check"} <= set(told)
+    assert (told["decision"], told["repairs"]) == ("stop", [])
+    cell = told["cells"][0]["cell"]
+    ran = run("review", str(sparse), "-o", str(out), "--accept", cell, "--because", "known", "--repairs", "none")
+    assert f"{cell} (" in ran.out
+
+
+def test_the_command_refuses_what_it_cannot_use(run: Run, sparse: Path) -> None:
+    for arguments, said in (
+        (["review"], "no table is given: unround review FILE -o DIR"),
+        (["review", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["review", str(sparse), "--policy", "nowhere.toml"], "`unround review --show-policy` prints the default policy"),
+        (["review", str(sparse), "--because", "x"], "use it together with --accept CELL"),
+        (["review", str(sparse), "--accept", "a", "--accept", "b"], "2 cells are accepted with 0 reasons"),
+        (["review", str(sparse), "--accept", "a:b", "--because", "x"], "--accept is recorded in a folder: give one with -o"),
+        (["review", str(sparse), "--seed", "-1"], "a seed must be a whole number of 0 or more"),
+        (["review", str(sparse), "--draws", "0"], "the number of draws must be from 1 to 100"),
+    ):
+        ran = run(*arguments)
+        assert (ran.code, said in ran.err) == (2, True), (arguments, ran.err)
+        assert "Traceback" not in ran.err
+
+
+def test_the_example_of_the_documentation() -> None:
+    found = reviewed(EXAMPLES / "survey.toml")
+    assert found.decision == "revise"
+    assert found.told["example"]["sums"]
+
+
+# -- files as people make them ----------------------------------------------------------------------------------------
+
+
+def spreadsheet(draft: pl.DataFrame, path: Path) -> Path:
+    """A title, two header rows, one region per row."""
+    from xlsxwriter import Workbook
+
+    with Workbook(str(path)) as book:
+        sheet = book.add_worksheet("Table 1")
+        sheet.write_string(0, 0, "Persons by age and sex")
+        sheet.write_string(2, 0, "Region")
+        first = draft.filter(pl.col("region") == draft["region"][0])
+        for at, (age, sex) in enumerate(first.select("age", "sex").iter_rows(), 1):
+            sheet.write_string(2, at, age if sex == "total" else "")
+            sheet.write_string(3, at, sex)
+        for row, (region, counts) in enumerate(draft.group_by("region", maintain_order=True), 4):
+            sheet.write_string(row, 0, str(region[0]))
+            sheet.write_row(row, 1, counts["published"].to_list())
+    return path
+
+
+def wide(draft: pl.DataFrame) -> pl.DataFrame:
+    column = pl.concat_str("age", "sex", separator="_").alias("column")
+    return draft.select("region", column, "published").pivot("column", index="region", values="published")
+
+
+def with_dots(draft: pl.DataFrame, path: Path) -> Path:
+    """Semicolons, and dots between thousands."""
+    lines = [f"{r};{a};{s};{n:,}".replace(",", ".") for r, a, s, n in draft.iter_rows()]
+    path.write_text("region;age;sex;persons\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def sdmx(draft: pl.DataFrame, path: Path) -> Path:
+    named = draft.rename({"region": "REF_AREA", "age": "AGE", "sex": "SEX", "published": "OBS_VALUE"})
+    named = named.with_columns(pl.col("SEX").replace({"total": "_T", "men": "M", "women": "F"}))
+    told = named.with_columns(pl.lit("X:Y(1.0)").alias("DATAFLOW"), pl.lit("A").alias("OBS_STATUS"))
+    told.select("DATAFLOW", "REF_AREA", "AGE", "SEX", "OBS_VALUE", "OBS_STATUS").write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["xlsx", "wide csv", "pandas", "dots", "sdmx"])
+def test_from_a_file_to_the_decision_with_one_command(form: str, tmp_path: Path) -> None:
+    means = (900.0, 1500.0, 700.0) if form == "dots" else SPARSE
+    about = write_draft(tmp_path, means, areas=40, seed=2, exact=False)
+    draft = pl.read_csv(tmp_path / "draft.csv")
+    table: Any
+    if form == "xlsx":
+        table = spreadsheet(draft, tmp_path / "table.xlsx")
+    elif form == "wide csv":
+        table = tmp_path / "table.csv"
+        wide(draft).write_csv(table)
+    elif form == "pandas":
+        pandas = pytest.importorskip("pandas")
+        frame = wide(draft)
+        table = pandas.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    else:
+        table = (with_dots if form == "dots" else sdmx)(draft, tmp_path / "table.csv")
+    found, expected = reviewed(table, repairs=["controlled"]), reviewed(about, repairs=["controlled"])
+    assert found.decision == expected.decision == "revise"
+    if form not in ("wide csv", "pandas"):  # names of columns do not tell all sums
+        assert [one["number"] for one in found.told["limits"]] == [one["number"] for one in expected.told["limits"]]
+
+
+def test_an_unknown_policy_object_is_refused() -> None:
+    with pytest.raises(InputError, match="a policy is a TOML file, not int"):
+        policy_of(3)  # type: ignore[arg-type]
+    assert isinstance(policy_of(policy_of(None)), Policy)
+
+
+def test_absent_counts_are_no_cells(tmp_path: Path) -> None:
+    """A hidden count that sums reveal is a cell to act on, although nothing is printed."""
+    draft = write_draft(tmp_path, SPARSE, areas=30)
+    about = (tmp_path / "draft.toml").read_text()
+    (tmp_path / "draft.toml").write_text(about.replace("areas =", 'missing = "suppressed"\nareas =', 1))
+    lines = (tmp_path / "draft.csv").read_text().splitlines()
+    hidden = [f"{line.rpartition(',')[0]}," if line.startswith("R002,age1,men") else line for line in lines]
+    (tmp_path / "draft.csv").write_text("\n".join(hidden) + "\n")
+    told = reviewed(draft, repairs=[]).told
+    assert told["table"]["counts"] == 30 * 15 - 1
+    assert all(one["published"] is not None or one["cell"] == "R002:age1/men" for one in told["cells"])
+    assert ABSENT < 0
