@@ -1,12 +1,14 @@
 # Everything that a fresh machine with Python 3.11+ and make needs. `make` alone lists the targets.
 
 PYTHON ?= python3
-VENV   := .venv
+# LOCKED=1 installs exactly what the tests passed with before (constraints.txt), into an environment of its own.
+VENV   := $(if $(LOCKED),.venv-locked,.venv)
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist linked keys mixing paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist constraints vulnerabilities linked keys mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,12 +21,12 @@ $(BIN)/python:
 $(VENV)/.installed: $(BIN)/python pyproject.toml
 	@echo "Installing unround into $(VENV) ..."
 	$(PIP) install --upgrade pip
-	$(PIP) install --editable '.[all]'
+	$(PIP) install $(LOCK) --editable '.[all]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what the tests need ..."
-	$(PIP) install --group dev
+	$(PIP) install $(LOCK) --group dev
 	@touch $@
 
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included
@@ -84,6 +86,13 @@ site: $(VENV)/.installed-dev ## build the documentation as a site that needs no 
 dist: $(VENV)/.installed-dev ## build wheel and sdist into dist/, ready to be uploaded
 	rm -rf dist
 	$(BIN)/python -m hatchling build
+
+constraints: $(VENV)/.installed-dev ## write constraints.txt and docs/licences.md: what is installed here, and under which licences
+	$(BIN)/python -m docs.dependencies
+
+vulnerabilities: $(VENV)/.installed-dev ## ask PyPI whether anything in constraints.txt has a known vulnerability (needs the network)
+	$(PIP) install --group vulnerabilities
+	$(BIN)/python -m pip_audit --no-deps --disable-pip --requirement constraints.txt
 
 linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are, for docs/linked.md (some minutes)
 	$(BIN)/python -m bench.linked --write

@@ -22,10 +22,19 @@ COPIED = ("CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "docs", "examples",
 """What the site is made of, besides the README, at the places that links between them expect."""
 
 CHAPTERS: Mapping[str, Sequence[str]] = {
-    "Use": ("docs/solve", "docs/describe", "docs/audit", "docs/checks", "docs/linked", "docs/notebook", "docs/scale"),
+    "Use": (
+        "docs/solve",
+        "docs/tables",
+        "docs/describe",
+        "docs/audit",
+        "docs/checks",
+        "docs/linked",
+        "docs/notebook",
+        "docs/scale",
+    ),
     "Publish more safely": ("docs/review", "docs/protect", "docs/compare", "docs/whatif"),
     "Reference": ("docs/cli", "docs/api", "docs/paper", "docs/speed", "docs/hardening"),
-    "Project": ("CONTRIBUTING", "CHANGELOG"),
+    "Project": ("CONTRIBUTING", "docs/licences", "CHANGELOG"),
 }
 """The pages, in the order of the list beside every one of them."""
 
