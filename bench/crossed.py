@@ -1,6 +1,6 @@
 """Tables by several axes: speed against plain numpy, and how exact an audit's probabilities are, for docs/tables.md.
 
-`python -m bench.crossed` prints the second: with a fitted prior, against elimination or chains twenty times as long.
+`python -m bench.crossed` prints the second: with a fitted prior, against elimination or chains twelve times as long.
 """
 
 from __future__ import annotations

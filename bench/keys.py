@@ -59,9 +59,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--areas", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--parts", type=int, default=5, help="rows of every table")
     given = parser.parse_args()
     sets = {
-        rounding: pl.concat([claims(given.areas, seed, rounding) for seed in range(1, given.seeds + 1)])
+        rounding: pl.concat([claims(given.areas, seed, rounding, given.parts) for seed in range(1, given.seeds + 1)])
         for rounding in ("auto", "independent")
     }
     wrong = False
