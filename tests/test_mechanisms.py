@@ -674,7 +674,7 @@ def test_specs(spec, expected):
 
 
 KNOWN = (
-    "Choose one of rounding, sample, graduated, residues, nearest, "
+    "Choose one of rounding, sample, weighted, graduated, residues, nearest, "
     "nearest-even, digits, digits-even, exact, within, "
     "unpublished, suppressed, laplace, gaussian, transition."
 )
