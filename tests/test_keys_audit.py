@@ -14,9 +14,11 @@ from tests.test_structure import release_of
 from unround.audits import AuditFolder, AuditOptions, Auditor, audit
 from unround.audits.keys import KeyedTable, Keys, SameCount
 from unround.audits.model import Model
+from unround.batch.keys import _ratios
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
 from unround.mechanisms import Rounding, Weighted, mechanism
+from unround.mechanisms.keyed import arc_of, meeting
 from unround.presentation.keys import rows, sentences
 from unround.prior import Prior
 from unround.release import Column
@@ -265,3 +267,19 @@ def test_keys_that_cannot_be_read_are_refused(tmp_path):
     keys.save(tmp_path)
     assert Keys.load(tmp_path) == keys
     assert replace(keys, rounding="independent") != keys
+
+
+def test_tables_of_ratios_are_the_law_worked_out_pair_by_pair() -> None:
+    """What is looked up for plain roundings is what `meeting` gives for each pair."""
+    for base, constant in ((5, 0.31), (3, 0.0), (5, 0.5)):
+        ratios = _ratios(base, constant)
+        assert ratios.shape == (5, 2 * base - 1, 2 * base - 1)
+        for residual, first, second in product(range(-2, 3), range(1 - base, base), range(1 - base, base)):
+            total = first + second + residual * base
+            found = ratios[residual + 2, first + base - 1, second + base - 1]
+            if abs(total) >= base:
+                assert found == 1
+                continue
+            arcs = [arc_of(d < 0, 1 - abs(d) / base if d < 0 else abs(d) / base) for d in (total, first, second)]
+            alone = np.prod([end - start for start, end in arcs])
+            assert found == pytest.approx(float(meeting(tuple(arcs[1:]), arcs[0], constant)) / alone, abs=1e-9)

@@ -155,7 +155,10 @@ class Auditor:
         nested = None if self._unlinked else here.nested
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
-        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, keep=keep)
+        wanted = None
+        if self._estimates.any() and keep is None and not self.options.estimates:  # estimates are not claimed: nobody asks
+            wanted = np.tile(~self._estimates, (len(here.counts), 1))
+        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, wanted=wanted, keep=keep)
 
     def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
         """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""

@@ -126,13 +126,16 @@ class Keys:
         repeats = tuple(self._repeats(model))
         copies = {cell for one in repeats for cell in one.cells[1:]}
         constant: NDArray[np.float64] = np.full(len(plan.nodes), np.nan)
+        base = np.zeros(len(plan.nodes), dtype=np.int64)
         for split in splits_of(model):
             table = self.of_table(model.columns[split[0]].block)
             n = plan.home[split[0]][0]
             # Where the same count is in another table, that one's sum of random numbers says it all.
             if table is not None and set(plan.nodes[n].cells) == set(split) and not copies & set(split):
                 constant[n] = table.constant
-        return Keyed(constant, model.mechanisms, repeats) if repeats or not np.isnan(constant).all() else None
+                hows = {model.mechanisms[cell] for cell in split}
+                base[n] = next((how.base for how in hows if type(how) is Rounding and len(hows) == 1), 0)
+        return Keyed(constant, model.mechanisms, repeats, base) if repeats or not np.isnan(constant).all() else None
 
     def _repeats(self, model: Model) -> Iterable[KeyedRepeat]:
         """Find the cells of repeated counts that sums tie to the first of them, directly."""

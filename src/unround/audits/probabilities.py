@@ -163,6 +163,7 @@ def weigh(
     *,
     nothing: BoolArray | None = None,
     inexact: BoolArray | None = None,
+    wanted: BoolArray | None = None,
     keep: int | None = None,
 ) -> BlockProbabilities:
     """Work out how likely each count is.
@@ -179,11 +180,13 @@ def weigh(
         Where nothing will be claimed, so that no other prior is needed.
     inexact : array, optional
         Areas in which counts that are taken as exact elsewhere were adjusted: their cells are judged without sums.
+    wanted : array, optional
+        The cells whose probabilities anybody will look at; all, unless given.
     keep : int, optional
         The area whose whole distributions are wanted.
     """
     best, *others = here.prior.variants
-    own = posterior = here.posterior(best)
+    own = posterior = here.posterior(best, wanted=wanted)
     linked, kept = None, dict[int, Distribution]()
     if nested is not None and here.bounds.linked is not None:
         linked = link(

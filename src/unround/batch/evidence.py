@@ -71,6 +71,9 @@ def evidence_of(
             plain(keys.start, np.int64),
             plain(keys.first, np.int64),
             plain(keys.arcs, np.float64),
+            plain(keys.row, np.int64),
+            int(keys.base),
+            plain(keys.ratios, np.float64),
         ),
     )
 

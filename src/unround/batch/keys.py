@@ -23,7 +23,7 @@ from unround.batch.types import Ints, Windows
 from unround.jit import inner
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray, FloatArray, step_of
-from unround.mechanisms.keyed import arc_of
+from unround.mechanisms.keyed import arc_of, meeting
 from unround.mechanisms.rounding import TwoWay
 from unround.release import ABSENT, Counts
 
@@ -79,11 +79,14 @@ class Keyed:
         Of every cell.
     repeats : tuple of KeyedRepeat
         Counts that several cells show.
+    base : array, optional
+        For every node, to which base its three counts were rounded without exceptions; 0 where that is not so.
     """
 
     constant: FloatArray
     mechanisms: tuple[Mechanism, ...]
     repeats: tuple[KeyedRepeat, ...] = ()
+    base: NDArray[np.int64] | None = None
 
 
 Arc = tuple[float, float]
@@ -94,7 +97,9 @@ class KeyInput(NamedTuple):
 
     `constant` is by node, NaN where there is none; `two_way` says which columns were rounded at random. `start` has for
     every cell the place of its first count in `first`, −1 where it has only one arc, which follows from `published`; the
-    arcs of the count at place i are `arcs[first[i] : first[i + 1]]`.
+    arcs of the count at place i are `arcs[first[i] : first[i + 1]]`. `row` is, for every node whose counts were rounded to
+    `base` without exceptions, its row of `ratios`: by the residual of what was published and how far the parts' counts are
+    from what was published, how much likelier a pair is with keys. −1: it has to be worked out.
     """
 
     constant: FloatArray
@@ -103,6 +108,9 @@ class KeyInput(NamedTuple):
     start: Table
     first: Table
     arcs: FloatArray
+    row: Table
+    base: int
+    ratios: FloatArray
 
 
 class Drawn(NamedTuple):
@@ -130,6 +138,9 @@ def no_keys(nodes: int, columns: int) -> KeyInput:
         nowhere,
         np.zeros(1, dtype=np.int64),
         np.zeros((0, 2)),
+        np.full(nodes, -1, dtype=np.int64),
+        1,
+        np.zeros((1, 1, 1, 1)),
     )
 
 
@@ -195,7 +206,39 @@ class _Built:
         windows = replace(self._windows, start=self._start, weights=np.concatenate(self._weights))
         two_way = np.array([isinstance(how, TwoWay) for how in keyed.mechanisms])
         first, arcs = np.array(self._first, dtype=np.int64), np.array(self._arcs).reshape(-1, 2)
-        return Drawn(windows, KeyInput(keyed.constant, two_way, counts, self._arc_start, first, arcs))
+        tables = _ratio_tables(keyed)
+        return Drawn(windows, KeyInput(keyed.constant, two_way, counts, self._arc_start, first, arcs, *tables))
+
+
+def _ratio_tables(keyed: Keyed) -> tuple[Table, int, FloatArray]:
+    """Return the row of every node, the base, and the tables of ratios; of several bases, the most frequent has tables."""
+    row = np.full(keyed.constant.size, -1, dtype=np.int64)
+    plain = np.zeros(row.size, dtype=np.int64) if keyed.base is None else np.where(np.isnan(keyed.constant), 0, keyed.base)
+    if not plain.any():
+        return row, 1, np.zeros((1, 1, 1, 1))
+    base = int(np.bincount(plain[plain > 0]).argmax())
+    constants, row[plain == base] = np.unique(keyed.constant[plain == base], return_inverse=True)
+    return row, base, np.array([_ratios(base, constant) for constant in constants.tolist()])
+
+
+@lru_cache(maxsize=1 << 10)
+def _ratios(base: int, constant: float) -> FloatArray:
+    """Return how much likelier keys make total and parts: by residual in steps of the base, and distances of the parts.
+
+    Distances are true counts less published ones, from 1 − base on; where the total cannot be as far off as it then is, 1.
+    """
+    away = np.arange(1 - base, base)
+    residual, first, second = np.meshgrid(base * np.arange(-2, 3), away, away, indexing="ij")
+
+    def arc(distance: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        likely = 1 - np.abs(distance) / base
+        return np.where(distance < 0, 0.0, 1 - likely), np.where(distance < 0, likely, 1.0)
+
+    total = first + second + residual
+    possible = np.abs(total) < base
+    arcs = arc(np.where(possible, total, 0)), arc(first), arc(second)
+    alone = np.prod([end - start for start, end in arcs], axis=0)
+    return np.where(possible, meeting(arcs[1:], arcs[0], constant) / alone, 1.0)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -316,6 +359,21 @@ def weigh_keys(
     box: Box,
 ) -> None:
     """Multiply the weights of a node's pairs by how much likelier keys make them."""
+    if keys.row[n] >= 0:
+        known, steps = True, 0
+        for k in range(3):
+            known &= keys.start[area, cells[k]] < 0 and starts[area, cells[k]] >= 0
+        if known:
+            one, two = int(keys.published[area, cells[1]]), int(keys.published[area, cells[2]])
+            steps = (one + two - int(keys.published[area, cells[0]])) // keys.base + 2
+        if known and 0 <= steps < 5:
+            table, least = keys.ratios[keys.row[n], steps], 1 - keys.base
+            for r in range(box[2]):
+                for c in range(box[3]):
+                    k = at + r * box[3] + c
+                    if arena[k] > 0.0:
+                        arena[k] *= (1.0 - OWN) * table[box[0] + r - one - least, box[1] + c - two - least] + OWN
+            return
     for r in range(box[2]):
         for c in range(box[3]):
             k = at + r * box[3] + c
