@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNKNOWN, UNTESTED
 from unround.checks.sums import LEAST_STEPS
 from unround.presentation.check import family_verdict, fit_in_words, ordered
 from unround.presentation.terminal.layout import plain_table
@@ -29,9 +29,7 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
     console.print()
     shown = ordered(check.families)
     listed = shown if everything else shown[:MOST_ROWS]
-    table = plain_table(
-        "family", "sums", "off", "p", "tail", "impossible", "verdict", "rounding", left=["verdict", "rounding"]
-    )
+    table = plain_table("family", "sums", "off", "p", "tail", "impossible", "verdict", left=["verdict"])
     for one in listed:
         table.add_row(
             Text(one.family),
@@ -41,7 +39,6 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
             "" if one.tail_ratio is None else f"{one.tail_ratio:.2f}",
             f"{one.impossible:,}" if one.impossible else "",
             Text(family_verdict(one), style=COLOURS[one.verdict]),
-            "" if one.rounding is None else Text(one.rounding.in_words),
         )
     console.print(table)
     if len(shown) > len(listed):
@@ -49,10 +46,11 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
     console.print(
         f"off: the distance between observed and expected shares of |total − parts|; tail: how often the largest residuals "
         f"occur, relative to expectation. Tested: sums whose total is at least {LEAST_STEPS} times the base, in families of "
-        f"at least {LEAST_SUMS}; impossible sums are left out. rounding: what the random numbers of the table do; where "
-        f"keyed, the constant of its sums.",
+        f"at least {LEAST_SUMS}; impossible sums are left out. A family fits, too, where what rounding hides of small "
+        "counts may explain the distance.",
         style="dim",
     )
+    _random_numbers(check, console, everything)
     _notes([one for one in shown if one.verdict != FITS or one.impossible], console, everything)
     _estimates(check, console, everything)
     if check.untested:
@@ -64,6 +62,27 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
             console.print(f"  … and {len(check.untested) - most:,} more; --all lists them.", style="dim")
     if check.product:
         console.print(Text(f"\n{notice(check.product)}"), style="dim")
+
+
+def _random_numbers(check: Check, console: Console, everything: bool) -> None:
+    """Print what the random numbers of every table do, as far as that can be told."""
+    told = {name: one for name, one in check.numbers.tables.items() if everything or one.model != UNKNOWN}
+    if not told:
+        return
+    console.print("\n[bold]What the random numbers of each table do[/]")
+    table = plain_table("table", "random numbers", "counts", "p", left=["random numbers", "counts"])
+    for name, one in told.items():
+        counts = {True: "whole", False: "weighted", None: ""}[one.whole]
+        p = "" if one.p_value is None else _chance(one.p_value)
+        table.add_row(Text(name), Text(one.in_words.removesuffix(", weighted")), counts, p)
+    console.print(table)
+    unknown = len(check.numbers.tables) - len(told)
+    more = f" Of {several(unknown, 'more table')} it cannot be told; --all lists them." if unknown else ""
+    console.print(
+        "independent: each count has a random number of its own; alike: the same count rounds alike everywhere; keyed: "
+        f"random numbers add up as counts do, with a constant of the table (shown with its standard error).{more}",
+        style="dim",
+    )
 
 
 def _chance(p: float) -> str:
