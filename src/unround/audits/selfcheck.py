@@ -8,6 +8,7 @@ differ in how many true counts are 0, which is why claims go by the lowest of se
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from unround.batch.types import Distributions
 from unround.batch.windows import WindowTable
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.mechanisms.base import FloatArray
+from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
 from unround.release import ABSENT, NOT_AVAILABLE, Counts
 
@@ -260,7 +262,8 @@ def _chosen(model: Model, prior: Prior, counts: Counts, choose: FloatArray) -> t
     """Choose a count of each area at random, of those that are rounded, small, and in a sum that carries probabilities."""
     unused = frozenset(model.compiled.left_out)
     usable = np.array([any(e not in unused for e in sums) for sums in model.touching])
-    usable &= np.array([not isinstance(how, Exact | Unpublished) for how in model.mechanisms])
+    # Of weighted estimates nothing is claimed, so that nothing has to be predicted.
+    usable &= np.array([not isinstance(how, Exact | Unpublished | Weighted) for how in model.mechanisms])
     if prior.fitted is not None:
         usable[prior.fitted.mixtures.sizes.column] = False  # without the size of an area, nothing is expected of it
     usable[[*model.exact_twin, *model.repeated, *(first for first, _ in model.repeated.values())]] = False
@@ -339,10 +342,14 @@ def _tables(model: Model, predictions: Sequence[Prediction]) -> list[TableCheck]
         columns = tuple(np.flatnonzero(model.piece == piece).tolist())
         z = [value for _, value in _z_by_column(own)]
         verdict, why = _verdict(own, z)
-        found.append(
-            TableCheck(model.columns[piece].block or model.columns[piece].key, columns, len(own), _rms(z), verdict, why)
-        )
+        found.append(TableCheck(_named(model, columns), columns, len(own), _rms(z), verdict, why))
     return found
+
+
+def _named(model: Model, columns: Sequence[int]) -> str:
+    """Name the columns that sums connect after the table that most of them are in."""
+    blocks = Counter(model.columns[column].block for column in columns)
+    return blocks.most_common(1)[0][0] or model.columns[columns[0]].key
 
 
 def _verdict(own: Sequence[Prediction], z: Sequence[float]) -> tuple[str, str]:
