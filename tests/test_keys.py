@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from tests.keyed import keyed_census
+from tests.test_structure import release_of
 from unround.checks import check_release
 from unround.checks.law import even_series, keyed_shares
 from unround.checks.repeated import differing, pattern_shares
+from unround.mechanisms import Rounding
 from unround.mechanisms.keyed import apart, arc_of, meeting
+from unround.release import Column, Proposal
 
 WHOLE = {
     0.0: (0.520, 0.480, 0.0),
@@ -162,3 +165,21 @@ def test_a_table_with_two_constants_is_unknown():
     assert found.model == "unknown"
     assert found.constant is None
     assert "some sums have constants of their own" in found.why
+
+
+def test_couples_are_not_taken_for_keys():
+    """As many married men as women: their remainders are alike, and with them the residuals, however counts are rounded."""
+    rng = np.random.default_rng(4)
+    married = rng.poisson(60 * rng.lognormal(0, 0.4, 4000))
+    single = rng.poisson(50, (2, 4000))
+    rows = {"married": np.stack([married, married]), "single": single}
+    columns, shown, proposals = [], [], []
+    for name, (men, women) in rows.items():
+        first = len(columns)
+        for sex, count in (("total", men + women), ("men", men), ("women", women)):
+            key = name if sex == "total" else f"{name}/{sex}"
+            columns.append(Column(key, (name, sex), name, "Marital status", mechanism=Rounding(3)))
+            shown.append(Rounding(3).publish(count, rng))
+        proposals.append(Proposal(first, (first + 1, first + 2), "sex"))
+    check = check_release(release_of(np.column_stack(shown), columns, proposals))
+    assert check.numbers.tables["Marital status"].model == "independent"

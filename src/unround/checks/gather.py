@@ -46,6 +46,9 @@ GROUPS = 8
 MOST_STEPS = 4
 """Residuals of more steps are counted as this many, where steps are counted."""
 
+TWINS = 0.5
+"""Parts that are closer than this share of what chance makes of them are twins."""
+
 MOST_EXAMPLES = 3
 """Impossible sums that are kept of each."""
 
@@ -102,6 +105,10 @@ class ResidualCounter:
         self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)
         self.stepped = np.zeros((k, GROUPS, MOST_STEPS + 1), dtype=np.int64)
         self._steps = np.array([step_of(mechanisms[one.total] or Exact()) for one in sums], dtype=np.int64)[:, None]
+        # Of sums of two parts: how far apart these are, squared, and how many people they have.
+        self._two = np.array([s for s, one in enumerate(sums) if len(one.parts) == 2], dtype=np.int64)
+        self._pairs = np.array([self._places[s] for s in self._two.tolist()], dtype=np.int64).reshape(-1, 2)
+        self._apart, self._people = np.zeros(k), np.zeros(k)
         self._expected_areas = max(areas, 1)
         self.examples: dict[int, list[ImpossibleSum]] = {}
         self.offsets = np.cumsum([0, *(len(one.parts) for one in sums)])
@@ -114,6 +121,14 @@ class ResidualCounter:
     def folded(self) -> Ints:
         """How often each |r| was published, sums × |r|."""
         return np.asarray(self.sized.sum(1))
+
+    @property
+    def twins(self) -> frozenset[int]:
+        """The sums whose two parts are nearly the same count, such as married men and women.
+
+        People who are one or the other, each by chance, make the parts differ by as much, squared, as there are people.
+        """
+        return frozenset(np.flatnonzero((self._people > 0) & (self._apart < TWINS * self._people)).tolist())
 
     @property
     def row_mechanisms(self) -> list[Mechanism]:
@@ -148,6 +163,10 @@ class ResidualCounter:
         chosen = complete & fine & (whole >= self._least)
         self._fold(chosen, residual, np.searchsorted(SIZES, whole // self._least, side="right") - 1)
         self._tally(chosen, published)
+        if self._two.size:
+            first, second, both = published[self._pairs[:, 0]], published[self._pairs[:, 1]], chosen[self._two]
+            self._apart[self._two] += np.where(both, (first - second) ** 2, 0).sum(1)
+            self._people[self._two] += np.where(both, first + second, 0).sum(1)
         self._done += areas
 
     def _keep_impossible(self, wrong: NDArray[np.bool_], residual: Ints, least: Ints, most: Ints, counts: Counts) -> None:

@@ -96,6 +96,7 @@ class KeyedSums:
             and can_be_keyed([mechanisms[c] for c in one.members])
             and len({blocks[c] for c in one.members}) == 1
             and doubts[s] <= ACCURATE
+            and s not in gathered.twins  # the remainders of twins are alike, which looks like keys
         )
         self._series: dict[int, Series] = {}
 
