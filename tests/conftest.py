@@ -163,3 +163,20 @@ def hostile_audit(make_once: MakeOnce) -> Path:
 def census_audit(make_once: MakeOnce) -> Path:
     """Return the audit of a simulated census of 120 areas, as the tests of the explorer know it."""
     return make_once("explored", shared.audit_small_census) / "audit"
+
+
+LONG = (
+    "test_audit",
+    "test_resume",
+    "test_prior",
+    "test_review",
+    "test_calibrate",
+    "test_browser",
+    "test_worlds",
+    "test_compare",
+)
+"""Files that take longest. They come first, so that at the end no processor waits for another."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from itertools import product
 
 import numpy as np
@@ -126,15 +127,16 @@ def test_repeats_place_the_constants_of_all_tables():
 
 
 def test_no_independent_table_is_called_keyed():
-    models = []
-    for seed in range(20):
+    """Two hundred tables in `make thorough`, eighty here."""
+    models, rounds = [], 20 if "UNROUND_THOROUGH" in os.environ else 8
+    for seed in range(rounds):
         size = (60.0, 150.0, 400.0, 2000.0)[seed % 4]
         check = check_release(keyed_census(800, [None] * 10, 100 + seed, parts=2 + seed % 2, size=size)[0])
         models += [one.model for one in check.numbers.tables.values()]
         assert "keyed" not in {one.model for one in check.numbers.repeats}
-    assert len(models) == 200
+    assert len(models) == 10 * rounds
     assert "keyed" not in models
-    assert models.count("independent") > 150  # the others: too few large sums, or it cannot be told
+    assert models.count("independent") > 7 * rounds  # the others: too few large sums, or it cannot be told
 
 
 def test_what_is_not_one_constant_is_unknown():

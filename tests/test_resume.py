@@ -284,6 +284,7 @@ def test_where_what_was_read_is_damaged_it_starts_anew(place: Path, half_done: P
     assert json.loads((place / "out" / RUN).read_text())["blocks_done_before"] == 0
 
 
+@pytest.mark.skipif(not THOROUGH, reason="half a minute: part of `make thorough`")
 def test_killed_at_the_last_step_it_has_only_to_end_it(place: Path) -> None:
     """Stopped dead before, between and after the renames by which results take their place."""
     names = len({Path(name).parts[0] for name in contents(place / "undisturbed")} | {RUN})
