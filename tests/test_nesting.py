@@ -307,3 +307,11 @@ def test_new_zealand_in_one_command(run: Run, census_data: Path, tmp_path: Path)
     ran = run("audit", *files[1:], *areas, "-o", str(tmp_path / "nz"), "--json")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["areas"] == 86
+
+
+def test_an_areas_file_with_two_columns_of_one_name_is_refused(tmp_path):
+    from unround.readers.areas import AreasFile
+
+    (tmp_path / "areas.csv").write_text("code,region, region\n1,10,100\n")
+    with pytest.raises(InputError, match="two columns that are called 'region'"):
+        AreasFile.open(tmp_path / "areas.csv")

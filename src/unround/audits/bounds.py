@@ -76,8 +76,9 @@ def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustab
 
 def limit_hidden(model: Model, counts: Counts, slack: Ints, windows: Windows) -> None:
     """Bound what is hidden by the people or households that were published of the same area, in place."""
+    hidden = np.asarray((counts <= ABSENT).any(axis=0))
     for cell, other in model.limits.items():
-        if not model.hides[cell]:
+        if hidden[cell] and not model.hides[cell]:
             known = (counts[:, other] > ABSENT) & (counts[:, other] <= HIDDEN_AREA)
             rows = np.flatnonzero((counts[:, cell] <= ABSENT) & known)
             most = counts[rows, other] + slack[rows, other]

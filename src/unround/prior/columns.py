@@ -85,10 +85,7 @@ class Mixtures:
 
     def exposures(self, counts: Counts, variant: int) -> FloatArray:
         """Return areas × columns: the exposures of some areas."""
-        sizes = self.sizes.of(counts)
-        found = np.empty(counts.shape)
-        for c, chosen in enumerate(self.chosen):
-            found[:, c] = self.sizes.exposures(counts, chosen, sizes)
+        found = self.sizes.of_all(counts, self.chosen)
         return np.asarray(np.maximum(found, self.least[variant]))
 
     def arrays(self) -> dict[str, NDArray[Any]]:

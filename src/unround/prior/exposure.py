@@ -9,6 +9,7 @@ twice where it is small. So it corrects the size only as far as it is large besi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -101,6 +102,21 @@ class AreaSizes:
                 if whole > 0 and part > 0:
                     caution = 0.5 if isinstance(mechanisms[above], Exact) else CAUTION
                     found.append(Exposure(CORRECTED, above, part / whole, caution))
+        return found
+
+    def of_all(self, counts: Counts, chosen: Sequence[Exposure]) -> FloatArray:
+        """Return areas × columns: the exposures of some areas in all columns, those of one kind at once."""
+        sizes = self.of(counts)
+        found = np.ones((len(counts), len(chosen)))
+        kind, above, share, caution = (np.array(field) for field in zip(*chosen, strict=True))
+        found[:, kind == SIZE] = sizes[:, np.newaxis]
+        found[:, kind == ROOT] = np.sqrt(sizes)[:, np.newaxis]
+        here = np.flatnonzero(kind == CORRECTED)
+        if here.size:
+            expected = share[here] * sizes[:, np.newaxis]
+            shown = counts[:, above[here]]
+            seen = np.where(shown > ABSENT, np.maximum(shown, 0), expected)
+            found[:, here] = expected * (seen + caution[here]) / (expected + caution[here])
         return found
 
     def exposures(self, counts: Counts, chosen: Exposure, sizes: FloatArray | None = None) -> FloatArray:

@@ -164,15 +164,15 @@ class Prior:
         mixtures, splits, v = self.fitted.mixtures, self.fitted.splits, VARIANTS.index(variant)
         precision, slope = np.zeros(counts.shape), np.zeros(counts.shape)
         divides = np.zeros(counts.shape[1], dtype=np.bool_)
-        shares = splits.shares(counts)
-        for p, (total, first, second) in enumerate(splits.cells.tolist()):
-            a = splits.precision[p]
-            if a == 0:  # flat
-                continue
+        some = np.flatnonzero(splits.precision > 0)  # the others are flat
+        if some.size:
+            total, first, second = splits.cells[some].T
+            a, shares = splits.precision[some], splits.shares(counts)[:, some]
             about = np.where(counts[:, total] > ABSENT, np.maximum(counts[:, total], 0), 0)
             precision[:, total], divides[total] = a, True
-            precision[:, first], precision[:, second] = a * shares[:, p], a * (1 - shares[:, p])
-            slope[:, [total, first, second]] = np.log((about + a) / (about + 1.0))[:, np.newaxis]
+            precision[:, first], precision[:, second] = a * shares, a * (1 - shares)
+            steep = np.log((about + a) / (about + 1.0))
+            slope[:, total] = slope[:, first] = slope[:, second] = steep
         exposures = mixtures.exposures(counts, v)
         law = mixtures.rates[v], mixtures.weights[v], mixtures.clump[v]
         power = self.fitted.power

@@ -54,7 +54,11 @@ class AreasFile:
             )
         except pl.exceptions.PolarsError as error:
             raise InputError(f"{path} cannot be read as a table ({str(error).splitlines()[0]}); save it as CSV.") from None
-        table = table.rename({name: name.strip() for name in table.columns})
+        stripped = [name.strip() for name in table.columns]
+        twice = next((name for name in stripped if stripped.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"{path} has two columns that are called {twice!r}; give each a name of its own.")
+        table = table.rename(dict(zip(table.columns, stripped, strict=True)))
         names = {name.lower(): name for name in table.columns}
         if {"child", "parent"} <= names.keys():
             pairs = table.select(pl.col(names["child"]).alias("child"), pl.col(names["parent"]).alias("parent"))
