@@ -153,7 +153,8 @@ def test_summary_report_and_explanations_tell(keyed):
     assert {one["table"] for one in told["tables"]} <= {f"Table {k}" for k in range(6)}
     assert len(told["tables"]) >= 5
     assert len(told["repeats"]) == 3
-    assert keyed["independent"].summary["keys"] == {"rounding": "independent", "tables": [], "repeats": []}
+    nothing = {"rounding": "independent", "tables": [], "repeats": [], "columns_withheld": 0}
+    assert keyed["independent"].summary["keys"] == nothing
     likely = pl.read_parquet(folder.path / "findings.parquet").filter(kind="likely")
     place = {code: row for row, code in enumerate(folder.areas["region"].to_list())}
     cells = {column.codes: at for at, column in enumerate(folder.model.columns)}
@@ -283,3 +284,18 @@ def test_tables_of_ratios_are_the_law_worked_out_pair_by_pair() -> None:
             arcs = [arc_of(d < 0, 1 - abs(d) / base if d < 0 else abs(d) / base) for d in (total, first, second)]
             alone = np.prod([end - start for start, end in arcs])
             assert found == pytest.approx(float(meeting(tuple(arcs[1:]), arcs[0], constant)) / alone, abs=1e-9)
+
+
+def test_counts_that_sums_cannot_tie_together_are_withheld(tmp_path):
+    """With rows of two parts, the sums of all tables do not fit into one forest: what is left apart would count twice."""
+    constants = [0.31, 0.8, 0.43, 0.62, 0.93, 0.55]
+    told = {}
+    for parts in (2, 3):
+        release, _ = keyed_census(700, constants, 1, parts=parts)
+        told[parts] = audit(release, tmp_path / str(parts)).summary
+    assert told[3]["keys"]["columns_withheld"] == 0
+    assert told[3]["likely"] > 5000
+    assert told[2]["keys"]["columns_withheld"] > 0
+    assert told[2]["held_back"]["likely"] > 1000
+    assert any("likely claims there are withheld" in one for one in sentences(told[2]))
+    assert not any("withheld" in one for one in sentences(told[3]))

@@ -66,6 +66,8 @@ class Auditor:
         self._windows = WindowTable(model.mechanisms)
         self._estimates = np.array([isinstance(how, Weighted) for how in model.mechanisms])
         self._withheld = np.isin(np.arange(len(model.columns)), self.prior.withheld)
+        if keys is not None:
+            self._withheld |= keys.untied(model)
 
     def audit(
         self,

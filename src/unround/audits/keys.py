@@ -159,6 +159,18 @@ class Keys:
                 sums = tuple(pairs[frozenset((hub, cell))] for cell in mine[1:])
                 yield KeyedRepeat(tuple(mine), constants, errors, sums)
 
+    def untied(self, model: Model) -> NDArray[np.bool_]:
+        """Mark the cells of which nothing can be called likely, for a model with such nodes.
+
+        A count that several tables show is one count to the engine only where sums tie its cells, and not all of these sums
+        fit into a forest. What is published of the others counts as if they had random numbers of their own, and so for more
+        than it says, in all that sums connect with them.
+        """
+        tied = {cell for one in self._repeats(model) for cell in one.cells}
+        shown = {model.index[key] for one in self.repeats for key in one.columns if key in model.index}
+        shown -= set(model.exact_twin)  # known exactly: nothing is inferred from its roundings
+        return np.isin(model.piece, [model.piece[cell] for cell in shown - tied])
+
     def cells(self, model: Model) -> frozenset[int]:
         """Return the cells whose probabilities account for keys."""
         own = {c for split in splits_of(model) if self.of_table(model.columns[split[0]].block) for c in split}

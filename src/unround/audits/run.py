@@ -263,7 +263,9 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
         "methods": [asdict(method) for method in METHODS],
         "most_areas_of_a_family": MOST_LINKED,
     }
-    told["keys"] = job.fitted.keys.to_json() | {"rounding": job.options.rounding}
+    keys = job.fitted.keys
+    withheld = int(keys.untied(keys.paired(job.model)).sum())
+    told["keys"] = keys.to_json() | {"rounding": job.options.rounding, "columns_withheld": withheld}
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told

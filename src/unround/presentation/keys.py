@@ -30,6 +30,12 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             f"How {several(once, 'count')} that {'appears' if once == 1 else 'appear'} in several tables "
             f"{'was' if once == 1 else 'were'} rounded is not known: probabilities allow for any constants."
         )
+    withheld = found.get("columns_withheld", 0)
+    if withheld:
+        said.append(
+            f"In {several(withheld, 'column')}, the same count appears in several tables whose sums cannot all be used at "
+            "once: probabilities would be too high, and likely claims there are withheld. That is no sign of safety."
+        )
     weighted = [name for name in told.get("mechanisms", ()) if name.startswith("weighted:")]
     if weighted:
         said.append(
