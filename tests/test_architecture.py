@@ -22,6 +22,7 @@ ORDER = [
     "jit",
     "mechanisms",
     "output",
+    "figures",
     "release",
     "system",
     "equations",

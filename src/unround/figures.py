@@ -1,0 +1,155 @@
+"""Figure: a rate, a mean or a median that is published beside the counts that it may have been computed from.
+
+If it was computed from unrounded counts, it says something about them: every kind comes down to linear inequalities with
+rational coefficients. If it was computed from the rounded counts, it says nothing. Which of the two is told from the data
+(`structure`); nothing here decides it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+
+class FigureKind(StrEnum):
+    """What a figure is."""
+
+    RATE = "rate"
+    MEAN = "mean"
+    MEDIAN = "median"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The values that a figure was rounded to: multiples of a step, which may grow with the value.
+
+    Parameters
+    ----------
+    steps : tuple of (Fraction, Fraction)
+        From which absolute value on, and the step from there; ascending, the first from 0.
+
+    Examples
+    --------
+    >>> one_decimal = Grid.of(Fraction(1, 10))
+    >>> [str(end) for end in one_decimal.around(Fraction("12.4"))]
+    ['247/20', '249/20']
+    """
+
+    steps: tuple[tuple[Fraction, Fraction], ...]
+
+    @classmethod
+    def of(cls, step: Fraction) -> Grid:
+        """Return the grid of one step everywhere."""
+        return cls(((Fraction(0), step),))
+
+    def step(self, value: Fraction) -> Fraction:
+        """Return the step around a value; where two meet, the larger."""
+        return self.steps[bisect_right(self.steps, abs(value), key=lambda one: one[0]) - 1][1]
+
+    def around(self, value: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the least and the largest number that may have been rounded to a value; ties go either way."""
+        half = self.step(value) / 2
+        return value - half, value + half
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Units of one count whose values lie between two edges: at least `low`, at most `high`; None where a group is open."""
+
+    count: str
+    low: Fraction | None
+    high: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """The sum of coefficients times counts is at most a number. Names are of counts, each once, coefficients not 0."""
+
+    terms: tuple[tuple[str, Fraction], ...]
+    at_most: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A rate, a mean or a median, and the counts that it is of.
+
+    Parameters
+    ----------
+    name : str
+        Its name: the key of its column in a release, or what the user calls it.
+    kind : FigureKind
+        Rate, mean or median.
+    universe : str
+        The count of all units: the denominator.
+    numerator : str
+        For a rate, the count of those who are meant.
+    groups : tuple of Group
+        For a mean or a median, counts that partition the universe, by the values of their units.
+    grid : Grid
+        The values that it was rounded to.
+    per : Fraction
+        What a rate of one is printed as: 100 for percentages.
+    label : str
+        What the file calls it.
+    """
+
+    name: str
+    kind: FigureKind
+    universe: str
+    numerator: str = ""
+    groups: tuple[Group, ...] = ()
+    grid: Grid = Grid(((Fraction(0), Fraction(1, 10)),))
+    per: Fraction = Fraction(100)
+    label: str = ""
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The counts that it is about, each once."""
+        of = (self.numerator,) if self.kind is FigureKind.RATE else tuple(group.count for group in self.groups)
+        return tuple(dict.fromkeys((*of, self.universe)))
+
+    def inequalities(self, value: Fraction) -> tuple[Inequality, ...]:
+        """Return what must hold of the true counts if the figure was computed from them and printed as `value`.
+
+        Inequalities that hold whatever the counts are, are left out.
+        """
+        low, high = self.grid.around(value)
+        if self.kind is FigureKind.RATE:
+            return self._rate(low / self.per, high / self.per)
+        return self._mean(low, high) if self.kind is FigureKind.MEAN else self._median(low, high)
+
+    def _rate(self, low: Fraction, high: Fraction) -> tuple[Inequality, ...]:
+        """At least `low` and at most `high` of the universe."""
+        least = _inequality([(self.universe, low), (self.numerator, Fraction(-1))])
+        most = _inequality([(self.numerator, Fraction(1)), (self.universe, -high)])
+        return tuple(one for one, tells in ((least, low > 0), (most, high < 1)) if tells)
+
+    def _mean(self, low: Fraction, high: Fraction) -> tuple[Inequality, ...]:
+        """All units at the lower ends of their groups average no more than `high`; at the upper ends, no less than `low`."""
+        found = []
+        if all(group.low is not None for group in self.groups):
+            found.append(_inequality((g.count, g.low - high) for g in self.groups if g.low is not None))
+        if all(group.high is not None for group in self.groups):
+            found.append(_inequality((g.count, low - g.high) for g in self.groups if g.high is not None))
+        return tuple(found)
+
+    def _median(self, low: Fraction, high: Fraction) -> tuple[Inequality, ...]:
+        """No more than half of the units, give or take one, lie below the median, and above it."""
+        below = [group.count for group in self.groups if group.high is not None and group.high < low]
+        above = [group.count for group in self.groups if group.low is not None and group.low > high]
+        return tuple(
+            _inequality([*((count, Fraction(2)) for count in side), (self.universe, Fraction(-1))], Fraction(1))
+            for side in (below, above)
+            if side
+        )
+
+
+def _inequality(terms: Iterable[tuple[str, Fraction]], at_most: Fraction = Fraction(0)) -> Inequality:
+    """Add up the coefficients of each count."""
+    sums: dict[str, Fraction] = {}
+    for count, coefficient in terms:
+        sums[count] = sums.get(count, Fraction(0)) + coefficient
+    return Inequality(tuple((count, c) for count, c in sums.items() if c), at_most)
