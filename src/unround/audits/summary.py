@@ -16,12 +16,10 @@ from unround.audits.contradictions import Contradiction
 from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
+from unround.audits.ranking import SIZES as SIZES
 from unround.batch.types import EXACT, UNSETTLED, Posterior
 from unround.linked.methods import APART, METHODS
 from unround.release import ABSENT, NOT_APPLICABLE
-
-SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
-"""Classes of counts by what their disclosure would mean: nobody, one or two people, a few, many."""
 
 AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
 """Classes of areas by the largest count that was published of them, which is their population in most releases."""

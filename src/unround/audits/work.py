@@ -26,7 +26,6 @@ from unround.audits import folder as files
 from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
-from unround.audits.claims import KINDS
 from unround.audits.estimates import distributions_of, estimates_frame
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
@@ -36,6 +35,7 @@ from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import DISTRIBUTIONS, AuditOptions
+from unround.audits.ranking import in_order
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
@@ -333,19 +333,6 @@ def damage_in(folder: Path) -> str | None:
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return PREPARED
     return first_damaged(folder, told[FILES])
-
-
-def in_order(found: pl.DataFrame) -> pl.DataFrame:
-    """Sort findings: what is certain first, then small counts, which is what people look for."""
-    return found.sort(rank(), "value", maintain_order=True)
-
-
-def rank() -> pl.Expr:
-    """Return the place of a finding's kind in the order of kinds."""
-    import polars as pl
-
-    places = dict(zip(KINDS, range(len(KINDS)), strict=True))
-    return pl.col("kind").replace_strict(places, return_dtype=pl.Int8)
 
 
 def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -> pl.DataFrame:

@@ -90,10 +90,9 @@ class Strong:
 
 
 def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
-    """Return the findings of a kind that matter most: small counts before large ones and zeros, then the surest.
+    """Return the findings of a kind that matter most, as `unround.audits.ranking` has it.
 
-    Among likely ones those come first that the sums explain without the fitted prior. Of findings that rest on the same
-    sums of an area one stands for all, and every area has its turn before one comes again.
+    Of findings that rest on the same sums of an area one stands for all, and every area has its turn before one comes again.
     """
     rows = _chosen(folder, kind, MOST[kind])
     if kind == "likely":
@@ -104,20 +103,15 @@ def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
 def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]:
     import polars as pl
 
-    value, areas = pl.col("value"), folder.told["areas"]
-    small = pl.when(value == 0).then(3).when(value <= 2).then(0).when(value <= 9).then(1).otherwise(2)
-    if kind == "likely":  # between 1 and 9 how sure it is says more than how small it is
-        small = pl.when(value == 0).then(2).when(value <= 9).then(0).otherwise(1)
+    areas = folder.told["areas"]
     found = (
-        pl.scan_parquet(folder.file(FINDINGS), glob=False)
+        pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
-        .with_columns(small.alias("_small"))
-        .sort("_small", pl.col("depth").is_null(), -pl.col("probability"), "depth", maintain_order=True)
         .unique([*areas, "route"], keep="first", maintain_order=True)
         .with_columns(pl.int_range(pl.len()).over(areas).alias("_turn"))
         .sort("_turn", maintain_order=True)
         .head(number)
-        .drop("_small", "_turn")
+        .drop("_turn")
     )
     return found.collect().to_dicts()
 

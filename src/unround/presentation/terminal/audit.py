@@ -235,13 +235,9 @@ def _show_files(folder: AuditFolder, console: Console) -> None:
 
 
 def _an_example(folder: AuditFolder) -> str | None:
-    """Return the arguments of `explain` for the first claim, the proved ones before the others."""
-    import polars as pl
-
+    """Return the arguments of `explain` for the claim that matters most."""
     axes = folder.told["axes"]
-    found = pl.scan_parquet(folder.file("findings.parquet"), glob=False)
-    order = pl.col("kind").replace_strict({"proved": 0, "conditional": 1, "likely": 2}, return_dtype=pl.Int8)
-    rows = found.with_columns(order.alias("order")).sort("order", maintain_order=True).head(1).collect().to_dicts()
+    rows = folder.first_findings(1).to_dicts()
     if not rows or len(folder.told["areas"]) > 1:
         return None
     row = rows[0]
