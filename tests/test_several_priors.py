@@ -228,7 +228,7 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
         ({"probability_low": 0.7}, "it is likely without any sum"),
         (
             {"held_back": "likely", "withheld": "zeros fail", "probability_low": 0.9},
-            "likely claims of this table are withheld: zeros fail",
+            "likely claims are withheld here: zeros fail",
         ),
         ({"held_back": "likely", "withheld": ""}, "withheld: the prior failed its self-check"),
     ],
@@ -441,4 +441,4 @@ def test_a_withheld_claim_is_explained(tmp_path: Path, census: AuditFolder) -> N
     after = explain(AuditFolder.open(folder.path), *where)
     assert (before.kind, after.kind, after.value) == ("likely", "open", before.value)
     assert (after.held_back, after.withheld) == ("likely", "zeros fail")
-    assert conclusion(after).endswith("likely claims of this table are withheld: zeros fail.")
+    assert conclusion(after).endswith("likely claims are withheld here: zeros fail.")

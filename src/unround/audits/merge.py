@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from unround.audits import folder as files
 from unround.audits.ranking import in_order, sort_expression
-from unround.audits.work import CLASHES, COUNTED, PARTS, PUBLISHED, Job, add_up, part_folder
+from unround.audits.work import ABSURD, CLASHES, COUNTED, PARTS, PUBLISHED, Job, add_up, part_folder
 from unround.output import DONE
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
         _scan(parts, files.ESTIMATES).sink_parquet(done / files.ESTIMATES)
     progress(4, steps)
     safe_for_spreadsheets(_scan(parts, CLASHES)).sink_csv(done / files.CONTRADICTIONS, include_bom=bom)
+    safe_for_spreadsheets(_scan(parts, ABSURD)).sink_csv(done / files.SUSPECTS, include_bom=bom)
     with (done / files.PROOFS).open("wb") as proofs:
         for part in parts:
             with (part / files.PROOFS).open("rb") as lines:

@@ -379,8 +379,8 @@ def conclusion(cell: Explanation) -> str:
         claim = f" It is the same count as {cell.same_as}, published again; any finding is listed there."
     if cell.held_back == "conditional":
         return (
-            f"It is {cell.value:,} if an assumption holds that the agency does not guarantee; but the published figures "
-            "contradict their mechanism, and such claims are held back."
+            f"It is {cell.value:,} if an assumption holds that the agency does not guarantee; but such claims are held "
+            f"back: {cell.withheld or 'the published figures contradict their mechanism'}."
         )
     if cell.low == cell.high:
         return (
@@ -396,7 +396,7 @@ def _why_open(cell: Explanation) -> str:
     """Say why a likeliest count is not claimed."""
     least = cell.probability if cell.probability_low is None else cell.probability_low
     if cell.held_back == "likely":
-        return f"likely claims of this table are withheld: {cell.withheld or 'the prior failed its self-check'}"
+        return f"likely claims are withheld here: {cell.withheld or 'the prior failed its self-check'}"
     if cell.without_sums:
         return "a sum that it belongs to could not be used, and it was judged by itself"
     if cell.known_alone:
