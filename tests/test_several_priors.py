@@ -287,9 +287,14 @@ def test_counts_that_only_some_priors_make_likely_are_counted(census: AuditFolde
     assert (highest, average) == (told["more_likely_at_highest_found"], told["more_likely_on_average"])
 
 
+def held(conditional: int) -> dict[str, dict[str, int]]:
+    none = {"conditional": 0, "likely": 0}
+    return dict.fromkeys(("selfcheck", "tied", "suspect"), none) | {"mechanism": {"conditional": conditional, "likely": 0}}
+
+
 def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Path) -> None:
     changes = {"more_likely_at_highest_found": 1234, "more_likely_on_average": 56, "likely_without_sums": 7}
-    folder = told_otherwise(census, tmp_path / "audit", **changes, held_back={"conditional": 3, "likely": 0})
+    folder = told_otherwise(census, tmp_path / "audit", **changes, held_back_because=held(3))
     doubtful, conditional, alone = not_listed(folder.summary)
     assert doubtful == ("At least 1,234 more counts reach 66% under one of the four priors, but not under all of them.")
     assert conditional.startswith("3 conditional claims are held back, because the published figures contradict")
@@ -301,7 +306,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
     one = folder.summary | {"more_likely_at_highest_found": 1, "more_likely_on_average": 0, "likely_without_sums": 1}
     assert not_listed(one)[0].startswith("At least 1 more count reaches 66%")
     assert not_listed(one)[-1] == "1 count is likely from its published value alone; sums add little. It is not listed."
-    none = dict.fromkeys(changes, 0) | {"held_back": {"conditional": 0, "likely": 0}}
+    none = dict.fromkeys(changes, 0) | {"held_back_because": held(0)}
     assert not_listed(folder.summary | none) == []
 
 

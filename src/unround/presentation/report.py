@@ -13,18 +13,32 @@ from typing import Any
 
 from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
+from unround.checks.families import DEPARTS
 from unround.errors import InputError
 from unround.expectation import interval, surprise
-from unround.presentation import charts, keys, nesting, selfcheck
+from unround.presentation import captions, charts, front, keys, nesting, selfcheck
 from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
 from unround.presentation.check import fit_in_words
 from unround.presentation.diff import diff_section
+from unround.presentation.footing import decision_of, footing
 from unround.presentation.site import render
-from unround.presentation.strongest import MOST, Strong, first_contradictions, strongest
-from unround.presentation.words import CLAIMS, INCONSISTENCIES, block_named, not_listed, notice, several, size_named, verdict
+from unround.presentation.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
+from unround.presentation.words import (
+    CLAIMS,
+    INCONSISTENCIES,
+    block_named,
+    headline,
+    not_listed,
+    notice,
+    several,
+    size_named,
+    verdict,
+)
 
-MOST_BLOCKS = 24
+MOST_BLOCKS = 10
 MOST_ROUTES = 14
+MOST_ZEROS = 40
+MOST_SUSPECTS = 12
 MOST_FAMILIES = 10
 MOST_CLASHES = 20
 MOST_NOTES = 12
@@ -45,7 +59,9 @@ POPULATION = {
 """What is assumed of unrounded counts."""
 
 
-def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
+def write_pages(
+    folder: AuditFolder, diff: Mapping[str, Any] | None = None, decision: str | None = None
+) -> tuple[Path, Path]:
     """Write both pages into an audit folder, replacing older ones.
 
     Parameters
@@ -54,11 +70,14 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
         The audit.
     diff : mapping, optional
         What changed since another audit, `Diff.to_json()`: the pages get a section about it.
+    decision : str, optional
+        That of the review which the audit belongs to; unless given, the review's own file tells.
     """
+    decision = decision or decision_of(folder)
     written = []
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
         path = folder.path / name
-        text = page(folder, public=public, diff=diff)
+        text = page(folder, public=public, diff=diff, decision=decision)
         try:
             path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as problem:
@@ -68,9 +87,11 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
     return written[0], written[1]
 
 
-def page(folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None) -> str:
+def page(
+    folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None, decision: str | None = None
+) -> str:
     """Return the report of an audit as one HTML document."""
-    shown = context(folder, public=public)
+    shown = context(folder, public=public) | {"footing_entries": footing(folder.summary, decision)}
     return render("report.html", shown, diff=None if diff is None else diff_section(diff, public=public))
 
 
@@ -99,6 +120,12 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "notice": notice(product),
         "kinds": [kind for kind in CLAIMS if told[kind]],
         "verdict": verdict(told),
+        "headline": headline(told),
+        "independent": not any(one.get("otherwise") == DEPARTS for one in (told.get("check") or {}).get("families", ())),
+        "tone": next((kind for kind in CLAIMS if told[kind]), "open"),
+        "picture": front.picture(told),
+        "example": None if public else front.example(folder),
+        "next_steps": front.next_steps(told, public=public),
         "assumed": _assumed(told, public=public),
         "blocks": _blocks(told),
         "families": _families(told),
@@ -110,7 +137,9 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "priors": told["priors"]["variants"],
         "not_listed": not_listed(told),
         "findings": {} if public else {kind: found for kind in CLAIMS if (found := _findings(folder, kind))},
+        "zeros": _zeros(folder, public=public),
         "clashes": _clashes(folder, public=public),
+        "suspects": _suspects(folder, public=public),
         "truth": _truth(told, public=public),
     }
 
@@ -181,6 +210,7 @@ def _families(told: Mapping[str, Any]) -> dict[str, Any]:
         "rows": met[:MOST_FAMILIES],
         "more": len(met) - len(met[:MOST_FAMILIES]),
         "chart": charts.against_chance(drawn) if drawn else None,
+        "caption": captions.chance(met),
         "proved": sum(one["proved"] for one in met),
         "expected": sum(one["proved_expected"] for one in met),
         "odd": [
@@ -196,7 +226,8 @@ def _families(told: Mapping[str, Any]) -> dict[str, Any]:
 def _by_value(told: Mapping[str, Any]) -> dict[str, Any]:
     rows = {size_named(name): numbers for name, numbers in told["sensitive_claims"]["by_value"].items()}
     claims = sum(sum(numbers.values()) for numbers in rows.values())
-    return {"rows": rows, "chart": charts.stacked_bars(rows, "Claims by inferred count") if claims else None}
+    chart = charts.stacked_bars(rows, "Claims by inferred count") if claims else None
+    return {"rows": rows, "chart": chart, "caption": captions.by_value(told)}
 
 
 def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,7 +240,8 @@ def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
             rates[size] = {kind: 1000 * numbers[kind] / max(1, numbers["cells"]) for kind in CLAIMS}
     claims = sum(numbers[kind] for numbers in rows.values() for kind in CLAIMS)
     what = "Claims per 1,000 counts by size of area"
-    return {"rows": rows, "chart": charts.stacked_bars(rates, what, digits=1) if claims else None}
+    chart = charts.stacked_bars(rates, what, digits=1) if claims else None
+    return {"rows": rows, "chart": chart, "caption": captions.by_size(rates)}
 
 
 # -- findings, inconsistencies, truth ----------------------------------------------------------------------------------
@@ -229,6 +261,19 @@ def _histogram(one: Strong) -> str:
     return charts.histogram(
         one.distribution, name=one.what, kind=finding["kind"], published=finding["published"], height=120
     )
+
+
+def _zeros(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
+    """Return how many likely counts are zeros, and the first of them."""
+    number = folder.summary["sensitive_claims"]["by_value"]["0"]["likely"]
+    rows = first_zeros(folder, MOST_ZEROS) if number and not public else []
+    return {"number": number, "rows": rows, "more": number - len(rows)}
+
+
+def _suspects(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
+    told = folder.summary["suspect"]
+    rows = first_suspects(folder, MOST_SUSPECTS) if told["areas"] and not public else []
+    return {"number": told["areas"], "rows": rows, "more": told["sums"] - len(rows), "level": told["level"]}
 
 
 def _clashes(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
@@ -260,4 +305,5 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
         "parts": keys.by_part(score),
         "wrong": [] if public else score["proved_wrong"],
         "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,
+        "caption": captions.truth(bands),
     }

@@ -319,6 +319,38 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
     return f"{where}, {listed(parts)}.", f"{sensitive}, and {zeros}."
 
 
+def headline(audit: Mapping[str, Any]) -> str:
+    """Say in one sentence whether a release gives counts away."""
+    sure, by_value = share(audit["threshold"]), audit["sensitive_claims"]["by_value"]
+    proved, conditional, likely = (audit[kind] for kind in CLAIMS)
+
+    def small(*kinds: str) -> str:
+        number = sum(by_value["1-2"][kind] for kind in kinds)
+        return f", {number:,} of them of one or two" if number else ""
+
+    few = by_value["1-2"]["likely"]
+    also = f"; {several(few, 'more count')} of one or two can be inferred at {sure} or more" if few else ""
+    if proved:
+        return f"This release gives counts away: {several(proved, 'count')} can be proved{small('proved')}{also}."
+    if conditional:
+        return (
+            f"This release gives counts away, if its unrounded counts are exact: {several(conditional, 'count')} can then "
+            f"be proved{small('conditional')}{also}."
+        )
+    more = likely - by_value["0"]["likely"]
+    if few:
+        return (
+            f"This release gives some counts away: none can be proved, but {several(few, 'count')} of one or two can be "
+            f"inferred at {sure} or more."
+        )
+    if likely:
+        what = f"{several(more, 'count')} of three or more" if more else several(likely, "zero")
+        return f"This release gives little away: no count can be proved; {what} can be inferred at {sure} or more."
+    if audit["areas_not_weighed"]:
+        return "No count can be proved; what is likely could not be worked out everywhere."
+    return f"This audit finds nothing: no count can be proved, and none inferred at {sure} or more."
+
+
 def not_listed(audit: Mapping[str, Any]) -> list[str]:
     """Say which counts are not listed although they are likely in another sense: caution is not safety."""
     found = []
@@ -329,12 +361,7 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
             f"At least {several(doubtful, 'more count reaches', 'more counts reach')} {sure} under one of the "
             f"{spelled(priors)} priors, but not under all of them."
         )
-    conditional = audit["held_back"]["conditional"]
-    if conditional:
-        found.append(
-            f"{several(conditional, 'conditional claim is', 'conditional claims are')} held back, because the published "
-            "figures contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
-        )
+    found += _held_back(audit["held_back_because"])
     alone = audit["likely_without_sums"]
     if alone:
         found.append(
@@ -342,6 +369,23 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
             f"alone; sums add little. {'It is' if alone == 1 else 'They are'} not listed."
         )
     return found
+
+
+def _held_back(because: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Say which claims are held back for what the data say; what the self-check withholds is said with it."""
+    for kind in ("conditional", "likely"):
+        number = because["mechanism"][kind]
+        if number:
+            yield (
+                f"{several(number, f'{kind} claim is', f'{kind} claims are')} held back, because the published figures "
+                "contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
+            )
+    number = sum(because["suspect"].values())
+    if number:
+        yield (
+            f"{several(number, 'claim is', 'claims are')} held back, because the data of the area are suspect: suspects.csv "
+            "lists them."
+        )
 
 
 def likely_means(audit: Mapping[str, Any]) -> str:
