@@ -68,7 +68,7 @@ def _picture_title(told: Mapping[str, Any], claims: int, whole: int) -> str:
     if not claims:
         return "Of 10,000 published counts, none can be worked out"
     known = per_10_000(claims, whole)
-    certain = told["proved"] + told["conditional"]
+    certain = told["proved"]
     sure = f"; {per_10_000(certain, whole)} for certain" if certain and certain < claims else ""
     return f"Of 10,000 published counts, {known} can be worked out{sure}"
 
@@ -146,7 +146,7 @@ def next_steps(told: Mapping[str, Any], *, public: bool) -> list[str]:
     if claims:
         steps.append("Try safer ways of publishing: “unround review” for a draft, “unround compare” for a release.")
     else:
-        steps.append("Ask what other tables would add: “unround whatif”. Nothing found is not the same as safe.")
+        steps.append("Ask what other tables would add (“unround whatif”): this audit says nothing about them.")
     if told["product"] != SIMULATED:
         steps.append("Tell the agency before anything about this release is published.")
     return steps

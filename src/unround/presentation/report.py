@@ -35,7 +35,7 @@ from unround.presentation.words import (
     verdict,
 )
 
-MOST_BLOCKS = 10
+MOST_BLOCKS = 8
 MOST_ROUTES = 14
 MOST_ZEROS = 40
 MOST_SUSPECTS = 12

@@ -27,7 +27,7 @@ from unround.release import ABSENT
 if TYPE_CHECKING:
     import polars as pl
 
-MOST = {"proved": 6, "conditional": 4, "likely": 6}
+MOST = {"proved": 6, "conditional": 2, "likely": 4}
 """Findings of each kind that are shown."""
 
 MOST_CELLS = 24
@@ -107,17 +107,13 @@ def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
 def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]:
     import polars as pl
 
-    areas = folder.told["areas"]
+    areas, turn = folder.told["areas"], pl.int_range(pl.len())
     found = (
         pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
         .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
         .unique([*areas, "route"], keep="first", maintain_order=True)
-        .with_columns(
-            pl.max_horizontal(
-                pl.int_range(pl.len()).over(areas), pl.int_range(pl.len()).over(folder.told["axes"]) // 2
-            ).alias("_turn")
-        )
+        .with_columns(pl.max_horizontal(turn.over(areas), turn.over(folder.told["axes"]) // 2).alias("_turn"))
         .sort("_turn", maintain_order=True)
         .head(number)
         .drop("_turn")
