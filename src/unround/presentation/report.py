@@ -13,6 +13,7 @@ from typing import Any
 
 from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
+from unround.audits.ranking import SMALL_FIRST
 from unround.checks.families import DEPARTS
 from unround.errors import InputError
 from unround.expectation import interval, surprise
@@ -224,7 +225,8 @@ def _families(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_value(told: Mapping[str, Any]) -> dict[str, Any]:
-    rows = {size_named(name): numbers for name, numbers in told["sensitive_claims"]["by_value"].items()}
+    by_value = told["sensitive_claims"]["by_value"]
+    rows = {size_named(name): by_value[name] for name in SMALL_FIRST}
     claims = sum(sum(numbers.values()) for numbers in rows.values())
     chart = charts.stacked_bars(rows, "Claims by inferred count") if claims else None
     return {"rows": rows, "chart": chart, "caption": captions.by_value(told)}
