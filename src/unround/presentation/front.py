@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unround.audits import AuditFolder
 from unround.checks.families import DEPARTS, FITS
 from unround.presentation.check import keys_explain
-from unround.presentation.strongest import Strong, strongest
+from unround.presentation.strongest import Strong
 from unround.presentation.waffle import Share, per_10_000, waffle
 from unround.presentation.words import CLAIMS, at_least, percent, several
 from unround.readers import SIMULATED
@@ -76,12 +75,9 @@ def _picture_title(told: Mapping[str, Any], claims: int, whole: int) -> str:
 # -- one example ------------------------------------------------------------------------------------------------------
 
 
-def example(folder: AuditFolder) -> Example | None:
-    """Return the finding that matters most among those that two lines explain."""
-    for kind in CLAIMS:
-        if not folder.summary[kind]:
-            continue
-        found = strongest(folder, kind)
+def example(strong: Mapping[str, Sequence[Strong]]) -> Example | None:
+    """Return the finding that matters most, of the strongest of each kind, among those that two lines explain."""
+    for kind, found in strong.items():
         short = [one for one in found if kind == "likely" or (len(one.steps) <= MOST_STEPS and not one.more_steps)]
         if short:
             return _likely(short[0]) if kind == "likely" else _certain(short[0])
@@ -141,7 +137,8 @@ def next_steps(told: Mapping[str, Any], *, public: bool) -> list[str]:
     if told["contradictions"] or told["suspect"]["areas"]:
         steps.append("Have the faults in the data corrected: contradictions.csv and suspects.csv list them.")
     if claims and not public:
-        first = f": the {several(small, 'count')} of one or two come first" if small else ""
+        among = "first" if not told["proved"] + told["conditional"] else "first among those of their kind"
+        first = f": the {several(small, 'count')} of one or two {'comes' if small == 1 else 'come'} {among}" if small else ""
         steps.append(f"Go through the findings, in findings.csv or with “unround serve”{first}.")
     if claims:
         steps.append("Try safer ways of publishing: “unround review” for a draft, “unround compare” for a release.")

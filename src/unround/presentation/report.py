@@ -113,6 +113,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
     product = told["product"]
     title = f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
     few = public and told["areas"] < FEWEST_AREAS
+    strong = {} if public else {kind: found for kind in CLAIMS if (found := _strongest(folder, kind))}
     return {
         "public": public,
         "told": told,
@@ -125,7 +126,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "independent": not any(one.get("otherwise") == DEPARTS for one in (told.get("check") or {}).get("families", ())),
         "tone": next((kind for kind in CLAIMS if told[kind]), "open"),
         "picture": front.picture(told),
-        "example": None if public else front.example(folder),
+        "example": front.example(strong),
         "next_steps": front.next_steps(told, public=public),
         "assumed": _assumed(told, public=public),
         "blocks": _blocks(told),
@@ -137,7 +138,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "selfcheck": selfcheck.section(told),
         "priors": told["priors"]["variants"],
         "not_listed": not_listed(told),
-        "findings": {} if public else {kind: found for kind in CLAIMS if (found := _findings(folder, kind))},
+        "findings": {kind: [{"one": one, "chart": _histogram(one)} for one in found] for kind, found in strong.items()},
         "zeros": _zeros(folder, public=public),
         "clashes": _clashes(folder, public=public),
         "suspects": _suspects(folder, public=public),
@@ -249,11 +250,9 @@ def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
 # -- findings, inconsistencies, truth ----------------------------------------------------------------------------------
 
 
-def _findings(folder: AuditFolder, kind: str) -> list[dict[str, Any]]:
-    """Return the strongest findings of a kind, the likely ones with their histograms."""
-    if not folder.summary[kind] or not MOST[kind]:
-        return []
-    return [{"one": one, "chart": _histogram(one)} for one in strongest(folder, kind)]
+def _strongest(folder: AuditFolder, kind: str) -> list[Strong]:
+    """Return the strongest findings of a kind, none where there are none or none are shown."""
+    return strongest(folder, kind) if folder.summary[kind] and MOST[kind] else []
 
 
 def _histogram(one: Strong) -> str:
