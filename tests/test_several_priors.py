@@ -230,7 +230,7 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
             {"held_back": "likely", "withheld": "zeros fail", "probability_low": 0.9},
             "likely claims are withheld here: zeros fail",
         ),
-        ({"held_back": "likely", "withheld": ""}, "withheld: the prior failed its self-check"),
+        ({"held_back": "likely", "withheld": ""}, "withheld here: the prior failed its self-check"),
     ],
 )
 def test_why_a_likely_looking_count_is_not_a_finding(changes: dict[str, Any], why: str) -> None:
@@ -263,7 +263,7 @@ def test_a_conditional_claim_that_is_held_back_is_not_called_certain() -> None:
     one |= {"threshold": 0.66, "contradictions": (), "known_alone": False}
     said = conclusion(SimpleNamespace(**one))  # type: ignore[arg-type]
     assert said.startswith("It is 5 if an assumption holds")
-    assert said.endswith("such claims are held back.")
+    assert said.endswith("such claims are held back: the published figures contradict their mechanism.")
 
 
 # -- what is not listed -----------------------------------------------------------------------------------------------
@@ -414,10 +414,14 @@ def test_the_self_check_is_shown_everywhere(census: AuditFolder, tmp_path: Path)
         assert '<a href="#selfcheck">Self-check</a>' in html
 
 
-def test_without_a_self_check_nothing_is_said_of_it(census: AuditFolder, tmp_path: Path) -> None:
+def test_that_there_was_no_self_check_is_said(census: AuditFolder, tmp_path: Path) -> None:
     folder = told_otherwise(census, tmp_path / "audit", selfcheck=...)
     assert "elf-check" not in printed(folder)
-    assert "elf-check" not in page(folder)
+    assert "probabilities not tested" in printed(folder)
+    for text in (Outline(page(folder)).text, Outline(page(folder, public=True)).text):
+        assert "Probabilities not tested" in text
+        assert "Probabilities were not checked" in text
+        assert "elf-check passed" not in text
     assert "elf-check" not in browser(folder).get("/about").text
 
 
