@@ -14,6 +14,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.batch.loops import EFFORT
 from unround.crossed.chains import AGREED, Effort, sample
 from unround.crossed.listing import list_tables
 from unround.crossed.table import CrossedTable, Equations, crossed_tables
@@ -126,7 +127,7 @@ def main() -> None:
     failed = False
     for shape, mean, base in product(SHAPES, MEANS, BASES):
         results = [
-            (one, measure(shape, one, mean, base, chosen.areas, Effort()))
+            (one, measure(shape, one, mean, base, chosen.areas, EFFORT))
             for one in list(patterns(len(shape)))[:: chosen.every]
         ]
         errors = [error for _, result in results for error in result.errors]

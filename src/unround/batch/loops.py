@@ -95,14 +95,26 @@ def add_tables(
             rows &= wanted[:, cells].any(axis=1)
         chosen = np.flatnonzero(rows)
         for first in range(0, chosen.size, AREAS):
-            block = _Block(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
+            block = TableBlock(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
             effort = QUICK if quick else EFFORT if wanted is None else SOME
             block.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
             block.put(result, value, found)
 
 
-class _Block:
-    """One table, in some areas."""
+class TableBlock:
+    """One table, in some areas.
+
+    Parameters
+    ----------
+    compiled : CompiledSums
+        What all areas share; of it, the number of columns and the sums are used.
+    table : CrossedTable
+        The table: its cells and sums are positions in those.
+    windows, tight, prior
+        As for `posterior.posteriors`.
+    rows : array
+        The areas.
+    """
 
     def __init__(
         self,
@@ -135,13 +147,13 @@ class _Block:
     def answer(self, effort: Effort) -> None:
         """Run the chains; go through all tables where they do not agree."""
         sampled = sample(self.table, self.given, self.seeds, effort)
-        self.chances, self.error = sampled.chances, sampled.error
+        self.chances, self.error, self.rhat = sampled.chances, sampled.error, sampled.rhat
         for i in np.flatnonzero(sampled.status != AGREED).tolist():
             alone = self.given.one(i)
             here = slice(self.given.area[i], self.given.area[i + 1])
             listed = list_tables(self.table, alone, VISITS)
             if listed.complete[0]:
-                self.chances[here], self.error[i] = listed.chances, 0.0
+                self.chances[here], self.error[i], self.rhat[i] = listed.chances, 0.0, 1.0
                 self.method[i], self.possible[i] = BY_LISTING, listed.number[0] > 0
                 continue
             again = None
@@ -154,7 +166,7 @@ class _Block:
             if again is None or again.status[0] != AGREED:
                 self.method[i] = UNSETTLED
             else:
-                self.chances[here], self.error[i] = again.chances, again.error[0]
+                self.chances[here], self.error[i], self.rhat[i] = again.chances, again.error[0], again.rhat[0]
 
     def _witness(self, alone: CellWeights) -> Ints | None:
         """Search for any table that fits."""
