@@ -78,11 +78,18 @@ METHODS = (
         0.011,
         0.13,
     ),
-    Method(LISTED, "all tables", "Chains did not agree, but all tables that fit could be gone through: exact.", 0.0, 0.0),
+    Method(
+        LISTED,
+        "all tables",
+        "Chains did not agree, or may not have reached every table, but all tables that fit could be gone through: exact.",
+        0.0,
+        0.0,
+    ),
     Method(
         APART,
         "none",
-        "Chains over whole tables do not agree, and there are too many tables to go through: no probability uses the sums.",
+        "Chains over whole tables do not agree or do not reach every table, and there are too many tables to go through: no "
+        "probability uses the sums.",
         0.0,
         0.0,
     ),
