@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.batch.loops import MOST_MOVES, WIDEST, TableBlock
+from unround.batch.loops import WIDEST, TableBlock
 from unround.batch.posterior import empty_distributions, empty_posterior
 from unround.batch.types import UNSETTLED, CompiledSums, Distributions, Posterior, PriorWeights, Tight, Windows
 from unround.crossed.chains import Effort
@@ -24,10 +24,13 @@ from unround.linked.bounds import Rows
 from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort(sweeps=8000, rounds=3, error=0.035, rhat=1.1)
+EFFORT = Effort(sweeps=8000, error=0.035, rhat=1.1)
 """How long chains run; see docs/tables.md for the errors that this leaves."""
 
-MOST_CELLS = 1100
+LONGEST = 1_250_000
+"""Moves of a family's chains together in their first round: large tables get fewer for each leaf."""
+
+MOST_CELLS = 1800
 """Cells of a family's table, of all its areas together, above which it is not linked: chains would take too long."""
 
 PARTLY = "some counts of its table do not add up over areas"
@@ -148,14 +151,15 @@ def _in_own_order(tight: Tight, table: CrossedTable, members: Rows) -> list[int]
     return [int(members[i]) for i in np.lexsort(bounds.T[::-1])]
 
 
-def _sampled(
+def family_block(
     compiled: CompiledSums,
     table: CrossedTable,
     windows: Windows,
     tight: Tight,
     prior: PriorWeights | None,
     rows: Rows,
-) -> TableSamples:
+) -> TableBlock:
+    """Return families of one size as chains take them: families × (1 + children) areas, the parents first."""
     families, members = rows.shape
     whole, family = _family(compiled, table, members - 1)
 
@@ -172,9 +176,22 @@ def _sampled(
         start = joined(prior.start)
         start[:, : compiled.columns] = -1  # a parent's counts follow from its children's
         own_prior = PriorWeights(joined(prior.low), start, prior.weights)
-    block = TableBlock(whole, family, own, bounds, own_prior, np.arange(families))
-    block.answer(replace(EFFORT, sweeps=min(EFFORT.sweeps, MOST_MOVES // family.leaves.size)))
-    result, found = empty_posterior(families, whole.columns), empty_distributions(bounds.low, bounds.high)
+    return TableBlock(whole, family, own, bounds, own_prior, np.arange(families))
+
+
+def _sampled(
+    compiled: CompiledSums,
+    table: CrossedTable,
+    windows: Windows,
+    tight: Tight,
+    prior: PriorWeights | None,
+    rows: Rows,
+) -> TableSamples:
+    families, members = rows.shape
+    block = family_block(compiled, table, windows, tight, prior, rows)
+    block.answer(replace(EFFORT, sweeps=min(EFFORT.sweeps, LONGEST // block.table.leaves.size)))
+    result = empty_posterior(families, block.compiled.columns)
+    found = empty_distributions(*(one[rows].reshape(families, -1) for one in (tight.low, tight.high)))
     block.put(result, None, found)
     assert result.method is not None
     assert result.error is not None
@@ -184,13 +201,11 @@ def _sampled(
 
     filled = np.zeros(compiled.columns, dtype=np.bool_)
     filled[table.cells] = True
+    by_cell = ("mode", "probability", "mean", "deviation", "error")
     return TableSamples(
         rows,
         (result.method != UNSETTLED) & result.possible,
-        replace(
-            result,
-            **{name: apart(getattr(result, name)) for name in ("mode", "probability", "mean", "deviation", "error")},
-        ),
+        replace(result, **{name: apart(getattr(result, name)) for name in by_cell}),
         Distributions(apart(found.low), apart(found.high), np.where(filled, apart(found.start), -1), found.chances),
         block.rhat,
         result.error.max(axis=1),
