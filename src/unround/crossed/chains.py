@@ -43,7 +43,7 @@ ASTRAY = 1.2
 
 STUCK, APART, AGREED, FROZEN = 0, 1, 2, 3
 """How an area ended: no table was found to start from; the chains do not agree; they do; they do, but some total is exact
-and a count that may have several values never changed, so that there may be tables to which no move leads."""
+and no count ever changed, though some may have several values, so that there may be tables to which no move leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,20 +300,24 @@ def _areas(
             again = status[a] == APART and turn < rounds
             turn += 1
             length *= 2 if turn > 1 else 1
-        if status[a] == AGREED and pinned and _any_still(low, high, place, chances[area_start[a] : area_start[a + 1]]):
+        if status[a] == AGREED and pinned and _all_still(low, high, place, chances[area_start[a] : area_start[a + 1]]):
             status[a] = FROZEN
         made[a] = done
 
 
 @inner
-def _any_still(low: Ints, high: Ints, place: NDArray[np.int64], chances: FloatArray) -> bool:
-    """Say whether a count that may have several values always had the same."""
+def _all_still(low: Ints, high: Ints, place: NDArray[np.int64], chances: FloatArray) -> bool:
+    """Say whether there are counts that may have several values, and none of them ever changed."""
+    free = 0
     for c in range(len(low)):
         if high[c] > low[c]:
+            free += 1
+            still = False
             for k in range(high[c] - low[c] + 1):
-                if chances[place[c] + k] == 1.0:
-                    return True
-    return False
+                still |= chances[place[c] + k] == 1.0
+            if not still:
+                return False
+    return free > 0
 
 
 @inner
