@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from unround import audits, checks, describing, differences, inspection
+from unround import audits, checks, differences, inspection
 from unround.arguments import public
 from unround.audits import verification
 from unround.errors import InputError
@@ -128,8 +128,8 @@ class Posterior(Tabular, distributions.Posterior):
         """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
         import polars as pl
 
-        names = ("key", "label", "kind", "published", "low", "high", "mode", "probability", "mean", "sd")
-        kinds = (*[pl.String] * 3, *[pl.Int64] * 4, *[pl.Float64] * 3)
+        names = ("key", "label", "kind", "published", "low", "high", "mode", "probability", "error", "mean", "sd")
+        kinds = (*[pl.String] * 3, *[pl.Int64] * 4, *[pl.Float64] * 4)
         cells = list(self.cells.values())
         told = {
             name: pl.Series([getattr(cell, name) for cell in cells], dtype=kind)
@@ -163,17 +163,6 @@ class Posterior(Tabular, distributions.Posterior):
         from unround.presentation.notebook import posterior_card
 
         return posterior_card(self)
-
-
-class Described(Shown, describing.Described):
-    """What `unround.describe` returns: what a table was taken for, and the draft of its description."""
-
-    __slots__ = ()
-
-    def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.describe import show_description
-
-        show_description(self, console, draft=True)
 
 
 class Inspection(Shown, inspection.Inspection):
