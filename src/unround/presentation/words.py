@@ -244,6 +244,27 @@ def _of(cell: Any, name: str) -> Any:
     return cell[name] if isinstance(cell, Mapping) else getattr(cell, name)
 
 
+CERTAINTIES = ((0.99, "almost certainly"), (0.9, "very likely"), (0.0, "probably"))
+"""What is said of a likely count, by its least probability."""
+
+
+def claim_in_words(one: Any) -> str:
+    """Say what is claimed of a count, as the end of a sentence about it.
+
+    Examples
+    --------
+    >>> one = {"kind": "likely", "value": 1, "probability_low": 0.993, "probability": 0.995, "probability_high": 0.996}
+    >>> claim_in_words(one), claim_in_words(one | {"kind": "proved"}), claim_in_words(one | {"kind": "conditional"})
+    ('almost certainly 1', 'proved to be 1', 'proved to be 1 on an assumption')
+    """
+    kind, value = _of(one, "kind"), number(_of(one, "value"))
+    if kind in ("proved", "conditional"):
+        return f"proved to be {value}" + (" on an assumption" if kind == "conditional" else "")
+    least = _of(one, "probability_low")
+    least = _of(one, "probability") if least is None else least
+    return f"{next(said for start, said in CERTAINTIES if least >= start)} {value}"
+
+
 # -- kinds ------------------------------------------------------------------------------------------------------------
 
 NOT_GUARANTEED = "given an assumption the agency does not guarantee"

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from unround.errors import InputError, UnroundError
 from unround.presentation.site import environment, render, static, stylesheet
 from unround.presentation.words import notice
-from unround.web import views
+from unround.web import lists, views
 from unround.web.explorer import Shelf
 from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page, area_address, cell_address, with_query
@@ -69,7 +69,8 @@ class Pages:
 
 STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
     "unround.css": ("text/css", lambda: stylesheet().encode()),
-    "unround.js": ("text/javascript", lambda: static("explorer.js")),
+    "explorer.css": ("text/css", lambda: static("explorer.css")),
+    "unround.js": ("text/javascript", lambda: b"\n".join(map(static, ("explorer.js", "list.js")))),
     "icon.svg": ("image/svg+xml", lambda: static("icon.svg")),
 }
 """The files that can be asked for, by name: no path from a request is ever opened."""
@@ -77,8 +78,8 @@ STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
 View = Callable[[Asked], Page]
 Endpoint = Callable[[Request], Awaitable[Response]]
 VIEWS: tuple[tuple[str, View], ...] = (
-    ("/areas", views.areas),
-    ("/findings", views.findings),
+    ("/areas", lists.areas),
+    ("/findings", lists.findings),
     ("/structure", views.structure),
     ("/structure/{table}", views.structure),
     ("/contradictions", views.contradictions),
@@ -203,6 +204,7 @@ class _Site:
             **around,
             "notice": notice(summary["product"]),
             "summary": summary,
+            "first_findings": lists.first_choice(summary),
         }
         return Response(render(page.template, context), status, media_type="text/html")
 

@@ -18,8 +18,11 @@ from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, find_area,
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
-from unround.web.claims import AreaIndex, Claims, area_texts
-from unround.web.outline import Outline, outline_of
+from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of
+from unround.web.facets import Facet
+from unround.web.outline import Outline, OutlineLine, outline_of
+from unround.web.places import Places, level_named
+from unround.web.search import TextIndex, area_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -113,9 +116,40 @@ class Explorer:
         return self._texts[1]
 
     @once
-    def index(self) -> AreaIndex:
-        """Finds areas."""
-        return AreaIndex(*self._texts)
+    def places(self) -> Places:
+        """What areas are called, and where they are."""
+        return Places(self.folder.areas, *self._texts)
+
+    @once
+    def index(self) -> TextIndex:
+        """Finds areas, by the places around them too."""
+        return TextIndex(*self._texts, [self.places.around(row) for row in range(len(self.codes))])
+
+    @once
+    def lines(self) -> tuple[OutlineLine, ...]:
+        """Every characteristic."""
+        return self.outline.lines
+
+    @once
+    def line_index(self) -> TextIndex:
+        """Finds characteristics, by the names of their tables too."""
+        about = [table.name for table in self.outline.tables for _ in table.lines]
+        return TextIndex([line.code for line in self.lines], [line.label for line in self.lines], about)
+
+    @once
+    def line_of(self) -> NDArray[np.int64]:
+        """For every cell, its characteristic."""
+        found = np.zeros(len(self.folder.model.columns), dtype=np.int64)
+        for line in self.lines:
+            found[[cell for cell in line.cells if cell is not None]] = line.at
+        return found
+
+    @once
+    def cell_index(self) -> TextIndex:
+        """Finds cells: by characteristic, table and sex."""
+        columns = self.folder.model.columns
+        about = [self.outline.tables[table].name for table in self.outline.table_of]
+        return TextIndex([" ".join(one.codes) for one in columns], [one.label for one in columns], about)
 
     @once
     def _rows(self) -> dict[str, int]:
@@ -131,13 +165,54 @@ class Explorer:
 
     @once
     def level_names(self) -> list[str]:
-        """The levels there are."""
-        return [str(name) for name in dict.fromkeys(self.levels.tolist()) if name]
+        """The levels there are; "" among them, where the file does not say for some areas."""
+        return [str(name) for name in dict.fromkeys(self.levels.tolist())]
 
     @once
     def claims(self) -> Claims:
         """The findings."""
-        return Claims(self.folder, self.outline.table_of)
+        return Claims(self.folder, self.outline.table_of, self.line_of)
+
+    @once
+    def by_area_and_size(self) -> NDArray[np.int64]:
+        """How many findings every area has, by the size of the count: a column each for `SIZES`."""
+        places = self.claims.row * len(SIZES) + self.claims.size
+        return np.bincount(places, minlength=len(self.codes) * len(SIZES)).reshape(-1, len(SIZES))
+
+    @once
+    def area_weights(self) -> NDArray[np.int64]:
+        """What areas are sorted by: first their findings about counts of one or two, then others, then zeros."""
+        numbers = self.by_area_and_size
+        most = int(numbers.max(initial=0)) + 1
+        return (numbers[:, 0] * 2 * most + numbers[:, 1] + numbers[:, 2]) * most + numbers[:, 3]
+
+    @once
+    def by_line(self) -> NDArray[np.int64]:
+        """How many findings there are about every characteristic."""
+        return np.bincount(self.claims.line, minlength=len(self.lines))
+
+    @once
+    def facets(self) -> dict[str, Facet]:
+        """The ways of sorting findings into classes, in the order in which they are shown."""
+        claims, tables = self.claims, self.outline.tables
+        of_table, route = claims.frame["table"].to_numpy(), claims.frame["route"].to_numpy()
+        made = [
+            Facet("kind", "Certainty", KINDS, KINDS, claims.kind),
+            Facet("size", "Inferred count", tuple(SIZES), tuple(SIZES.values()), claims.size),
+            Facet("table", "Table", [str(one.at) for one in tables], [one.name for one in tables], of_table, by_number=True),
+        ]
+        if (places := self.places.grouping()) is not None:
+            title = places.word[:1].upper() + places.word[1:]
+            made.append(Facet("place", title, places.keys, places.names, places.of[claims.row], by_number=True))
+        if len(self.level_names) > 1:
+            codes = np.array([self.level_names.index(level) for level in self.levels.tolist()])[claims.row]
+            named = [level_named(level) for level in self.level_names]
+            keys = [level or "unstated" for level in self.level_names]
+            made.append(Facet("level", "Level", keys, [name or "not stated" for name in named], codes))
+        made.append(Facet("route", "How it follows", tuple(ROUTES), tuple(ROUTES.values()), route))
+        sizes = area_size_of(self.sizes)[claims.row]
+        made.append(Facet("area_size", "Size of area", tuple(AREA_SIZES), tuple(AREA_SIZES.values()), sizes))
+        return {facet.name: facet for facet in made}
 
     @once
     def sizes(self) -> NDArray[np.int64]:
@@ -194,25 +269,23 @@ class Explorer:
             return found
 
     def title(self, row: int) -> str:
-        """Return what an area is called in headings: its name, or its code."""
-        return self.names[row] or self.short(row)
-
-    def short(self, row: int) -> str:
-        """Return an area's code without what all codes of its level start with, where the file has such a code."""
-        areas = self.folder.areas
-        return str(areas["code"][row]) if "code" in areas.columns and areas["code"][row] else self.codes[row]
+        """Return what an area is called in headings: its name, or its level and code."""
+        return self.places.title(row)
 
     def place(self, row: int) -> dict[str, Any]:
         """Return where an area is, as plain data."""
         told = {axis: self.folder.areas[axis][row] for axis in self.folder.told["areas"]}
-        return told | {"name": self.title(row), "level": str(self.levels[row])}
+        return told | {
+            "name": self.title(row),
+            "level": level_named(str(self.levels[row])),
+            "within": self.places.around(row),
+        }
 
     def warm(self) -> None:
         """Make everything ready, so that the first visitor does not wait for it."""
-        _ = self.claims, self.index, self._rows, self.level_names, self.contradictions
+        _ = self.claims, self.facets, self.index, self.cell_index, self._rows, self.contradictions
         if self.codes:
             self.look(0)
-        _ = self.sizes
 
 
 class Shelf:
