@@ -22,7 +22,7 @@ KINDS = {
     "ta": "territorial authority",
     "rc": "region",
 }
-"""Columns that name a place around an area, in the order in which they are said; tracts and the like tell nobody anything."""
+"""Columns that name a place around an area, in the order in which they are said; nobody knows a tract."""
 FACETS = ("cma", "csd", "ta", "rc", "cd", "pr")
 """The columns by which findings are sorted into places: the first that there is."""
 LEVELS = {
@@ -151,7 +151,7 @@ def _prefix(column: str) -> str:
 
 
 def _grouped(word: str, keys: list[str], names: dict[str, str]) -> Grouping:
-    """Number the places, in the order of the file."""
+    """Give every place a number, in the order of the file."""
     order = [key for key in dict.fromkeys(keys) if key]
     at = {key: k for k, key in enumerate(order)}
     of = np.array([at.get(key, len(order)) for key in keys], dtype=np.int64)
