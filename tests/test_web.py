@@ -265,7 +265,11 @@ def test_findings_come_the_most_sensitive_first_or_as_asked(census: TestClient, 
 
     bands = ["1-2", "3-9", "10+", "0"]
     strength = [
-        (["proved", "conditional", "likely"].index(one["kind"]), bands.index(one["size"]), -round(1e4 * one["probability_low"]))
+        (
+            ["proved", "conditional", "likely"].index(one["kind"]),
+            bands.index(one["size"]),
+            -round(1e4 * one["probability_low"]),
+        )
         for one in listed("")
     ]
     assert strength == sorted(strength)

@@ -113,6 +113,7 @@ def simulate(
     keys: bool = False,
     constants: str = "",
     weighted: bool = False,
+    boundaries: bool = False,
     world: str | None = None,
     base: int | None = None,
     mechanism: Mechanism | str | None = None,
@@ -146,6 +147,8 @@ def simulate(
         With `keys`: the constants of the tables, as "0" for all or "8=0.31,58=0.19" for some; the others are drawn.
     weighted : bool
         Whether sample tables show weighted estimates, which are not whole before they are rounded.
+    boundaries : bool
+        Whether to write made-up shapes of all areas too, boundaries.geojson.gz: they tile a plane, each within its parent.
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     base, mechanism : int, Mechanism or str, optional
@@ -163,11 +166,11 @@ def simulate(
         from unround.simulation.worlds import world as world_named
         from unround.simulation.worlds.write import simulate_world
 
-        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted)
+        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted, boundaries)
         if file_format not in (None, "tidy") or any(of_census):
             raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants} and {weighted} are for "
-                "the census: leave them out if you give {world}."
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants}, {weighted} and "
+                "{boundaries} are for the census: leave them out if you give {world}."
             )
         return simulate_world(Path(out), world_named(world), areas, seed, how or "rounding:5", rounded_total=rounded_total)
     if how is not None or rounded_total:
@@ -188,6 +191,7 @@ def simulate(
         apart=apart,
         repeat=repeat,
         rounds=Rounds(Constants.parse(constants) if keys else None, weighted),
+        boundaries=boundaries,
     )
 
 

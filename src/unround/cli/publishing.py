@@ -155,6 +155,9 @@ def simulate(
     weighted: Annotated[
         bool, typer.Option("--weighted", help="Let sample tables show weighted estimates; for rows sample or all.")
     ] = False,
+    boundaries: Annotated[
+        bool, typer.Option("--boundaries", help="Also write made-up shapes of all areas, for a map of the audit.")
+    ] = False,
     world: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
@@ -183,6 +186,7 @@ def simulate(
       unround simulate -o keyed --areas 2000 --rows short --keys   rounded by keys, with a constant for every table
       unround simulate -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
       unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
+      unround simulate -o mapped --boundaries                      with made-up shapes, for audit --boundaries
       unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
@@ -209,6 +213,7 @@ def simulate(
             keys=keys,
             constants=constants,
             weighted=weighted,
+            boundaries=boundaries,
             world=world,
             base=base,
             mechanism=mechanism,
@@ -218,13 +223,14 @@ def simulate(
     if json:
         print_json(made.to_json())
         return
-    for path in (*made.files, made.nesting, made.constants, made.truth, made.note):
+    for path in (*made.files, made.nesting, made.constants, made.boundaries, made.truth, made.note):
         if path is not None:
             say(path)
     say(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
     within = f" --areas {made.nesting}" if made.nesting else ""
-    say(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)
+    shapes = f" --boundaries {made.boundaries}" if made.boundaries else ""
+    say(f"Try: unround audit {tables}{within}{shapes} -o audit --truth {made.truth}", err=True)
 
 
 def protect(

@@ -574,9 +574,9 @@ def spark(one: Mapping[str, Any]) -> Markup:
     low, high = max(low, value - SLOTS // 2), min(high, value + SLOTS // 2)
     wide, tall = SPARK
     step = min(12.0, wide / (high - low + 1))
-    start, floor = (wide - step * (high - low + 1)) / 2, tall - 4
+    start, floor = (wide - step * (high - low + 1)) / 2, tall - 6
     least = one["probability_low"] if one["probability_low"] is not None else one["probability"]
-    parts = []
+    parts = [f'<rect class="ground-line" x="0" y="{floor:.1f}" width="{wide:g}" height="1"/>']
     for count in range(low, high + 1):
         x = start + (count - low) * step
         if count == value:
@@ -586,7 +586,7 @@ def spark(one: Mapping[str, Any]) -> Markup:
             parts.append(_bar("tick", x, floor - 2, step, 2))
     if published is not None and low <= published <= high:
         x = start + (published - low + 0.5) * step
-        parts.append(f'<path class="mark" d="M{x:.1f} {floor + 0.6:.1f} l2.4 3.4 h-4.8 z"/>')
+        parts.append(f'<path class="mark" d="M{x:.1f} {floor + 1.4:.1f} l3 4 h-6 z"/>')
     return Markup(f'<svg class="chart spark" viewBox="0 0 {wide:g} {tall:g}" aria-hidden="true">{"".join(parts)}</svg>')
 
 

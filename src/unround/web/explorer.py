@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
 from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, find_area, find_cell
+from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
 from unround.release import ABSENT
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of
 from unround.web.facets import Facet
 from unround.web.outline import Outline, OutlineLine, outline_of
-from unround.web.places import Places, level_named
+from unround.web.places import Grouping, Places, level_named
 from unround.web.search import TextIndex, area_texts
 
 if TYPE_CHECKING:
@@ -81,8 +82,9 @@ class Explorer:
     processors anyway.
     """
 
-    def __init__(self, folder: AuditFolder) -> None:
+    def __init__(self, folder: AuditFolder, boundaries: Path | None = None) -> None:
         self.folder = folder
+        self._boundaries_file = boundaries
         self.serial = next(_SERIALS)
         self.summary = folder.summary
         self._lock = threading.RLock()
@@ -192,6 +194,11 @@ class Explorer:
         return np.bincount(self.claims.line, minlength=len(self.lines))
 
     @once
+    def grouping(self) -> Grouping | None:
+        """The places that findings and maps can be narrowed down to."""
+        return self.places.grouping()
+
+    @once
     def facets(self) -> dict[str, Facet]:
         """The ways of sorting findings into classes, in the order in which they are shown."""
         claims, tables = self.claims, self.outline.tables
@@ -201,7 +208,7 @@ class Explorer:
             Facet("size", "Inferred count", tuple(SIZES), tuple(SIZES.values()), claims.size),
             Facet("table", "Table", [str(one.at) for one in tables], [one.name for one in tables], of_table, by_number=True),
         ]
-        if (places := self.places.grouping()) is not None:
+        if (places := self.grouping) is not None:
             title = places.word[:1].upper() + places.word[1:]
             made.append(Facet("place", title, places.keys, places.names, places.of[claims.row], by_number=True))
         if len(self.level_names) > 1:
@@ -215,13 +222,33 @@ class Explorer:
         return {facet.name: facet for facet in made}
 
     @once
-    def sizes(self) -> NDArray[np.int64]:
-        """The largest published count of every area, -1 where nothing was published."""
+    def _published(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         import polars as pl
 
-        published = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False)
-        largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
-        return np.where(largest > ABSENT, largest, -1).astype(np.int64)
+        counts = pl.col("counts")
+        told = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False).select(
+            largest=counts.arr.max(), there=counts.arr.eval(pl.element() > ABSENT, as_list=True).list.sum()
+        )
+        found = told.collect(engine="streaming")
+        largest, there = found["largest"].to_numpy(), found["there"].to_numpy()
+        return np.where(largest > ABSENT, largest, -1).astype(np.int64), there.astype(np.int64)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The largest published count of every area, -1 where nothing was published."""
+        return self._published[0]
+
+    @property
+    def published(self) -> NDArray[np.int64]:
+        """How many counts of every area were published."""
+        return self._published[1]
+
+    @once
+    def boundaries(self) -> Boundaries | None:
+        """The shapes of the areas, where some were given."""
+        if self._boundaries_file is not None:
+            return boundaries_of(self.folder, self._boundaries_file)
+        return kept_boundaries(self.folder)
 
     @once
     def contradictions(self) -> pl.DataFrame:
@@ -291,11 +318,11 @@ class Explorer:
 class Shelf:
     """The explorer of a folder, opened anew when another audit has taken the place of the old one."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, boundaries: Path | None = None) -> None:
+        self.path, self.boundaries = path, boundaries
         self._lock = threading.Lock()
         self._stamp = self._now()
-        self._explorer = Explorer(AuditFolder.open(path))
+        self._explorer = Explorer(AuditFolder.open(path), boundaries)
 
     def _now(self) -> tuple[int, int] | None:
         try:
@@ -317,6 +344,6 @@ class Shelf:
             if now is None:
                 raise InputError(f"the audit in {self.path} is gone, or is being written anew. Reload when it is complete.")
             if now != self._stamp:
-                self._explorer = Explorer(AuditFolder.open(self.path))
+                self._explorer = Explorer(AuditFolder.open(self.path), self.boundaries)
                 self._stamp = now
             return self._explorer

@@ -28,6 +28,7 @@ from unround.presentation.words import (
 from unround.web.claims import SIZES
 from unround.web.explorer import Explorer
 from unround.web.lists import opened
+from unround.web.maps import small_map
 from unround.web.outline import UNNAMED, OutlineTable
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
 from unround.web.rows import area_told, cell_told, finding_told
@@ -60,6 +61,7 @@ def start(asked: Asked) -> Page:
         "sizes": SIZES,
         "contradictions": inconsistencies(told) if told["contradictions"] else "",
         "not_listed": not_listed(told),
+        "map": small_map(explorer),
         "selfcheck": [one for one in (selfcheck.in_short(told), *selfcheck.withheld(told)) if one],
     }
     answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
@@ -67,11 +69,13 @@ def start(asked: Asked) -> Page:
 
 
 def strongest(explorer: Explorer) -> NDArray[np.int64]:
-    """Return the first findings, at most one of an area: one that is at odds with itself must not fill them."""
+    """Return the first findings about the smallest counts, at most one of an area: no single area must fill them."""
     claims = explorer.claims
-    head = np.arange(min(len(claims), 200 * STRONGEST))
+    if not len(claims):
+        return np.arange(0)
+    head = np.flatnonzero(claims.size == claims.size.min())[: 200 * STRONGEST]
     _, first = np.unique(claims.row[head], return_index=True)
-    chosen = np.sort(first)[:STRONGEST]
+    chosen = head[np.sort(first)[:STRONGEST]]
     return chosen if len(chosen) == STRONGEST else head[:STRONGEST]
 
 
