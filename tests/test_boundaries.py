@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 import unround
-from tests.conftest import MakeOnce, Run
+from tests.conftest import Run
 from tests.shared import BULK, IMAGE
 from unround.audits import AuditFolder
 from unround.boundaries import Boundaries, boundaries_of, kept_boundaries, matched_in_words, read_shapes
@@ -249,14 +249,9 @@ def test_simulated_boundaries_are_a_file_of_the_census(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def mapped(make_once: MakeOnce) -> Path:
+def mapped(mapped_audit: Path) -> Path:
     """Return the folder of an audit with boundaries, and of its census."""
-
-    def fill(folder: Path) -> None:
-        made = simulate(folder / "census", 120, 3, boundaries=True)
-        unround.audit(made.files[0], folder / "audit", boundaries=made.boundaries)
-
-    return make_once("mapped", fill)
+    return mapped_audit.parent
 
 
 @pytest.fixture(scope="module")

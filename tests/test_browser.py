@@ -323,12 +323,14 @@ def test_hostile_names_are_only_text(page: Page, hostile: str) -> None:
 
 VIEWS = (
     *("/", "/areas", "/areas?q=20+to", "/area/10010001", "/area/10010001?sort=risk", "CELL", "/findings?size=1-2", "DRAWER"),
-    *("/structure", "/structure/1", "/contradictions", "/try?system=87!+%3D+men%3A+35+%2B+women%3A+45", "/about"),
+    *("/map", "/structure", "/structure/1", "/contradictions", "/try?system=87!+%3D+men%3A+35+%2B+women%3A+45", "/about"),
 )
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 380), ("light", 320)])
-def test_everybody_can_use_every_page(browser: Browser, census: str, census_audit: Path, scheme: str, width: int) -> None:
+def test_everybody_can_use_every_page(
+    browser: Browser, census: str, census_audit: Path, mapped: str, scheme: str, width: int
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
@@ -336,7 +338,9 @@ def test_everybody_can_use_every_page(browser: Browser, census: str, census_audi
     serious, wide, colours = [], [], set()
     for view in VIEWS:
         count = cell_address(one["region"], f"{one['characteristic_id']}/men")
-        tab.goto(census + {"CELL": count, "DRAWER": f"/findings?open={count}"}.get(view, view))
+        tab.goto(
+            (mapped if view == "/map" else census) + {"CELL": count, "DRAWER": f"/findings?open={count}"}.get(view, view)
+        )
         if view == "DRAWER":
             expect(tab.locator("#drawer").get_by_role("heading", name="Assumed")).to_be_attached()
         found = Axe().run(tab, options={"resultTypes": ["violations"]}).response["violations"]
@@ -352,6 +356,40 @@ def test_everybody_can_use_every_page(browser: Browser, census: str, census_audi
     dark = sum(map(int, re.findall(r"\d+", colours.pop()))) < 3 * 64
     assert dark == (scheme == "dark")
     tab.close()
+
+
+@pytest.fixture(scope="module")
+def mapped(mapped_audit: Path) -> Iterator[str]:
+    with served(mapped_audit) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", [1200, 380])
+def test_a_map_names_areas_and_leads_to_them(page: Page, mapped: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{mapped}/map")
+    picture = page.get_by_role("img", name="Map of the areas by worst finding")
+    expect(picture).to_be_visible()
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    box = picture.bounding_box()
+    assert box is not None
+    spot = {"x": box["width"] / 2, "y": box["height"] / 2}
+    picture.hover(position=spot)
+    said = page.locator(".pointed")
+    expect(said).to_contain_text("findings")
+    name = said.inner_text().split(",")[0]
+    picture.click(position=spot)
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    page.go_back()
+    page.get_by_label("Colours show").select_option("rate")
+    expect(page.get_by_role("img", name="Map of the areas by findings per 1,000 counts")).to_be_visible()
+    expect(page).to_have_url(re.compile("measure=rate"))
+    page.goto(mapped)
+    small = page.locator("svg.choropleth")
+    box = small.bounding_box()
+    assert box is not None
+    small.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    expect(page).to_have_url(re.compile("/area/"))
 
 
 def test_the_keyboard_leads_everywhere(page: Page, census: str) -> None:

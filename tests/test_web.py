@@ -375,6 +375,8 @@ def test_places_come_from_the_columns_of_the_file() -> None:
         ["Ottawa", "metropolitan area 535", "elsewhere"],
         [0, 0, 1],
     )
+    unnamed = Places(areas.drop("CMA_NAME"), ["1", "2", "3"], ["", "", ""])
+    assert unnamed.around(2) == "Toronto"  # as the classification has it, where the file has its code only
     assert Places(areas.select("region", "level"), ["1", "2", "3"], ["", "", ""]).grouping() is None
 
 

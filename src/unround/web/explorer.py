@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
-from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, find_area, find_cell
+from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, find_area, find_cell
 from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
@@ -253,12 +253,23 @@ class Explorer:
     @once
     def contradictions(self) -> pl.DataFrame:
         """What cannot be, as text."""
+        return self._listed(CONTRADICTIONS)
+
+    @once
+    def suspects(self) -> pl.DataFrame:
+        """What is possible but absurd, as text; the least likely first."""
+        import polars as pl
+
+        return self._listed(SUSPECTS).sort(pl.col("chance_at_most").cast(pl.Float64), maintain_order=True)
+
+    def _listed(self, name: str) -> pl.DataFrame:
+        """Return the rows of a CSV file, as text."""
         import polars as pl
 
         text = pl.col(pl.String)
         # The file is safe for spreadsheets: before what looks like a formula it has an apostrophe, which is not ours.
         plain = pl.when(text.str.contains(r"^'[=+\-@\t\r]")).then(text.str.slice(1)).otherwise(text).name.keep()
-        return pl.read_csv(self.folder.file(CONTRADICTIONS), infer_schema=False, glob=False).fill_null("").select(plain)
+        return pl.read_csv(self.folder.file(name), infer_schema=False, glob=False).fill_null("").select(plain)
 
     # -- single areas and cells ---------------------------------------------------------------------------------------
 

@@ -212,10 +212,11 @@ def structure(asked: Asked) -> Page:
 
 
 def contradictions(asked: Asked) -> Page:
-    """List inconsistent published figures."""
+    """List inconsistent published figures, and areas whose figures are possible but absurd."""
     explorer = asked.explorer
     part = Part.of(asked.query, explorer.contradictions.height)
     rows = explorer.contradictions[part.first : part.last].to_dicts()
+    suspects = explorer.suspects.head(PER_PAGE).to_dicts() if part.number == 1 else []
     axes = explorer.folder.told["areas"]
     said = inconsistencies(explorer.summary) if explorer.summary["contradictions"] else ""
     more = {
@@ -223,10 +224,23 @@ def contradictions(asked: Asked) -> Page:
         "parameters": {},
         "said": said,
         "kinds": INCONSISTENCIES,
-        "addresses": [area_address("/".join(row[axis] for axis in axes)) for row in rows],
-        "axes": axes,
+        "addresses": [_address(row, axes) for row in rows],
+        "titles": [_titled(explorer, row, axes) for row in rows],
+        "suspects": [{**row, "title": _titled(explorer, row, axes), "address": _address(row, axes)} for row in suspects],
+        "more_suspects": explorer.suspects.height - len(suspects),
+        "suspect": explorer.summary["suspect"],
     }
-    return Page("explorer/contradictions.html", "Inconsistencies", {**part.to_json(), "contradictions": rows}, more, rows)
+    told = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
+    return Page("explorer/contradictions.html", "Faults in the data", told, more, rows)
+
+
+def _address(row: dict[str, str], axes: list[str]) -> str:
+    return area_address("/".join(row[axis] for axis in axes))
+
+
+def _titled(explorer: Explorer, row: dict[str, str], axes: list[str]) -> str:
+    """Return what an area that a file names is called."""
+    return explorer.title(explorer.row("/".join(row[axis] for axis in axes)))
 
 
 def about(asked: Asked) -> Page:
