@@ -154,12 +154,12 @@ def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         "mechanisms": list(told["mechanisms"].items()),
         "population": POPULATION[told["population"]],
         "notes": [] if public else told["notes"][:MOST_NOTES],
-        "check": _checked(told.get("check"), public=public),
+        "check": checked(told.get("check"), public=public),
         "keys": {"sentences": keys.sentences(told), "rows": keys.rows(told)},
     }
 
 
-def _checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
+def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
     """Say whether the release fits how it is thought to have been published."""
     odd = [one for one in (check or {"families": ()})["families"] if one["verdict"] != "fits"]
     return {

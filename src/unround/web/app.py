@@ -209,6 +209,7 @@ class _Site:
             "notice": notice(summary["product"]),
             "summary": summary,
             "first_findings": lists.first_choice(summary),
+            "footing_entries": self.shelf.explorer().footing,
             "has_map": self.shelf.explorer().boundaries is not None,
         }
         return Response(render(page.template, context), status, media_type="text/html")

@@ -18,6 +18,7 @@ from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, 
 from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
+from unround.presentation.footing import Footing, decision_of, footing
 from unround.release import ABSENT
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of
 from unround.web.facets import Facet
@@ -270,6 +271,11 @@ class Explorer:
         # The file is safe for spreadsheets: before what looks like a formula it has an apostrophe, which is not ours.
         plain = pl.when(text.str.contains(r"^'[=+\-@\t\r]")).then(text.str.slice(1)).otherwise(text).name.keep()
         return pl.read_csv(self.folder.file(name), infer_schema=False, glob=False).fill_null("").select(plain)
+
+    @once
+    def footing(self) -> tuple[Footing, ...]:
+        """What the claims rest on."""
+        return footing(self.summary, decision_of(self.folder))
 
     # -- single areas and cells ---------------------------------------------------------------------------------------
 

@@ -14,12 +14,16 @@ from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
 from unround.presentation import selfcheck
 from unround.presentation.charts import histogram, shown_part
+from unround.presentation.front import next_steps, picture
+from unround.presentation.report import checked
 from unround.presentation.words import (
+    CLAIMS,
     INCONSISTENCIES,
     again,
     arithmetic,
     conclusion,
     growth,
+    headline,
     inconsistencies,
     not_listed,
     notice,
@@ -39,6 +43,8 @@ MOST_LINES = 400
 """Lines of an area that are shown at once; a longer profile is shown one table at a time."""
 STRONGEST = 6
 """Findings and areas that the start page names."""
+MOST_LOOKED = 1000
+"""Findings among which these are chosen."""
 
 
 def start(asked: Asked) -> Page:
@@ -59,24 +65,28 @@ def start(asked: Asked) -> Page:
         "largest": max((sum(one["claims"].values()) for one in blocks), default=1),
         "tables": len(explorer.outline.tables),
         "sizes": SIZES,
-        "contradictions": inconsistencies(told) if told["contradictions"] else "",
-        "not_listed": not_listed(told),
+        "headline": headline(told),
+        "tone": next((kind for kind in CLAIMS if told[kind]), ""),
+        "picture": picture(told),
+        "next_steps": next_steps(told, public=False),
         "map": small_map(explorer),
-        "selfcheck": [one for one in (selfcheck.in_short(told), *selfcheck.withheld(told)) if one],
     }
     answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
     return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
 
 
 def strongest(explorer: Explorer) -> NDArray[np.int64]:
-    """Return the first findings about the smallest counts, at most one of an area: no single area must fill them."""
+    """Return the findings to look at first: about counts of one or two, then others by rank; at most one of an area.
+
+    No single area must fill them.
+    """
     claims = explorer.claims
-    if not len(claims):
-        return np.arange(0)
-    head = np.flatnonzero(claims.size == claims.size.min())[: 200 * STRONGEST]
+    head = np.concatenate([np.flatnonzero(claims.size == 0)[:MOST_LOOKED], np.flatnonzero(claims.size)[:MOST_LOOKED]])
     _, first = np.unique(claims.row[head], return_index=True)
-    chosen = head[np.sort(first)[:STRONGEST]]
-    return chosen if len(chosen) == STRONGEST else head[:STRONGEST]
+    chosen = np.sort(first)[:STRONGEST]
+    rest = np.setdiff1d(np.arange(min(len(head), STRONGEST)), chosen)
+    places: NDArray[np.int64] = head[np.concatenate([chosen, rest])[:STRONGEST]]
+    return places
 
 
 def area(asked: Asked) -> Page:
@@ -249,7 +259,13 @@ def about(asked: Asked) -> Page:
     names = ("unround", "command", "source", "product", "threshold", "prior_in_words", "priors")
     kept = {name: told[name] for name in names} | {"selfcheck": told.get("selfcheck")}
     answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
-    more = {"folder": str(asked.explorer.folder.path), "checked": selfcheck.section(told)}
+    more = {
+        "folder": str(asked.explorer.folder.path),
+        "checked": selfcheck.section(told),
+        "check": checked(told.get("check"), public=False),
+        "contradictions": inconsistencies(told) if told["contradictions"] else "",
+        "not_listed": not_listed(told),
+    }
     return Page("explorer/about.html", "About these values", answer, more)
 
 
