@@ -137,7 +137,7 @@ def test_the_property_with_the_codes_is_found() -> None:
     assert (found.by, found.rows) == ("DAUID", (0, 1, -1))
     assert (found.strange, found.without) == (("99999999",), ("2021S051210010003",))
     assert matched_in_words(found.to_json()) == (
-        "The map shows 2 areas, matched by DAUID. 1 shape has a code that no area has (99999999). "
+        "2 areas have a shape, matched by DAUID. 1 shape has a code that no area has (99999999). "
         "1 area has no shape (2021S051210010003)."
     )
 
@@ -304,7 +304,7 @@ def test_colours_are_the_worst_finding(mapped: Path, asked: TestClient) -> None:
     told = asked.get("/map.json").json()
     assert {one["class"]: one["areas"] for one in told["classes"]} == {k: v for k, v in expected.items() if v}
     assert told["level"] == "Dissemination area"
-    assert told["notes"] == ["The map shows 120 areas, matched by DGUID."]
+    assert told["notes"] == ["120 areas have a shape, matched by DGUID."]
 
 
 def test_the_map_is_on_the_pages_and_names_nobody(mapped: Path, asked: TestClient) -> None:

@@ -60,10 +60,10 @@ def matched_in_words(told: Mapping[str, Any]) -> str:
     >>> told = {"by": "DAUID", "matched": 3, "shapes_without_area": 1, "areas_without_shape": 0,
     ...         "first_shapes_without_area": ["9"], "first_areas_without_shape": []}
     >>> matched_in_words(told)
-    'The map shows 3 areas, matched by DAUID. 1 shape has a code that no area has (9).'
+    '3 areas have a shape, matched by DAUID. 1 shape has a code that no area has (9).'
     """
     number = told["matched"]
-    said = [f"The map shows {number:,} {'area' if number == 1 else 'areas'}, matched by {told['by']}."]
+    said = [f"{number:,} {'area has' if number == 1 else 'areas have'} a shape, matched by {told['by']}."]
     for key, one, more in (
         ("shapes_without_area", "shape has a code that no area has", "shapes have codes that no area has"),
         ("areas_without_shape", "area has no shape", "areas have no shape"),

@@ -1,7 +1,8 @@
 """Maps: areas coloured by their worst finding, or by how many there are among their counts; drawn here, without tiles.
 
 All areas of one colour are one path, in whole units of the drawing, so that a country of 27,000 areas makes a page of some
-hundred kilobytes. A drawing is made coarser until it is small enough; areas that become too small to be seen are dots.
+hundred kilobytes. A drawing is made coarser until it is small enough; areas that become too small to have a form are dots,
+and dots of one colour that lie side by side are one line.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ RATES = ("r5", "r4", "r3", "r2", "r1", "none")
 """What the stylesheet calls classes of areas by their rate, the highest first."""
 TINY = 2
 """Units within which the form of a shape cannot be seen."""
+NOTHING = 127
+"""The class of a unit that no shape covers."""
 UNITS = (2400, 1600, 1100, 800, 560, 400, 280, 200)
 """Widths of a drawing in its own units, the finest first."""
 LARGEST = 500_000
@@ -127,15 +130,13 @@ def draw(
         Bytes of the drawing.
     """
     box, there = found.box(), found.there
-    for units in UNITS:
-        shapes, tall = scaled(found, box, units)
-        if _bytes(shapes) <= largest or units == UNITS[-1]:
-            break
-    paths = _paths(shapes, classes, len(named), max(1, round(DOT * units)))
+    units, shapes, tall = _fitting(found, box, classes, largest)
+    large, dots = _paths(shapes, classes, len(named)), _runs(_raster(shapes, classes, (units, tall)), len(named))
     borders = " bordered" if len(there) <= FEW else ""
     parts = "".join(
-        f'<path class="area {escape(name)}{borders}" d="{path}"/>'
-        for (name, _), path in reversed(list(zip(named, paths, strict=True)))
+        f'<path class="area {escape(name)}{how}" d="{path}"/>'
+        for kinds, how in ((large, borders), (dots, " dots"))
+        for (name, _), path in reversed(list(zip(named, kinds, strict=True)))
         if path
     )
     left, top, right, _ = box
@@ -150,45 +151,77 @@ def draw(
     return Drawn(picture, key, (matched_in_words(found.told),))
 
 
-def _extents(shapes: Boundaries) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the upper left corner of every ring, and its width and height."""
+def _fitting(found: Boundaries, box: tuple[int, int, int, int], classes: Ints, largest: int) -> tuple[int, Boundaries, int]:
+    """Return the finest drawing that is small enough, by halving: its width, its shapes and its height."""
+    low, high = 0, len(UNITS) - 1
+    while low < high:
+        middle = (low + high) // 2
+        shapes, tall = scaled(found, box, UNITS[middle])
+        fits = _bytes(shapes, classes, (UNITS[middle], tall)) <= largest
+        low, high = (low, middle) if fits else (middle + 1, high)
+    return (UNITS[low], *scaled(found, box, UNITS[low]))
+
+
+def _extents(shapes: Boundaries) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Return the upper left corner of every ring, its width and height, and whether it is too small to have a form."""
     low = np.minimum.reduceat(shapes.points, shapes.starts[:-1])
-    return low, np.maximum.reduceat(shapes.points, shapes.starts[:-1]) - low
+    wide = np.maximum.reduceat(shapes.points, shapes.starts[:-1]) - low
+    return low, wide, np.asarray((wide <= TINY).all(axis=1))
 
 
-def _bytes(shapes: Boundaries) -> int:
-    """Return about how long the paths of some shapes are: a point takes four signs or five, a rectangle fifteen."""
-    low, wide = _extents(shapes)
-    tiny = (wide <= TINY).all(axis=1)
-    rectangles = len(np.unique(np.column_stack([low, wide])[tiny], axis=0))
-    return int(4.5 * np.diff(shapes.starts)[~tiny].sum() + 10 * (~tiny).sum() + 15 * rectangles)
+def _bytes(shapes: Boundaries, classes: Ints, size: tuple[int, int]) -> int:
+    """Return about how long the paths of some shapes are: a point takes four signs or five, a run of dots eight."""
+    _, _, tiny = _extents(shapes)
+    grid = _raster(shapes, classes, size)
+    runs = int((np.diff(grid, axis=1) != 0).sum())
+    return int(4.5 * np.diff(shapes.starts)[~tiny].sum() + 10 * (~tiny).sum() + 8 * runs)
 
 
-def _paths(shapes: Boundaries, classes: Ints, number: int, dot: int) -> list[str]:
-    """Return the shapes of each class as one path, each shape beginning where it lies from the one before.
+def _raster(shapes: Boundaries, classes: Ints, size: tuple[int, int]) -> NDArray[np.int8]:
+    """Return the class of every unit of the drawing that shapes without a form cover; the worst, where several do."""
+    wide, tall = size
+    dot = max(1, round(DOT * wide))
+    low, sides, tiny = _extents(shapes)
+    low, kinds = low[tiny], classes[shapes.rows[tiny]].astype(np.int8)
+    sides = np.where((sides[tiny] > 0).any(axis=1, keepdims=True), np.maximum(sides[tiny], 1), dot)
+    grid = np.full((tall + TINY + dot, wide + TINY + dot), NOTHING, dtype=np.int8)
+    for x in range(max(dot, TINY)):
+        for y in range(max(dot, TINY)):
+            inside = (sides[:, 0] > x) & (sides[:, 1] > y)
+            np.minimum.at(grid, (low[inside, 1] + y, low[inside, 0] + x), kinds[inside])
+    return grid
 
-    Shapes of one or two units become rectangles, and those that fall together are drawn once.
-    """
-    low, wide = _extents(shapes)
-    tiny: list[bool] = np.asarray((wide <= TINY).all(axis=1)).tolist()
-    sides = np.where((wide > 0).any(axis=1, keepdims=True), np.maximum(wide, 1), dot).tolist()
-    steps = np.diff(shapes.points, axis=0, prepend=shapes.points[:1]).tolist()
-    points, starts, corners = shapes.points.tolist(), shapes.starts.tolist(), low.tolist()
+
+def _runs(grid: NDArray[np.int8], number: int) -> list[str]:
+    """Return units of each class as lines, one for each run of them in a row."""
+    change = np.diff(grid, axis=1, prepend=NOTHING)
+    row, start = np.nonzero(change)
+    kind = grid[row, start]
+    end = np.where(np.append(row[1:] == row[:-1], False), np.append(start[1:], 0), grid.shape[1])
+    paths = []
+    for one in range(number):
+        here = kind == one
+        y, x, long = row[here], start[here], (end - start)[here]
+        across = np.diff(x, prepend=0) - np.append(0, long[:-1])  # a line ends where the next begins to move from
+        down = np.diff(y, prepend=0)
+        steps = zip(across.tolist(), down.tolist(), long.tolist(), strict=True)
+        paths.append("M0 .5" + "".join([f"m{dx} {dy}h{n}" for dx, dy, n in steps]).replace(" -", "-") if here.any() else "")
+    return paths
+
+
+def _paths(shapes: Boundaries, classes: Ints, number: int) -> list[str]:
+    """Return the shapes of each class that have a form as one path, each beginning where it lies from the one before."""
+    _, _, tiny = _extents(shapes)
+    kinds = classes[shapes.rows].tolist()
+    steps = np.diff(shapes.points, axis=0, prepend=shapes.points[:1])
+    starts = shapes.starts.tolist()
     paths: list[list[str]] = [[] for _ in range(number)]
     last: list[tuple[int, int]] = [(0, 0)] * number
-    drawn: set[tuple[int, ...]] = set()
-    for at, kind in enumerate(classes[shapes.rows].tolist()):
-        x, y = corners[at] if tiny[at] else points[starts[at]]
-        if tiny[at]:
-            across, down = sides[at]
-            if (kind, x, y, across, down) in drawn:
-                continue
-            drawn.add((kind, x, y, across, down))
-            outline = f"h{across}v{down}h-{across}"
-        else:
-            outline = "l" + " ".join([f"{dx} {dy}" for dx, dy in steps[starts[at] + 1 : starts[at + 1]]])
-        before = last[kind]
-        paths[kind].append(f"m{x - before[0]} {y - before[1]}{outline}z".replace(" -", "-"))
+    for at in np.flatnonzero(~tiny).tolist():
+        kind = kinds[at]
+        (x, y), before = shapes.points[starts[at]].tolist(), last[kind]
+        outline = " ".join([f"{dx} {dy}" for dx, dy in steps[starts[at] + 1 : starts[at + 1]].tolist()])
+        paths[kind].append(f"m{x - before[0]} {y - before[1]}l{outline}z".replace(" -", "-"))
         last[kind] = x, y
     return ["".join(path) for path in paths]
 
