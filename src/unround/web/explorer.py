@@ -326,10 +326,11 @@ class Explorer:
         }
 
     def warm(self) -> None:
-        """Make everything ready, so that the first visitor does not wait for it."""
-        _ = self.claims, self.facets, self.index, self.cell_index, self._rows, self.contradictions
+        """Make everything ready, so that the first visitor does not wait for it: what the first page shows first."""
+        _ = self.footing, self.boundaries, self.claims, self.area_weights, self.places
+        _ = self.facets, self.index, self.line_index, self.by_line, self.cell_index, self._rows, self.contradictions
         if self.codes:
-            self.look(0)
+            self.look(0)  # last: loading the kernels takes seconds, and nothing else is made meanwhile
 
 
 class Shelf:
