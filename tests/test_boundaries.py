@@ -320,6 +320,12 @@ def test_the_map_is_on_the_pages_and_names_nobody(mapped: Path, asked: TestClien
         pl.read_parquet(mapped / "audit" / "model" / "areas.parquet").filter(pl.col("level") == "Dissemination area")
     )
     assert "2021S" not in drawn.picture
+    report, public = (
+        (mapped / "audit" / name).read_text(encoding="utf-8") for name in ("report.html", "report-public.html")
+    )
+    assert drawn.picture in report
+    assert drawn.caption in report
+    assert "choropleth" not in public.split("</style>")[1]
 
 
 @pytest.mark.parametrize("query", ["measure=size", "level=Moon", "place=Atlantis"])
@@ -416,6 +422,18 @@ def test_classes_of_rates_are_fifths_that_can_be_told_apart() -> None:
     assert classes[-1] == 0
     assert rate_classes(np.zeros(3))[0].tolist() == [1, 1, 1]
     assert len(set(rate_classes(np.array([7.0, 7.0, 0.0]))[0].tolist())) == 2
+
+
+@pytest.mark.parametrize(
+    ("classes", "caption"),
+    [
+        ([5, 5, 5], "No area has a finding"),
+        ([2, 5, 5], "1 of 3 areas has a likely count of one or two"),
+        ([0, 0, 4], "2 of 3 areas have a proved count; 1 more has likely zeros only"),
+    ],
+)
+def test_a_map_has_a_sentence_for_a_title(classes: list[int], caption: str) -> None:
+    assert draw(many(3), np.array(classes), WORST, "A map.").caption == caption
 
 
 def test_the_worst_finding_is_the_first_by_rank() -> None:

@@ -69,6 +69,20 @@ class Drawn:
     key: tuple[tuple[str, str, int], ...]
     sentences: tuple[str, ...]
 
+    @property
+    def caption(self) -> str:
+        """What a map of worst findings shows, in a sentence."""
+        found = [(label, number) for name, label, number in self.key if name != "none"][:2]
+        if not found:
+            return "No area has a finding"
+        whole = sum(number for _, _, number in self.key)
+        more = f"; {found[1][1]:,} more {_have(found[1][1])} {found[1][0]}" if len(found) > 1 else ""
+        return f"{found[0][1]:,} of {several(whole, 'area')} {_have(found[0][1])} {found[0][0]}{more}"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
 
 def worst_classes(rows: ArrayLike, kinds: ArrayLike, sizes: ArrayLike, areas: int) -> Ints:
     """Return for every area the place of its worst finding in `WORST`.

@@ -22,6 +22,7 @@ from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
 from unround.presentation.check import fit_in_words
 from unround.presentation.diff import diff_section
 from unround.presentation.footing import decision_of, footing
+from unround.presentation.maps import map_of_report
 from unround.presentation.site import render
 from unround.presentation.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
 from unround.presentation.words import (
@@ -133,6 +134,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "families": _families(told),
         "by_value": None if few else _by_value(told),
         "by_size": _by_size(told),
+        "map": None if public else map_of_report(folder),
         "routes": _routes(told),
         "nesting": nesting.section(told),
         "selfcheck": selfcheck.section(told),
