@@ -153,6 +153,8 @@ def cell(asked: Asked) -> Page:
     drawn = bool(found.distribution) and found.kind != "given"
     more = {
         "area_name": explorer.title(row),
+        "level": explorer.place(row)["level"],
+        "within": explorer.place(row)["within"],
         "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
