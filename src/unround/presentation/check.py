@@ -53,6 +53,12 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
     )
 
 
+def rounded_independently(told: Mapping[str, Any]) -> bool:
+    """Whether nothing speaks against roundings that are independent of each other."""
+    families = (told.get("check") or {}).get("families", ())
+    return not any(one.get("otherwise") == DEPARTS for one in families)
+
+
 def keys_explain(families: Sequence[Mapping[str, Any]]) -> bool:
     """Whether keys explain all departures; families of all tables depart because their tables do."""
     departing = [one for one in families if one["verdict"] == DEPARTS and ALL_TABLES not in one["family"]]

@@ -14,12 +14,11 @@ from typing import Any
 from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
 from unround.audits.ranking import SMALL_FIRST
-from unround.checks.families import DEPARTS
 from unround.errors import InputError
 from unround.expectation import interval, surprise
 from unround.presentation import captions, charts, front, keys, nesting, selfcheck
 from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
-from unround.presentation.check import fit_in_words
+from unround.presentation.check import fit_in_words, rounded_independently
 from unround.presentation.diff import diff_section
 from unround.presentation.footing import decision_of, footing
 from unround.presentation.maps import map_of_report
@@ -124,7 +123,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "kinds": [kind for kind in CLAIMS if told[kind]],
         "verdict": verdict(told),
         "headline": headline(told),
-        "independent": not any(one.get("otherwise") == DEPARTS for one in (told.get("check") or {}).get("families", ())),
+        "independent": rounded_independently(told),
         "tone": next((kind for kind in CLAIMS if told[kind]), "open"),
         "picture": front.picture(told),
         "example": front.example(strong),

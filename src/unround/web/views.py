@@ -14,6 +14,7 @@ from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
 from unround.presentation import selfcheck
 from unround.presentation.charts import histogram, shown_part
+from unround.presentation.check import rounded_independently
 from unround.presentation.front import next_steps, picture
 from unround.presentation.report import checked
 from unround.presentation.words import (
@@ -265,6 +266,7 @@ def about(asked: Asked) -> Page:
         "folder": str(asked.explorer.folder.path),
         "checked": selfcheck.section(told),
         "check": checked(told.get("check"), public=False),
+        "independent": rounded_independently(told),
         "contradictions": inconsistencies(told) if told["contradictions"] else "",
         "not_listed": not_listed(told),
     }
