@@ -95,7 +95,43 @@ def test_every_view_is_a_page_and_says_the_same_as_json(hostile: TestClient, pag
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.text.startswith("<!doctype html>")
     assert f'<link rel="alternate" type="application/json" href="{twin.split("?")[0]}' in answer.text
+    assert '<ul class="footing" aria-label="What the claims rest on">' in answer.text  # always in sight
     assert isinstance(told(hostile, twin), dict)
+
+
+def test_what_the_claims_rest_on_has_its_reasons(hostile: TestClient) -> None:
+    linked = set(re.findall(r'href="/about#([a-z]+)"', hostile.get("/").text))
+    assert {"check", "selfcheck"} <= linked
+    about = hostile.get("/about").text
+    for name in linked - {"selfcheck"}:  # without a fitted prior there is nothing to check
+        assert f'id="{name}"' in about
+
+
+def test_an_audit_that_finds_nothing_says_so_and_no_more(tmp_path: Path) -> None:
+    """Large counts that add up: nothing follows, and every page still has something to say."""
+    from unround.audits import audit
+    from unround.readers import read
+
+    lines = ["place,age,persons"]
+    for k in range(40):
+        young, old = 100 + 5 * (k % 7), 200 + 5 * (k % 11)
+        lines += [f"p{k},young,{young}", f"p{k},old,{old}", f"p{k},all,{young + old + 5 * (k % 3 - 1)}"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "persons"\ndefault = "rounding:5"\n[axes.place]\n[axes.age]\n'
+        'sums = [{ total = "all", parts = ["young", "old"] }]\n',
+        encoding="utf-8",
+    )
+    audit(read(tmp_path / "t.toml"), tmp_path / "audit")
+    asked = TestClient(explorer_app(tmp_path / "audit", hosts_for("127.0.0.1")), base_url=HERE)
+    assert told(asked, "/findings.json")["total"] == 0
+    first = asked.get("/").text
+    assert "This audit finds nothing" in first
+    assert "this audit says nothing about them" in first
+    assert "That does not make other counts safe" in asked.get("/findings").text
+    assert 'href="/findings"' in first  # no size to begin with
+    for view in ("/areas", area_address("p1"), "/structure", "/contradictions", "/about", "/findings?size=1-2&sort=area"):
+        assert asked.get(view).status_code == 200, view
 
 
 def test_the_audit_behind_the_pages_is_the_one_on_disk(hostile: TestClient, hostile_audit: Path) -> None:

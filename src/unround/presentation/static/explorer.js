@@ -61,6 +61,7 @@ function suggest(input) {
   const many = (number) => (number ? `${number.toLocaleString("en")} found` : "");
 
   function show(found) {
+    const before = list.querySelectorAll("[role=option]")[chosen]?.dataset.address; // a late answer must not lose the choice
     list.replaceChildren();
     const lines = found.characteristics.filter((line) => line.findings);
     for (const area of found.areas) offer(area.address, area.name, [area.within || area.level, many(area.findings)]);
@@ -71,6 +72,8 @@ function suggest(input) {
     chosen = -1;
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
+    const again = [...list.querySelectorAll("[role=option]")].findIndex((option) => option.dataset.address === before);
+    if (again >= 0) choose(again);
   }
 
   async function ask() {
