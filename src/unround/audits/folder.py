@@ -23,7 +23,7 @@ from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
 from unround.mechanisms import mechanism
 from unround.output import write_json
-from unround.release import Column, Counts, Release
+from unround.release import Column, Counts, Release, adjustable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -264,6 +264,11 @@ class AuditFolder:
 
         with self._undamaged(f"{MODEL}/areas.parquet"):
             return pl.read_parquet(self.file(f"{MODEL}/areas.parquet"), glob=False)
+
+    @cached_property
+    def adjustable(self) -> NDArray[np.bool_]:
+        """In which areas counts that are called exact may have been adjusted."""
+        return adjustable(self.areas)
 
     @cached_property
     def prior(self) -> Prior:

@@ -21,7 +21,7 @@ from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
 from unround.proofs import proof_in_words
-from unround.release import ABSENT, Counts, adjustable
+from unround.release import ABSENT, Counts
 
 FARTHEST = 6
 """How many sums away from the cell the growth of its probability is followed."""
@@ -186,7 +186,7 @@ class InferredArea:
     rows : tuple of int
         The row of the area in it; then those of the areas that it is linked with, which were inferred together.
     inferred : InferredBlock
-        What was inferred about them; distributions and certificates are there for the first.
+        What was inferred about them; certificates are there for the first, and distributions when asked for.
     """
 
     folder: AuditFolder
@@ -204,16 +204,19 @@ class InferredArea:
         return self.inferred.claims.certified
 
     def finding(self, cell: int) -> Finding:
-        """Return what is known of one cell."""
-        found = finding(self.inferred, 0, cell)
-        distribution = self.distribution(cell)
+        """Return what is known of one cell; its mean is that under the best prior alone."""
+        return finding(self.inferred, 0, cell)
+
+    def weighed(self, cell: int) -> Finding:
+        """Return the same with the mean of the distribution, over the whole set of priors: that takes longer."""
+        found, distribution = self.finding(cell), self.distribution(cell)
         if found.mean is None or not distribution or found.low == found.high:
             return found
         return replace(found, mean=sum(value * chance for value, chance in distribution))  # that of the distribution shown
 
     def distribution(self, cell: int) -> tuple[tuple[int, float], ...]:
         """Return how likely each count of a cell is, by the engine that its finding is from; empty where nothing says."""
-        low, chances = self.inferred.probabilities.kept.get(cell, (0, np.zeros(0)))
+        low, chances = self.inferred.probabilities.distributions().get(cell, (0, np.zeros(0)))
         return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0)
 
     def probability_of(self, cell: int, value: int) -> float | None:
@@ -230,12 +233,11 @@ def infer_area(folder: AuditFolder, row: int) -> InferredArea:
 
 def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, linked: bool = True) -> InferredArea:
     nested = folder.nested.reordered(rows) if folder.nested is not None and linked else None
-    here = folder.areas[rows]
     inferred = folder.auditor.audit(
         folder.counts_of(rows),
-        adjustable(here),
+        folder.adjustable[rows],
         nested if nested is not None and nested.any else None,
-        here[folder.told["areas"][0]].to_list(),
+        folder.areas[folder.told["areas"][0]].gather(rows).to_list(),
         only=0,
     )
     return InferredArea(folder, tuple(rows.tolist()), inferred)
@@ -246,7 +248,7 @@ def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, li
 
 def explain_in(area: InferredArea, cell: int) -> Explanation:
     """Explain one cell of an area; `find_cell` finds its place."""
-    folder, inferred, found = area.folder, area.inferred, area.finding(cell)
+    folder, inferred, found = area.folder, area.inferred, area.weighed(cell)
     model, counts, column = folder.model, inferred.counts[0], folder.model.columns[cell]
     here = folder.areas.row(area.rows[0], named=True)
     names = (*folder.told["areas"], "region_name", "level")
