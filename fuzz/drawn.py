@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz.oracle import judged, limited
-from fuzz.targets import Target, seeds
+from fuzz.target import Target
+from fuzz.targets import seeds
 
 _ODD = (
     b"\0", b"\xff", b"\xc3", b"\r", b'"', b"9" * 400, b"1e999", b" " * 200, b"-0", "١٢".encode(), "\u202e".encode(), b"=1+1",

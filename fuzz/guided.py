@@ -12,7 +12,8 @@ from pathlib import Path
 
 WATCHED = (
     "unround.readers", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
-    "unround.audits.folder",
+    "unround.audits.folder", "unround.audits.verification", "unround.audits.keys", "unround.reviews",
+    "unround.protection.given", "unround.simulation.constants", "unround.arguments", "unround.small_files",
 )  # fmt: skip
 MEGABYTES = 3_000
 """Of memory, all in all; the libraries take a few hundred."""
@@ -32,6 +33,7 @@ def main(name: str, runs: str, seconds: str) -> None:
     with atheris.instrument_imports(include=list(WATCHED)):
         from fuzz import targets
         from fuzz.oracle import judged
+        from fuzz.target import PLACE
 
         target = targets.BY_NAME[name]
         for seed in targets.seeds(target):  # what is imported late is imported now, to be watched
@@ -40,7 +42,7 @@ def main(name: str, runs: str, seconds: str) -> None:
     def one(data: bytes) -> None:
         judged(target.run, data)
 
-    place = Path(os.environ.get(targets.PLACE) or tempfile.mkdtemp(prefix="unround-breed-"))
+    place = Path(os.environ.get(PLACE) or tempfile.mkdtemp(prefix="unround-breed-"))
     folder = place / "corpus"
     folder.mkdir()
     for number, seed in enumerate(targets.seeds(target)):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from fuzz.drawn import run_drawn
 from fuzz.oracle import count_of, judged
-from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS, Target
+from fuzz.target import Target
+from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS
 
 from tests.test_hostile_files import MEMORY, SECONDS, THOROUGH, bounded, put, whole
 from unround import parse
