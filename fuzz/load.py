@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import re
 import subprocess
@@ -49,15 +50,31 @@ RAW = (
 
 @dataclass
 class Told:
-    """What came of the requests."""
+    """What came of the requests.
+
+    Parameters
+    ----------
+    sent : int
+        How many were sent.
+    statuses : Counter
+        How many were answered by which status.
+    lost : list of str
+        Those without a whole answer, and why.
+    times : list of float
+        Seconds from when a request was due to its answer.
+    work : float
+        Seconds of processor time that the server took, where that is known: it says what a busy machine hides.
+    """
 
     sent: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    work: float = 0.0
 
     def __add__(self, other: Told) -> Told:
-        return Told(self.sent + other.sent, self.statuses + other.statuses, self.lost + other.lost, self.times + other.times)
+        both = self.statuses + other.statuses
+        return Told(self.sent + other.sent, both, self.lost + other.lost, self.times + other.times, self.work + other.work)
 
     @property
     def failed(self) -> int:
@@ -86,6 +103,11 @@ class Told:
             f"errors    {self.failed:,} answered by a fault of the server",
             f"time      p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms",
         ]
+        if self.work and answered:
+            each = self.work / answered
+            lines.append(
+                f"work      {1_000 * each:.1f} ms of processor time a request; one processor does {1 / each:.0f} a second"
+            )
         return "\n".join(lines + [f"  lost: {one}" for one in self.lost[:10]])
 
 
@@ -203,14 +225,23 @@ def serving(folder: Path) -> Iterator[tuple[str, int, int]]:
             server.terminate()
 
 
+def processor_time(process: int) -> float:
+    """Return the seconds of processor time that a process has taken, all its threads together."""
+    # The name of the command comes second, in brackets, and may hold anything.
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 1) -> Told:
     """Send requests to the explorer of a folder, and return what came of them."""
     asked = addresses(folder, random.Random(seed))
     drawn = [next(asked) for _ in range(round(rate * seconds))]
-    with serving(folder) as (host, port, _):
+    with serving(folder) as (host, port, process):
         # Kernels are compiled, or loaded, with the first views: that is not what is measured.
         warm = asyncio.run(send(host, port, iter(drawn[: min(60, len(drawn))]), 10, 6))
+        before = processor_time(process)
         told = asyncio.run(send(host, port, iter(drawn), rate, seconds))
+        told.work = processor_time(process) - before
     told.lost += warm.lost
     return told
 

@@ -21,6 +21,8 @@ def test_no_request_is_lost(census_audit: Path) -> None:
     # Good and bad requests alike are answered by what they deserve.
     assert {200, 400, 404} <= set(told.statuses)
     assert told.statuses[200] > told.sent * 3 // 4
+    assert 0 < told.work < 60
+    assert "ms of processor time a request" in str(told)
 
 
 def test_memory_stays_flat_in_mixed_use(census_audit: Path) -> None:
