@@ -74,6 +74,8 @@ def run_drawn(target: Target, examples: int, derandomize: bool = False) -> dict[
         with limited():
             told[judged(target.run, data)] += 1
 
+    first, *_ = seeds(target)
+    judged(target.run, first)  # compiles what has to be compiled, which may take longer
     for seed in seeds(target):
         with limited():
             told[judged(target.run, seed)] += 1
