@@ -34,9 +34,6 @@ _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IG
 _CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffd]|\r(?!\n)")
 
 
-_END = "the end of the file"
-
-
 class Fault(Exception):  # noqa: N818 - what it is called in reports
     """Something that must not happen."""
 
@@ -98,11 +95,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
-    """Return a file's rows as Python's csv module reads them; None where it is not plain text, or a quote is never closed.
-
-    To that module, all that follows such a quote is one field. Our reader of large files goes by lines where it needs no more
-    of a line's fields.
-    """
+    """Return a file's rows as Python's csv module reads them; None where it is not plain text."""
     if data[:2] == b"\x1f\x8b" or data[:2] == b"PK":
         return None
     try:
@@ -116,10 +109,9 @@ def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
     if _CONTROL.search(text):
         return None  # what counts as a blank, or as a line end, is anybody's guess
     try:
-        *rows, last = csv.reader(io.StringIO(f"{text}\n{_END}\n", newline=""), delimiter=delimiter)
+        return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except csv.Error:
         return None
-    return [row for row in rows if row] if last == [_END] else None
 
 
 def compare(
