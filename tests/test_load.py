@@ -95,3 +95,19 @@ def test_pages_are_remembered_as_far_as_there_is_room() -> None:
     pages.put((0, "/wrong", ""), Response(b"x", 404))
     assert pages.get((0, "/large", "")) is None
     assert pages.get((0, "/wrong", "")) is None
+
+
+def test_areas_are_remembered_with_all_that_they_were_inferred_with(census_audit: Path) -> None:
+    explorer = Shelf(census_audit).explorer()
+    columns, most = len(explorer.folder.model.columns), 40
+    explorer._seen.most = most * columns
+    sizes = [len(explorer.look(row).rows) for row in range(60)]
+    assert max(sizes) > 1, "some areas have a family"
+    assert explorer._seen.held <= most * columns
+    assert len(explorer._seen) <= most
+    again = explorer.look(59)
+    assert explorer.look(59) is again
+    explorer._seen.most = 1
+    large = max(range(60), key=lambda row: sizes[row])
+    assert explorer.look(large) is explorer.look(large), "the last one is remembered, however large it is"
+    assert len(explorer._seen) == 1
