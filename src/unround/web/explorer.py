@@ -63,7 +63,7 @@ class once(Generic[Made]):  # noqa: N801 - it reads as a word before a method, l
         return made
 
 
-KEPT_COUNTS, KEPT_EXPLAINED = 1_000_000, 2_000
+KEPT_COUNTS, KEPT_EXPLAINED = 500_000, 2_000
 """Counts of areas, and explained ones, that are remembered, so that going back and forth costs nothing. An area counts with
 all that it was inferred together with: half a kilobyte or so each."""
 
