@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fuzz.oracle import judged, limited
-from fuzz.target import Target
+from fuzz.target import LONGEST, Target
 from fuzz.targets import seeds
 
 _ODD = (
@@ -44,7 +44,7 @@ def mutated(data: bytes, words: Sequence[bytes], rng: random.Random) -> bytes:
             cells = data.split(b",")
             cells[rng.randrange(len(cells))] = rng.choice(words)
             data = b",".join(cells)
-    return data[:20_000]
+    return data[:LONGEST]
 
 
 def inputs(target: Target) -> st.SearchStrategy[bytes]:

@@ -16,6 +16,9 @@ from unround.release import Release
 
 Run = Callable[[bytes], None]
 
+LONGEST = 40_000
+"""Bytes of an input."""
+
 SHARED = Path("/dev/shm")
 PLACE = "UNROUND_FUZZ_FOLDER"
 """Names the folder that a process is lent which will not end in the usual way."""
@@ -26,7 +29,7 @@ class Target:
     """One thing to try: its name, inputs that it takes, what to do with an input, and words that inputs are made of."""
 
     name: str
-    seeds: tuple[bytes, ...] | Callable[[], bytes]
+    seeds: tuple[bytes, ...] | Callable[[], tuple[bytes, ...]]
     """Those that take a while to make are made when they are needed."""
     run: Run
     words: tuple[str, ...] = ()

@@ -179,7 +179,7 @@ def _decisions(data: bytes) -> None:
 
 
 @cache
-def _cells() -> bytes:
+def _cells() -> tuple[bytes, ...]:
     """Return a workbook of a review, with what a reviewer wrote into it."""
     from unround.reviews.workbook import write_workbook
 
@@ -189,7 +189,7 @@ def _cells() -> bytes:
     ]
     path = place() / "seed.xlsx"
     write_workbook(path, cells, "9f", [("policy", "Ours")])
-    return path.read_bytes()
+    return (path.read_bytes(),)
 
 
 def _entries(data: bytes) -> None:
