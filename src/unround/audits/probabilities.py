@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +62,7 @@ class BlockProbabilities:
         How nested areas were linked.
     distributions : function
         Returns the distributions behind the posterior, by cell, of the one area for which they may be wanted. Of linked
-        areas they are there already; of others they are worked out the first time.
+        areas they are there already; of others they are worked out every time, for they take more room than all the rest.
     """
 
     reach: Tight
@@ -226,12 +225,11 @@ def weigh(
 def _later(
     here: Weighing, keep: int, stated: Posterior, each: OverPriors, cut_off: BoolArray, linked: Linked | None
 ) -> Callable[[], Mapping[int, Distribution]]:
-    """Return what works out one area's distributions, once, when somebody asks: pages of whole areas do without."""
+    """Return what works out one area's distributions when somebody asks: pages of whole areas do without."""
     one, off, lowest = here.of(np.array([keep])), cut_off[keep].copy(), each.lowest[keep].copy()
     mode, probability = stated.mode[keep].copy(), stated.probability[keep].copy()
     kept = linked.kept if linked is not None else None
 
-    @cache
     def distributions() -> Mapping[int, Distribution]:
         found = one.distributions(one.prior.variants[0]) if kept is None else kept
         if len(one.prior.variants) > 1:
