@@ -26,7 +26,7 @@ LARGEST_PART = 1 << 31
 PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
 
 _PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,12})([0-9]{1,20})["']""")
-"""Where a row or a cell says that it is; small letters, and columns beyond the last that there are, would be taken as well."""
+"""Where a row or a cell says that it is; small letters, and columns beyond the last there are, would be taken too."""
 _ZIP, _OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _CHUNK = 1 << 20
