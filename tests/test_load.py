@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import os
 import random
 import threading
 from pathlib import Path
 
 from fuzz import soak
-from fuzz.load import RATE, Told, addresses, run
+from fuzz.load import RATE, Told, addresses, run, send
 
 from unround.web.app import Pages
 from unround.web.explorer import Explorer, Shelf
@@ -59,6 +61,31 @@ def test_threads_that_need_the_same_things_do_not_wait_for_each_other(census_aud
         for thread in asking:
             thread.join(30)
             assert not thread.is_alive()
+
+
+def test_a_connection_that_was_idle_may_be_closed_but_a_new_one_may_not() -> None:
+    asked = list[int]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer once, then close whenever something more is asked; close every fifth connection at once."""
+        asked.append(0)
+        if len(asked) % 5:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            await reader.read(1)
+        writer.close()
+
+    async def ask(number: int) -> Told:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            return await send("127.0.0.1", port, itertools.repeat(b"GET / HTTP/1.1\r\n\r\n"), 50, number / 50)
+
+    told = asyncio.run(ask(4))
+    assert told.ok, str(told)
+    assert 0 < told.again < 4
+    assert "sent twice" in str(told)
+    asked.clear()
+    assert asyncio.run(ask(20)).lost, "a new connection that is closed without an answer is a loss"
 
 
 def test_what_is_lost_is_told() -> None:
