@@ -72,7 +72,7 @@ def test_probabilities_are_those_of_elimination(shape: tuple[int, ...], base: in
     found, distributions = marginals(*block[:3], block.prior)
     assert found.method is not None
     assert found.error is not None
-    assert (found.method == BY_CHAINS).all()
+    assert np.isin(found.method, [BY_CHAINS, BY_LISTING]).all()
     truth = exactly(block)
     forest, _ = marginals(_without_tables(block.compiled), *block[1:3], block.prior)
     off, off_forest = [], []
@@ -183,7 +183,8 @@ def test_missing_counts_and_sums_that_do_not_hold() -> None:
     active[1, 2] = False
     found = posteriors(model.compiled, windows, tight, None, active)
     assert found.method is not None
-    assert found.method.tolist() == [BY_CHAINS, EXACT, BY_CHAINS]
+    assert found.method[1] == EXACT
+    assert np.isin(found.method[[0, 2]], [BY_CHAINS, BY_LISTING]).all()
     assert found.probability[0, -1] > 0
 
 
