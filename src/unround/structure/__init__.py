@@ -13,7 +13,9 @@
 """
 
 from unround.structure.evidence import (
+    FigureVerdict,
     GeographyVerdict,
+    JudgedFigure,
     JudgedSum,
     MechanismEvidence,
     PlanFile,
@@ -27,7 +29,9 @@ from unround.structure.survey import LOOK, Survey, find_structure
 
 __all__ = [
     "LOOK",
+    "FigureVerdict",
     "GeographyVerdict",
+    "JudgedFigure",
     "JudgedSum",
     "MechanismEvidence",
     "Nesting",
