@@ -191,8 +191,8 @@ class JudgedFigure:
 
     @property
     def is_evidence(self) -> bool:
-        """Whether inference may use it."""
-        return self.verdict == "evidence"
+        """Whether inference may use it: it was computed from true counts, and these were published."""
+        return self.verdict == "evidence" and self.figure.is_complete
 
 
 @dataclass(frozen=True, slots=True, eq=False)
