@@ -10,7 +10,7 @@
 - `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
 - `figure_verdicts`: what published rates, means and medians tell; `figure_data`, `figure_tests`: figures held against
   counts; `figure_grids`: the steps that they were rounded to
-- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
+- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied; `planned_figures`: those on figures
 - `evidence`: what comes out
 """
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
-from unround.release import ABSENT, FIGURE_ABSENT, Block, Counts, FigureValues, Release, adjustable
+from unround.release import ABSENT, FIGURE_ABSENT, Block, Counts, FigureValues, adjustable
 from unround.structure.scatter import ScatterWindows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -38,16 +38,18 @@ class FigureData:
 
     Parameters
     ----------
-    release : Release
-        What was published.
+    figures : sequence of Figure
+        Of the release, in its order.
+    place : mapping
+        Where each column of counts is, by its key.
     """
 
-    def __init__(self, release: Release) -> None:
-        self.figures: tuple[Figure, ...] = release.figures
-        place = release.index
+    def __init__(self, figures: Sequence[Figure], place: Mapping[str, int]) -> None:
+        self.figures = tuple(figures)
         keys = {key for one in self.figures for key in (*one.counts, one.numerator, one.within) if key}
         self.used = sorted(place[key] for key in keys)
-        self._at = {release.columns[column].key: at for at, column in enumerate(self.used)}
+        order = {column: at for at, column in enumerate(self.used)}
+        self._at = {key: order[place[key]] for key in keys}
         self._counts: list[Counts] = []
         self._values: list[FigureValues] = []
         self._flags: list[Flags] = []

@@ -107,7 +107,8 @@ def _judge(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
         return _on(found, Grid.of(fine * FIGURE_UNIT), shown[there], None)
     # Steps by size take a while to find: they are looked for where they may be needed.
     known = units[there] if units is not None and test is not None and not figure.sampled else None
-    found = _on(found, find_grid(values[there], known), shown[there], known)
+    grid = figure.grid if figure.declared else find_grid(values[there], known)
+    found = _on(found, grid, shown[there], known)
     if test is None:
         return replace(found, why=f"{_lacking(figure)}: there is nothing to hold it against.")
     return _against_true(found, _Trial(shown, there, units, fine), test)
