@@ -17,6 +17,8 @@ from unround.structure.scatter import ScatterWindows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+_MIX = 11_400_714_819_323_198_485
+"""2⁶⁴ over the golden ratio, which mixes whole numbers well."""
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -108,3 +110,11 @@ class FigureData:
         counts = [self.count(group.count) for group in figure.groups]
         there = np.all([one.there for one in counts], axis=0)
         return np.where(there, np.sum([one.shown for one in counts], axis=0), -1)
+
+    def mixed(self, figure: Figure, values: FigureValues) -> Ints:
+        """Return a number of each area that depends on its figure and its counts alone, and is no order of either."""
+        found = (values.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(7)
+        for key in dict.fromkeys(key for key in (*figure.counts, figure.numerator, figure.within) if key):
+            own = self._counts[0][:, self._at[key]].astype(np.int64).astype(np.uint64)
+            found = ((found ^ own) * np.uint64(_MIX)) ^ (found >> np.uint64(29))
+        return np.asarray(found >> np.uint64(2)).astype(np.int64)

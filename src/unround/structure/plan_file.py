@@ -38,7 +38,7 @@ _HEADER = """\
 #             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
 # repeats:    columns that show the same count; alike = true if their published numbers are the same as well, so that
 #             the first is used for all; alike = false if the count was rounded anew for each.
-# figures:    rates, means and medians; use = true for those that were computed from true counts. To say what one is of,
+# figures:    rates, means and medians, and whether to use them: those computed from true counts. To say what one is of,
 #             write column = "345" in place of columns, and kind, numerator and universe, or groups (docs/figures.md).
 # match:      [[match]], for several files: which columns of one file are also in earlier files.
 # keys:       a table whose random numbers add up, and the constant of its sums: table = "Age", constant = 0.31;
