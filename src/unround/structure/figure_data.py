@@ -73,6 +73,9 @@ class FigureData:
         self._adjusted = [adjusted[column] for column in self.used]
         steps = [step_of(one) for one in mechanisms if one is not None and not isinstance(one, Exact)]
         self.base = max(set(steps), key=lambda step: (steps.count(step), step), default=1)
+        if not self._values:  # nobody has them at hand
+            self._counts = [np.zeros((0, len(self.used)), dtype=np.int32)]
+            self._values, self._flags = [np.zeros((0, len(self.figures)), dtype=np.int64)], [np.zeros(0, dtype=np.bool_)]
         if len(self._counts) > 1:
             self._counts, self._flags = [np.concatenate(self._counts)], [np.concatenate(self._flags)]
             self._values = [np.concatenate(self._values)]
