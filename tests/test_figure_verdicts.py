@@ -268,6 +268,13 @@ def test_placebos_samples_and_copies_are_not_evidence() -> None:
     assert few.why == "published for 10 areas only: too few to tell how it was computed."
 
 
+def test_numbers_that_are_too_large_are_not_compared() -> None:
+    true, values = a_rate(40)
+    values[3] = 10**15
+    (found,) = find_structure(made(values, published(true) * 100_000, RATE)).figures
+    assert "too large to be compared" in found.why
+
+
 def test_an_unlisted_numerator_is_revealed_or_not() -> None:
     true, values = a_rate()
     shown = published(true)

@@ -102,6 +102,11 @@ class FigureData:
         step = self.base if how is None else step_of(how)
         return CountData(shown, np.maximum(shown - down[:, 0], 0), shown + up[:, 0], seen[:, 0], step)
 
+    def largest(self, figure: Figure) -> float:
+        """Return the largest number that a count of a figure may be."""
+        keys = [key for key in (*figure.counts, figure.numerator, figure.within) if key]
+        return float(max((self.count(key).high.max(initial=1) for key in keys), default=1))
+
     def units(self, figure: Figure) -> Ints | None:
         """Return how many units a figure is of, as published, -1 where it was not; None where nothing tells."""
         key = figure.universe or figure.within
