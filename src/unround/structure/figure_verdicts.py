@@ -219,10 +219,11 @@ def _against_true(found: JudgedFigure, trial: _Trial, test: FigureTest) -> Judge
         return replace(found, why=f"any other area's figure would do nearly as well: {told}.")
     excluded = test.excludes(trial.values, steps)
     assert excluded is not None
+    unused = "" if found.figure.is_complete else " Its universe is not in the file, so nothing is inferred from it."
     return replace(
         found,
         verdict="evidence",
-        why=f"not from published counts{_hits(found)}; {told}.",
+        why=f"not from published counts{_hits(found)}; {told}.{unused}",
         left=test.left(trial.values, steps),
         excludes=float((excluded & usable).sum() / judged),
     )
