@@ -9,12 +9,16 @@
   `analogy`: sums too small to judge, judged like their neighbours
 - `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
 - `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
-- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
+- `figure_verdicts`: what published rates, means and medians tell; `figure_data`, `figure_tests`: figures held against
+  counts; `figure_grids`: the steps that they were rounded to
+- `plan_file`: the findings as a TOML file to edit, and the edited decisions applied; `planned_figures`: those on figures
 - `evidence`: what comes out
 """
 
 from unround.structure.evidence import (
+    FigureVerdict,
     GeographyVerdict,
+    JudgedFigure,
     JudgedSum,
     MechanismEvidence,
     PlanFile,
@@ -28,7 +32,9 @@ from unround.structure.survey import LOOK, Survey, find_structure
 
 __all__ = [
     "LOOK",
+    "FigureVerdict",
     "GeographyVerdict",
+    "JudgedFigure",
     "JudgedSum",
     "MechanismEvidence",
     "Nesting",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
 
+from unround.figures import Figure, Grid
 from unround.join.matching import Match
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Column
@@ -136,6 +139,100 @@ class GeographyVerdict:
     why: str
 
 
+FigureVerdict = Literal["recomputable", "evidence", "unclear"]
+"""What a figure tells: nothing, for it follows from the published counts; something; or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedFigure:
+    """A published rate, mean or median, and what the data say of how it was computed.
+
+    Parameters
+    ----------
+    figure : Figure
+        What it is of, with the grid that was found in its values.
+    verdict : str
+        "recomputable": it follows from the published counts and tells nothing. "evidence": it was computed from true
+        counts. "unclear": it cannot be told, and is not used.
+    why : str
+        The verdict in one sentence, for people.
+    areas : int
+        How many areas publish it.
+    compared : int
+        In how many of them the published counts give a figure to hold it against.
+    hits : int
+        In how many of these it is the one that the published counts give.
+    hits_by_chance : float
+        How many hits placebos have: the same figures, held against the counts of other areas of like size.
+    contradictions : int
+        In how many areas no true counts could give it.
+    contradictions_by_chance : float
+        In how many areas no true counts could give a placebo.
+    step : Fraction or None
+        The step of its grid where it is the same everywhere; else the one that most areas have.
+    reveals : tuple of str
+        Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
+    left : tuple of (float, float) or None
+        Of a rate that is evidence: how many values its numerator has on average before the rate is used, and with it.
+    excludes : float or None
+        Of evidence: in how large a part of the areas it excludes some of the counts that were possible without it.
+    """
+
+    figure: Figure
+    verdict: FigureVerdict
+    why: str
+    areas: int = 0
+    compared: int = 0
+    hits: int = 0
+    hits_by_chance: float = 0.0
+    contradictions: int = 0
+    contradictions_by_chance: float = 0.0
+    step: Fraction | None = None
+    reveals: tuple[str, ...] = ()
+    left: tuple[float, float] | None = None
+    excludes: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; steps as numbers, for the exact ones are in the grid."""
+        figure = self.figure
+        return {
+            "column": figure.name,
+            "label": figure.label,
+            "kind": str(figure.kind),
+            "numerator": figure.numerator or None,
+            "universe": figure.universe or None,
+            "groups": [group.count for group in figure.groups],
+            "sampled": figure.sampled,
+            "verdict": self.verdict,
+            "used": self.is_evidence,
+            "why": self.why,
+            "areas": self.areas,
+            "compared": self.compared,
+            "hits": self.hits,
+            "hits_by_chance": round(self.hits_by_chance, 1),
+            "contradictions": self.contradictions,
+            "contradictions_by_chance": round(self.contradictions_by_chance, 1),
+            "step": None if self.step is None else float(self.step),
+            "grid": _steps_json(self.figure.grid) if self.areas else [],
+            "reveals": list(self.reveals),
+            "possible_values": None if self.left is None else [round(number, 2) for number in self.left],
+            "excludes": None if self.excludes is None else round(self.excludes, 4),
+        }
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether inference may use it: it was computed from true counts, and these were published."""
+        return self.verdict == "evidence" and self.figure.is_complete
+
+
+def _steps_json(grid: Grid) -> list[dict[str, Any]]:
+    """Return the steps of a grid: from how many units on, and from which value on which step, or the largest possible."""
+    return [
+        {"units": units, "steps": [[float(start), float(step)] for start, step in steps]}
+        for units, steps in ((0, grid.steps), *grid.by_units)
+    ]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
     """What is known of a release before anything is inferred from it.
@@ -164,6 +261,8 @@ class Structure:
         For each equation the kept sum that it comes from, as a position in `sums`.
     geography : tuple of GeographyVerdict
         What adds up across areas.
+    figures : tuple of JudgedFigure
+        The release's figures, in its order, and what they tell.
     notes : tuple of str
         What a user should know: declared mechanisms that do not fit, mostly.
     """
@@ -180,6 +279,7 @@ class Structure:
     equation_sums: tuple[int, ...]
     guessed: frozenset[int] = frozenset()
     geography: tuple[GeographyVerdict, ...] = ()
+    figures: tuple[JudgedFigure, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -206,6 +306,19 @@ class PlannedSum:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFigure:
+    """The decision on some figures: the keys of their columns, whether to use them, and its line in the file.
+
+    `figure`, for a single one, is what the user says it is of; None where that is left as it is.
+    """
+
+    columns: tuple[str, ...]
+    use: bool
+    figure: Figure | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlanFile:
     """The user's decisions, from a plan file: they override the verdicts of the counts.
 
@@ -221,6 +334,8 @@ class PlanFile:
         Of several files, which columns of one are columns of those before it.
     keys : tuple
         Tables, with the constant of their keys, or None where every count has its own random number; and line.
+    figures : tuple of PlannedFigure
+        What rates, means and medians are of, and which to use.
     text, where : str
         The file's text and name, for errors.
     """
@@ -230,5 +345,6 @@ class PlanFile:
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
     matches: tuple[Match, ...] = ()
     keys: tuple[tuple[str, float | None, int], ...] = ()
+    figures: tuple[PlannedFigure, ...] = ()
     text: str = ""
     where: str = "<plan>"
