@@ -10,7 +10,7 @@ UNCOMPILED := --no-compile
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs site dist constraints vulnerabilities linked keys mixing paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,6 +81,9 @@ scale: $(VENV)/.installed-dev ## time and memory of audits of up to 61,029 areas
 
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate
+
+pictures: $(VENV)/.installed-dev browser ## take the README's pictures of the explorer again, of a simulated census
+	$(BIN)/python -m docs.pictures
 
 site: $(VENV)/.installed-dev ## build the documentation as a site that needs no network: site/index.html
 	$(BIN)/python -m docs.website

@@ -62,7 +62,7 @@ def constraints() -> str:
 
 def licences() -> str:
     """Return the page about licences."""
-    extras = frozenset({"all", "cluster", "z3"})
+    extras = frozenset({"all", "charts", "cluster", "z3"})
     found = {normal(one.metadata["Name"]): licence_of(one) for one in needed("unround", extras)}
     rows = "".join(f"| {name} | {licence} |\n" for name, licence in sorted(found.items()))
     return (

@@ -38,8 +38,9 @@ def main() -> None:
     show("audit", "examples/survey.toml", "-o", audit)
     show("explain", audit, "D08", "30-44/men")
     census, found = (str((OUT / name).relative_to(HERE.parent)) for name in ("census", "census-audit"))
-    show("simulate", "-o", census, "--areas", "1000")
-    show("audit", f"{census}/98-401-X2021006_English_CSV_data.csv", "-o", found, "--truth", f"{census}/truth.parquet")
+    show("simulate", "-o", census, "--areas", "1000", "--boundaries")
+    table, shapes = f"{census}/98-401-X2021006_English_CSV_data.csv", f"{census}/boundaries.geojson.gz"
+    show("audit", table, "-o", found, "--truth", f"{census}/truth.parquet", "--boundaries", shapes)
     print(f"\nOpen {page.as_uri()} to see every cell's histogram.")
     print('Try your own numbers: .venv/bin/unround solve "87! = 35 + 45"')
     print(f"Look around in the census that was just audited: .venv/bin/unround serve {found} --open")

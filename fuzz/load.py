@@ -147,6 +147,7 @@ def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
         lambda: "/structure": 3,
         lambda: f"/structure/{rng.randrange(tables)}": 4,
         lambda: f"/findings?page={rng.randrange(1, 4)}": 4,
+        lambda: f"/findings?size={rng.choice(('0', '1-2'))}&q={rng.choice('aeiou')}&sort={rng.choice(('area', 'count'))}": 4,
         lambda: "/findings.json": 2,
         lambda: "/contradictions": 1,
         lambda: "/static/unround.css": 4,

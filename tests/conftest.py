@@ -165,6 +165,12 @@ def census_audit(make_once: MakeOnce) -> Path:
     return make_once("explored", shared.audit_small_census) / "audit"
 
 
+@pytest.fixture(scope="session")
+def mapped_audit(make_once: MakeOnce) -> Path:
+    """Return the audit of a small simulated census with boundaries; the census lies beside it."""
+    return make_once("mapped", shared.audit_mapped_census) / "audit"
+
+
 LONG = (
     "test_audit",
     "test_resume",

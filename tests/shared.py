@@ -50,3 +50,9 @@ def audit_small_census(folder: Path) -> None:
     """Audit a census that has few pages."""
     file = simulate(folder / "census", 120, seed=3).files[0]
     audit(read(file), folder / "audit")
+
+
+def audit_mapped_census(folder: Path) -> None:
+    """Audit the same census with boundaries."""
+    made = simulate(folder / "census", 120, seed=3, boundaries=True)
+    unround.audit(made.files[0], folder / "audit", boundaries=made.boundaries)

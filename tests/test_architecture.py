@@ -43,6 +43,7 @@ ORDER = [
     "checks",
     "audits",
     "inspection",
+    "boundaries",
     "explanation",
     "differences",
     "simulation",

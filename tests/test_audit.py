@@ -507,6 +507,7 @@ def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
         "proofs.jsonl",
         "run.json",
         "summary.json",
+        "suspects.csv",
     ]
 
 

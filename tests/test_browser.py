@@ -102,8 +102,8 @@ def claim(folder: Path, kind: str = "likely") -> dict[str, str]:
 def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Path) -> None:
     one = claim(census_audit)
     page.goto(census)
-    expect(page.get_by_role("heading", level=1)).to_have_text("What this release reveals")
-    box = page.get_by_role("combobox", name="Search for an area")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("This release gives some counts away")
+    box = page.get_by_role("combobox", name="Search for areas")
     box.press_sequentially(one["region"][-6:], delay=20)
     option = page.get_by_role("option").first
     expect(option).to_be_visible()
@@ -111,6 +111,7 @@ def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Pat
     expect(option).to_have_attribute("aria-selected", "true")
     box.press("Enter")
     page.wait_for_url(f"**{area_address(one['region'])}")
+    page.get_by_text("all counts of this area").click()
     name = f"{one['characteristic']}, men: {one['value']}"
     page.get_by_role("link", name=name, exact=True).click()
     page.wait_for_url(f"**{cell_address(one['region'], one['characteristic_id'] + '/men')}")
@@ -129,7 +130,7 @@ def test_from_a_search_to_an_argument(page: Page, census: str, census_audit: Pat
 
 
 def test_tables_unfold_by_mouse_and_keyboard_and_stay_so(page: Page, census: str) -> None:
-    page.goto(f"{census}/area/10010001")
+    page.goto(f"{census}/area/10010001?sort=published")
     inner = page.locator("tr", has_text="20 to 24 years")
     page.get_by_role("button", name="Collapse all").click()
     expect(inner).to_be_hidden()
@@ -151,15 +152,31 @@ def test_everything_is_there_without_script(browser: Browser, census: str) -> No
     context = browser.new_context(java_script_enabled=False)
     tab = context.new_page()
     tab.goto(census)
-    tab.get_by_role("searchbox", name="Search for an area").fill("10010001")
+    tab.get_by_role("searchbox", name="Search for areas").fill("10010001")
     tab.get_by_role("button", name="Search").click()
     tab.get_by_role("link", name="10010001").first.click()
+    tab.get_by_text("all counts of this area").click()
     expect(tab.locator("tr", has_text="20 to 24 years")).to_be_visible()
+    tab.goto(f"{census}/findings?size=0")
+    everything = status_number(tab)
+    tab.get_by_label("90% or more").check()
+    tab.get_by_role("button", name="Apply").click()
+    assert 0 < status_number(tab) < everything
+    tab.get_by_label("Order").select_option("area")
+    tab.get_by_role("button", name="Sort").click()
+    expect(tab).to_have_url(re.compile("size=0.*probability=90.*sort=area"))
+    tab.locator(".row a").first.click()  # without the script, the argument has a page of its own
+    expect(tab.get_by_role("heading", name="Totals that include this count")).to_be_visible()
     tab.goto(f"{census}/try")
     tab.get_by_label("Sums, one per line").fill("48! = 20 + 20 + 20")
     tab.get_by_role("button", name="Solve").click()
     expect(tab.get_by_text("This is the only solution.")).to_be_visible()
     context.close()
+
+
+def status_number(tab: Page) -> int:
+    """Return how many findings a list says that it has."""
+    return int(re.sub(r"\D", "", tab.get_by_role("status").inner_text()))
 
 
 def test_findings_are_filtered_paged_and_exported(page: Page, census: str, census_audit: Path) -> None:
@@ -168,25 +185,104 @@ def test_findings_are_filtered_paged_and_exported(page: Page, census: str, censu
     expect(page.get_by_role("status")).to_have_text(f"{found.height:,} findings.")
     page.get_by_role("link", name="Next →").click()
     expect(page.get_by_text(f"51–{min(100, found.height)} of {found.height:,}")).to_be_visible()
-    page.get_by_label("likely").check()
-    page.get_by_label("Probability at least").fill("80")
-    page.get_by_label("Inferred count").select_option("0")
-    page.get_by_role("button", name="Filter").click()
-    expected = found.filter((pl.col("kind") == "likely") & (pl.col("probability_low") >= 0.8) & (pl.col("value") == 0))
+    zeros = page.get_by_role("checkbox", name="zeros")
+    zeros.check()
+    expect(page.get_by_role("status")).to_contain_text(f"{(found['value'] == 0).sum():,} finding")
+    expect(zeros).to_be_focused()  # the list came anew, and the place was kept
+    page.get_by_role("radio", name="90% or more").check()
+    expected = found.filter((pl.col("probability_low") >= 0.9) & (pl.col("value") == 0))
     assert expected.height > 0
     expect(page.get_by_role("status")).to_contain_text(f"{expected.height:,} finding")
-    rows = page.locator("main tbody tr")
+    page.wait_for_url("**/findings?size=0&probability=90")
+    rows = page.locator("#found .row")
     with page.expect_download() as waiting:
         page.locator(".export a").first.click()
     exported = pl.read_csv(waiting.value.path())
     assert exported.height == rows.count()
     assert set(exported["value"]) == {0}
     page.reload()
-    expect(page.get_by_label("likely")).to_be_checked()
+    expect(page.get_by_role("radio", name="90% or more")).to_be_checked()
     page.go_back()
-    expect(page.get_by_text("51–")).to_be_visible()
-    rows.first.get_by_role("link").nth(1).click()
-    expect(page.get_by_role("heading", name="Assumed")).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text(f"{(found['value'] == 0).sum():,} finding")
+    expect(page.get_by_role("radio", name="any")).to_be_checked()
+    page.get_by_label("Order").select_option("probability")
+    first = found.filter(pl.col("value") == 0)["probability_low"].max()
+    expect(rows.first.locator(".sure")).to_have_text(f"≥ {100 * first:.1f}%")
+    page.get_by_label("Words").fill("women")
+    expect(rows.filter(has_not_text="women")).to_have_count(0)
+    expect(page.get_by_label("Words")).to_be_focused()
+
+
+def test_reading_on_by_keyboard_without_losing_the_place(page: Page, census: str) -> None:
+    page.goto(f"{census}/findings?size=0")
+    rows, drawer = page.locator("#found .row"), page.locator("#drawer")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(rows.nth(1)).to_have_class(re.compile("here"))
+    expect(drawer).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(drawer.get_by_role("heading", name="Totals that include this count")).to_be_visible()
+    second = drawer.locator("h2").first.inner_text(), drawer.locator(".where").inner_text()
+    assert rows.nth(1).get_attribute("data-address") in page.evaluate("decodeURIComponent(location.search)")
+    page.keyboard.press("j")
+    expect(rows.nth(2)).to_have_class(re.compile("here"))
+    expect(drawer.locator(".where")).not_to_have_text(second[1])
+    page.keyboard.press("k")
+    expect(drawer.locator(".where")).to_have_text(second[1])
+    page.reload()  # every state has an address
+    expect(drawer.locator(".where")).to_have_text(second[1])
+    expect(rows.nth(1)).to_have_class(re.compile("here"))
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    assert "open=" not in page.url
+    page.keyboard.press("/")
+    expect(page.get_by_role("combobox", name="Search for areas")).to_be_focused()
+    page.keyboard.type("jk")  # what is typed moves nothing
+    expect(drawer).to_be_hidden()
+    rows.nth(4).click()
+    expect(drawer.locator("h2").first).to_be_visible()
+    page.go_back()
+    expect(drawer).to_be_hidden()
+    page.go_forward()
+    expect(drawer.locator("h2").first).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(drawer).to_be_hidden()
+
+
+def test_a_telephone_shows_list_and_argument_one_over_the_other(browser: Browser, census: str) -> None:
+    tab = browser.new_page(viewport={"width": 380, "height": 800})
+    tab.goto(f"{census}/findings?size=0")
+    expect(tab.get_by_role("checkbox", name="zeros")).to_be_hidden()  # the filters are folded
+    tab.get_by_text("Filters", exact=True).click()
+    expect(tab.get_by_role("checkbox", name="zeros")).to_be_visible()
+    tab.locator("#found .row").first.click()
+    drawer = tab.locator("#drawer")
+    expect(drawer.get_by_role("heading", name="Assumed")).to_be_attached()
+    box = drawer.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 380
+    assert not tab.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    tab.close()
+
+
+def test_a_search_leads_to_the_findings_about_a_characteristic(page: Page, census: str) -> None:
+    page.goto(census)
+    page.get_by_role("combobox").press_sequentially("20 to 24", delay=20)
+    page.get_by_role("option", name="20 to 24 years").click()
+    expect(page).to_have_url(re.compile(r"/findings\?line=\d+"))
+    expect(page.locator("#found .row .what").first).to_contain_text("20 to 24 years")
+    page.get_by_role("link", name="remove").click()
+    expect(page).to_have_url(re.compile("/findings$"))
+
+
+def test_the_first_screen_leads_to_the_argument(page: Page, census: str) -> None:
+    page.goto(census)
+    first = page.locator(".row").first
+    expect(first).to_be_in_viewport()
+    first.get_by_role("link").click()
+    expect(page).to_have_url(re.compile("/findings.*open="))
+    expect(page.locator("#drawer").get_by_role("heading", name="Assumed")).to_be_attached()
 
 
 def test_a_typed_system_redraws(page: Page, hostile: str) -> None:
@@ -225,19 +321,28 @@ def test_hostile_names_are_only_text(page: Page, hostile: str) -> None:
     assert page.locator("img, main script").count() == 0
 
 
-VIEWS = ("/", "/areas", "/area/10010001", "/area/10010001?sort=risk", "CELL", "/findings", "/structure", "/structure/1",
-         "/contradictions", "/try?system=87!+%3D+men%3A+35+%2B+women%3A+45", "/about")  # fmt: skip
+VIEWS = (
+    *("/", "/areas", "/areas?q=20+to", "/area/10010001", "/area/10010001?sort=risk", "CELL", "/findings?size=1-2", "DRAWER"),
+    *("/map", "/structure", "/structure/1", "/contradictions", "/try?system=87!+%3D+men%3A+35+%2B+women%3A+45", "/about"),
+)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 320)])
-def test_everybody_can_use_every_page(browser: Browser, census: str, census_audit: Path, scheme: str, width: int) -> None:
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 380), ("light", 320)])
+def test_everybody_can_use_every_page(
+    browser: Browser, census: str, census_audit: Path, mapped: str, scheme: str, width: int
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
     one = claim(census_audit)
     serious, wide, colours = [], [], set()
     for view in VIEWS:
-        tab.goto(census + (cell_address(one["region"], f"{one['characteristic_id']}/men") if view == "CELL" else view))
+        count = cell_address(one["region"], f"{one['characteristic_id']}/men")
+        tab.goto(
+            (mapped if view == "/map" else census) + {"CELL": count, "DRAWER": f"/findings?open={count}"}.get(view, view)
+        )
+        if view == "DRAWER":
+            expect(tab.locator("#drawer").get_by_role("heading", name="Assumed")).to_be_attached()
         found = Axe().run(tab, options={"resultTypes": ["violations"]}).response["violations"]
         serious += [
             (view, rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in ("serious", "critical")
@@ -251,6 +356,40 @@ def test_everybody_can_use_every_page(browser: Browser, census: str, census_audi
     dark = sum(map(int, re.findall(r"\d+", colours.pop()))) < 3 * 64
     assert dark == (scheme == "dark")
     tab.close()
+
+
+@pytest.fixture(scope="module")
+def mapped(mapped_audit: Path) -> Iterator[str]:
+    with served(mapped_audit) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", [1200, 380])
+def test_a_map_names_areas_and_leads_to_them(page: Page, mapped: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{mapped}/map")
+    picture = page.get_by_role("img", name="Map of the areas by worst finding")
+    expect(picture).to_be_visible()
+    assert not page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+    box = picture.bounding_box()
+    assert box is not None
+    spot = {"x": box["width"] / 2, "y": box["height"] / 2}
+    picture.hover(position=spot)
+    said = page.locator(".pointed")
+    expect(said).to_contain_text("findings")
+    name = said.inner_text().split(",")[0]
+    picture.click(position=spot)
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    page.go_back()
+    page.get_by_label("Colours show").select_option("rate")
+    expect(page.get_by_role("img", name="Map of the areas by findings per 1,000 counts")).to_be_visible()
+    expect(page).to_have_url(re.compile("measure=rate"))
+    page.goto(mapped)
+    small = page.locator("svg.choropleth")
+    box = small.bounding_box()
+    assert box is not None
+    small.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    expect(page).to_have_url(re.compile("/area/"))
 
 
 def test_the_keyboard_leads_everywhere(page: Page, census: str) -> None:

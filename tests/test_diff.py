@@ -103,7 +103,7 @@ def test_every_number_of_a_small_comparison(make: Make) -> None:
         "proved": {"none": 4, "likely": 2, "conditional": 0, "proved": 2},
     }
     sizes = {name: (row["newly"], row["lost"]) for name, row in found["by_value"].items()}
-    assert list(sizes) == ["1-2", "3-9", "0", "10+"]
+    assert list(sizes) == ["1-2", "3-9", "10+", "0"]
     assert sizes["1-2"] == (kinds(proved=2), kinds())
     assert sizes["3-9"] == (kinds(proved=3, likely=1), kinds(proved=2))
     assert sizes["0"] == (kinds(), kinds())

@@ -23,10 +23,13 @@ from unround.audits.folder import OURS, seal
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
 from unround.presentation import charts
+from unround.presentation.footing import footing
+from unround.presentation.front import example
 from unround.presentation.palette import PALETTE, tokens
-from unround.presentation.report import MOST_CLASHES, page, write_pages
+from unround.presentation.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
 from unround.presentation.strongest import MOST, letters, sentences, strongest
-from unround.presentation.words import NOTICE, verdict
+from unround.presentation.waffle import Share, squares, waffle
+from unround.presentation.words import NOTICE, headline, notice, verdict
 from unround.readers import read
 from unround.readers.frames import from_frame
 
@@ -110,19 +113,19 @@ class Outline(HTMLParser):
 def test_the_sections_come_in_order(census: AuditFolder) -> None:
     full, public = map(Outline, texts(census))
     wanted = [
-        "Verdict",
-        "Assumptions, and whether the data support them",
-        "Claims by table, compared with chance",
+        headline(census.summary),
+        "Findings by table, beside chance",
         "Where the risk is",
+        "The strongest findings, with their arithmetic",
+        "Faults in the data",
+        "Compared with the truth",
+        "Assumptions, and whether the data support them",
         "Self-check: published counts predicted from the others",
         "Areas within areas",
-        "The strongest findings, with their arithmetic",
-        "Inconsistent published figures",
-        "Compared with the truth",
         "Method, and how to use this report",
     ]
     assert [name for level, name in full.headings if level == 2] == wanted
-    assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "findings" not in name]
+    assert [name for level, name in public.headings if level == 2] == [name for name in wanted if "strongest" not in name]
     for outline in (full, public):
         levels = [level for level, _ in outline.headings]
         assert levels[0] == 1
@@ -423,7 +426,7 @@ def test_a_page_stays_small_whatever_the_summary(survey: AuditFolder, tmp_path: 
     )
     text = page(folder)
     assert len(text) < 300_000
-    assert "2,976 more tables" in Outline(text).text
+    assert f"{3000 - MOST_BLOCKS:,} more tables" in Outline(text).text
 
 
 # -- the page as a document -------------------------------------------------------------------------------------------
@@ -605,6 +608,168 @@ def test_audit_says_where_the_page_is(run: Run, tmp_path: Path) -> None:
     ran = run("audit", str(SURVEY), "-o", str(tmp_path / "audit"))
     assert "report.html" in ran.out
     assert (tmp_path / "audit" / "report.html").exists()
+
+
+# -- the first page ---------------------------------------------------------------------------------------------------
+
+
+def first_page(text: str) -> str:
+    """Return what the first page says."""
+    return Outline(text[text.index('<section id="verdict"') : text.index("</section>")] + "</section>").text
+
+
+def test_the_first_page_says_whether_why_and_what_next(census: AuditFolder, survey: AuditFolder) -> None:
+    for folder in (census, survey):
+        told = folder.summary
+        for text in texts(folder):
+            said = first_page(text)
+            assert said.startswith(headline(told))
+            assert " ".join(verdict(told)) in said
+            assert "Of 10,000 published counts, " in said
+            assert "What to do next" in said
+            assert "Mechanism check passed" in said
+            assert "Probabilities self-check passed" in said
+            assert notice(told["product"]) in said
+        full, public = map(first_page, texts(folder))
+        assert "For example" in full
+        assert re.search(r"A is [^;]+; B is ", full)
+        assert "For example" not in public
+
+
+def test_the_example_is_the_first_finding_that_two_lines_explain(survey: AuditFolder) -> None:
+    first = survey.findings.row(0, named=True)
+    found = example({kind: strongest(survey, kind) for kind in CLAIMS if survey.summary[kind]})
+    assert found is not None
+    assert found.kind == first["kind"] == "proved"
+    assert len(found.lines) == 2
+    assert found.lines[-1].endswith(f"So A = {re.search(r'must be ([0-9]+)', found.sentence)[1]}.")  # type: ignore[index]
+    assert first["district"] in found.sentence
+
+
+HEADLINES = [
+    (
+        (20, 0, 63, 3, 11, 10),
+        "This release gives counts away: 20 counts can be proved, 3 of them of one or two; 11 more counts of",
+    ),
+    ((1, 0, 0, 0, 0, 0), "This release gives counts away: 1 count can be proved."),
+    ((0, 2, 5, 0, 0, 5), "This release gives counts away, if its unrounded counts are exact: 2 counts can then be proved."),
+    (
+        (0, 0, 45_302, 0, 87, 44_513),
+        "This release gives some counts away: none can be proved, but 87 counts of one or two can be",
+    ),
+    (
+        (0, 0, 12, 0, 0, 4),
+        "This release gives little away: no count can be proved; 8 counts of three or more can be inferred at 66%",
+    ),
+    ((0, 0, 4, 0, 0, 4), "This release gives little away: no count can be proved; 4 zeros can be inferred at 66% or more."),
+    ((0, 0, 0, 0, 0, 0), "This audit finds nothing: no count can be proved, and none inferred at 66% or more."),
+]
+
+
+@pytest.mark.parametrize(("numbers", "said"), HEADLINES)
+def test_the_headline(numbers: tuple[int, ...], said: str) -> None:
+    proved, conditional, likely, small_proved, small, zeros = numbers
+    none = dict.fromkeys(CLAIMS, 0)
+    by_value = {
+        "0": none | {"likely": zeros},
+        "1-2": none | {"proved": small_proved, "likely": small},
+        "3-9": none,
+        "10+": none,
+    }
+    told = {"proved": proved, "conditional": conditional, "likely": likely, "threshold": 0.66, "areas_not_weighed": 0}
+    assert headline(told | {"sensitive_claims": {"by_value": by_value}}).startswith(said)
+
+
+def test_zeros_are_folded(census: AuditFolder) -> None:
+    """They are counted, and the first are listed where somebody asks for them; no card shows one."""
+    number = census.summary["sensitive_claims"]["by_value"]["0"]["likely"]
+    assert number > MOST_ZEROS
+    text, public = texts(census)
+    folded = text[text.index('<details class="folded" id="zeros">') :]
+    folded = folded[: folded.index("</details>")]
+    assert f"<summary>{number:,} likely zeros</summary>" in folded
+    assert folded.count("<tr>") == 1 + MOST_ZEROS
+    assert all(one.finding["value"] != 0 for one in strongest(census, "likely"))
+    assert 'id="zeros"' not in public
+
+
+@pytest.mark.parametrize(
+    ("numbers", "wanted"),
+    [((0, 3, 50, 9_947), [0, 3, 50, 9947]), ((1, 0, 0, 10**7), [1, 0, 0, 9999]), ((9, 1, 0, 0), [9000, 1000, 0, 0])],
+)
+def test_10_000_squares(numbers: tuple[int, ...], wanted: list[int]) -> None:
+    shares = [Share(name, name, number) for name, number in zip((*CLAIMS, "open"), numbers, strict=True)]
+    found = squares(shares, sum(numbers))
+    assert found == wanted
+    drawn = ElementTree.fromstring(waffle(shares, sum(numbers), "squares"))
+    covered = dict.fromkeys((*CLAIMS, "open"), 0.0)
+    for one in drawn.iter("{http://www.w3.org/2000/svg}rect"):
+        covered[one.get("class", "").split()[-1]] += float(one.get("width", 0)) * float(one.get("height", 0)) / 9
+    assert [round(area) for area in covered.values()] == wanted
+
+
+# -- what the claims rest on -------------------------------------------------------------------------------------------
+
+
+def test_the_strip_leads_to_the_reasons(census: AuditFolder) -> None:
+    for text in texts(census):
+        strip = text[text.index('<ul class="footing"') :]
+        links = re.findall(r'href="#([a-z]+)"', strip[: strip.index("</ul>")])
+        assert {"check", "selfcheck"} <= set(links)
+        assert all(f'id="{link}"' in text for link in links)
+
+
+@pytest.mark.parametrize(
+    ("check", "state", "said"),
+    [
+        (None, "not tested", "A wrong mechanism would make claims wrong."),
+        ({"verdict": "untested", "families": []}, "not tested", "A wrong mechanism would make claims wrong."),
+        ({"verdict": "fits", "families": []}, "passed", "The data fit the assumed mechanism."),
+        ({"verdict": "departs", "families": []}, "departs", "probabilities may be off."),
+        (
+            {"verdict": "contradicts", "families": [{"verdict": "contradicts", "impossible": 5}]},
+            "contradicts",
+            "At least 5 published figures cannot come from the assumed mechanism.",
+        ),
+    ],
+)
+def test_the_strip_says_what_the_check_found(survey: AuditFolder, check: Any, state: str, said: str) -> None:
+    one = footing({**survey.summary, "check": check})[0]
+    assert (one.what, one.state) == ("Mechanism check", state)
+    assert one.said.endswith(said)
+    assert (one.tone == "fine") == (state == "passed")
+
+
+def test_the_strip_says_what_else_is_in_doubt(survey: AuditFolder) -> None:
+    selfcheck = survey.summary["selfcheck"]
+    failed = {**selfcheck, "tables": [{"verdict": "failed"}, *selfcheck["tables"]]}
+    told = {
+        **survey.summary,
+        "selfcheck": failed,
+        "suspect": {"areas": 2},
+        "contradictions": 1,
+        "held_back": {"conditional": 1, "likely": 1200},
+    }
+    shown = {one.what: (one.state, one.said, one.tone) for one in footing(told, "stop")}
+    assert list(shown) == ["Decision", "Mechanism check", "Probabilities", "Data", "Held back"]
+    assert shown["Decision"][0] == "stop"
+    assert shown["Probabilities"][0] == "failed in 1 table"
+    assert shown["Data"][1] == "1 inconsistency and 2 areas with suspect data; set apart."
+    assert shown["Held back"][0] == "1,201 claims"
+    assert {tone for *_, tone in shown.values()} == {"fine", "doubt"}
+    without = footing({**survey.summary, "selfcheck": None})
+    assert [one.state for one in without] == ["passed", "not tested"]
+
+
+def test_nothing_is_called_independent_where_the_check_found_otherwise(survey: AuditFolder, tmp_path: Path) -> None:
+    assert "rounded independently of each other" in Outline(page(survey)).text
+    check = survey.summary["check"]
+    departs = {**check, "verdict": "departs", "families": [{**one, "otherwise": "departs"} for one in check["families"]]}
+    mechanisms = {
+        name: said.replace(", each count independently", "") for name, said in survey.summary["mechanisms"].items()
+    }
+    folder = copied(survey, tmp_path / "audit", check=departs, mechanisms=mechanisms)
+    assert "independently" not in Outline(page(folder)).text
 
 
 # -- in a browser -----------------------------------------------------------------------------------------------------

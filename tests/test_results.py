@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,7 +19,8 @@ import unround
 from tests.conftest import Run
 from tests.shared import EXAMPLES, FORMULA, IMAGE
 from unround import InputError
-from unround.presentation.figures import colour
+from unround.presentation.pictures import colour
+from unround.presentation.plots import save, solution_plot
 
 SURVEY = EXAMPLES / "survey.toml"
 
@@ -217,6 +220,30 @@ def test_charts_are_altair_in_our_colours(
     assert spec["config"]["title"]["color"] == colour("ink")
     assert colour(SEEN[name]) in text
     assert "url" not in text
+
+
+def test_charts_say_what_they_need(monkeypatch: pytest.MonkeyPatch, solution: unround.Solution, tmp_path: Path) -> None:
+    for name in ("altair", "vl_convert"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=r'pip install "unround\[charts\]"'):
+        solution.plot()
+    with pytest.raises(InputError, match=r'pip install "unround\[charts\]".*as \.svg or \.html'):
+        save(solution_plot(solution), tmp_path / "x.png")
+    save(solution_plot(solution), tmp_path / "x.svg")
+    assert (tmp_path / "x.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_no_command_needs_a_charting_library(tmp_path: Path) -> None:
+    """Pages and their charts are drawn without a browser engine: an audit and its report go without Altair."""
+    survey = EXAMPLES / "survey.toml"
+    code = (
+        "import sys; sys.modules['altair'] = sys.modules['vl_convert'] = None\n"
+        "from unround.cli import main\n"
+        f"sys.argv = ['unround', 'audit', {str(survey)!r}, '-o', {str(tmp_path / 'audit')!r}, '--quiet']\n"
+        "main()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert "<svg" in (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
 
 
 def test_nothing_to_draw_is_said_in_words() -> None:

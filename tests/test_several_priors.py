@@ -238,9 +238,9 @@ def test_a_flat_prior_is_one_prior(survey_audit: Path, tmp_path: Path, run: Run)
         ({"probability_low": 0.7}, "it is likely without any sum"),
         (
             {"held_back": "likely", "withheld": "zeros fail", "probability_low": 0.9},
-            "likely claims of this table are withheld: zeros fail",
+            "likely claims are withheld here: zeros fail",
         ),
-        ({"held_back": "likely", "withheld": ""}, "withheld: the prior failed its self-check"),
+        ({"held_back": "likely", "withheld": ""}, "withheld here: the prior failed its self-check"),
     ],
 )
 def test_why_a_likely_looking_count_is_not_a_finding(changes: dict[str, Any], why: str) -> None:
@@ -273,7 +273,7 @@ def test_a_conditional_claim_that_is_held_back_is_not_called_certain() -> None:
     one |= {"threshold": 0.66, "contradictions": (), "known_alone": False}
     said = conclusion(SimpleNamespace(**one))  # type: ignore[arg-type]
     assert said.startswith("It is 5 if an assumption holds")
-    assert said.endswith("such claims are held back.")
+    assert said.endswith("such claims are held back: the published figures contradict their mechanism.")
 
 
 # -- what is not listed -----------------------------------------------------------------------------------------------
@@ -297,9 +297,14 @@ def test_counts_that_only_some_priors_make_likely_are_counted(census: AuditFolde
     assert (highest, average) == (told["more_likely_at_highest_found"], told["more_likely_on_average"])
 
 
+def held(conditional: int) -> dict[str, dict[str, int]]:
+    none = {"conditional": 0, "likely": 0}
+    return dict.fromkeys(("selfcheck", "tied", "suspect"), none) | {"mechanism": {"conditional": conditional, "likely": 0}}
+
+
 def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Path) -> None:
     changes = {"more_likely_at_highest_found": 1234, "more_likely_on_average": 56, "likely_without_sums": 7}
-    folder = told_otherwise(census, tmp_path / "audit", **changes, held_back={"conditional": 3, "likely": 0})
+    folder = told_otherwise(census, tmp_path / "audit", **changes, held_back_because=held(3))
     doubtful, conditional, alone = not_listed(folder.summary)
     assert doubtful == ("At least 1,234 more counts reach 66% under one of the four priors, but not under all of them.")
     assert conditional.startswith("3 conditional claims are held back, because the published figures contradict")
@@ -311,7 +316,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
     one = folder.summary | {"more_likely_at_highest_found": 1, "more_likely_on_average": 0, "likely_without_sums": 1}
     assert not_listed(one)[0].startswith("At least 1 more count reaches 66%")
     assert not_listed(one)[-1] == "1 count is likely from its published value alone; sums add little. It is not listed."
-    none = dict.fromkeys(changes, 0) | {"held_back": {"conditional": 0, "likely": 0}}
+    none = dict.fromkeys(changes, 0) | {"held_back_because": held(0)}
     assert not_listed(folder.summary | none) == []
 
 
@@ -320,7 +325,7 @@ def test_what_is_not_listed_is_said_everywhere(census: AuditFolder, tmp_path: Pa
 
 def test_cards_of_the_report_show_all_three(census: AuditFolder) -> None:
     text = Outline(page(census)).text
-    card = r"probability, at least (\S+) on average over (?:four|several) priors (\S+) highest found (\S+) possible"
+    card = r"at least (\S+) on average (\S+) highest found (\S+) possible"
     found = [[float(one.strip("%>")) for one in match] for match in re.findall(card, text)]
     assert len(found) >= 4
     assert all(low <= mean <= high for low, mean, high in found)
@@ -437,10 +442,14 @@ def test_the_self_check_is_shown_everywhere(census: AuditFolder, tmp_path: Path)
         assert '<a href="#selfcheck">Self-check</a>' in html
 
 
-def test_without_a_self_check_nothing_is_said_of_it(census: AuditFolder, tmp_path: Path) -> None:
+def test_that_there_was_no_self_check_is_said(census: AuditFolder, tmp_path: Path) -> None:
     folder = told_otherwise(census, tmp_path / "audit", selfcheck=...)
     assert "elf-check" not in printed(folder)
-    assert "elf-check" not in page(folder)
+    assert "probabilities not tested" in printed(folder)
+    for text in (Outline(page(folder)).text, Outline(page(folder, public=True)).text):
+        assert "Probabilities not tested" in text
+        assert "Probabilities were not checked" in text
+        assert "elf-check passed" not in text
     assert "elf-check" not in browser(folder).get("/about").text
 
 
@@ -469,4 +478,4 @@ def test_a_withheld_claim_is_explained(tmp_path: Path, census: AuditFolder) -> N
     after = explain(AuditFolder.open(folder.path), *where)
     assert (before.kind, after.kind, after.value) == ("likely", "open", before.value)
     assert (after.held_back, after.withheld) == ("likely", "zeros fail")
-    assert conclusion(after).endswith("likely claims of this table are withheld: zeros fail.")
+    assert conclusion(after).endswith("likely claims are withheld here: zeros fail.")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -30,12 +31,14 @@ from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
 from unround.presentation.charts import histogram
-from unround.web import views
+from unround.web import lists
 from unround.web.app import explorer_app
-from unround.web.claims import AreaIndex
+from unround.web.claims import AREA_SIZES
 from unround.web.explorer import Explorer
 from unround.web.guard import POLICY, hosts_for
 from unround.web.page import area_address, cell_address, key_meant, meant, segment
+from unround.web.places import Places
+from unround.web.search import TextIndex
 from unround.web.trial import LONGEST, MOST_CELLS, Bench
 
 HERE = "http://127.0.0.1"
@@ -92,13 +95,49 @@ def test_every_view_is_a_page_and_says_the_same_as_json(hostile: TestClient, pag
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.text.startswith("<!doctype html>")
     assert f'<link rel="alternate" type="application/json" href="{twin.split("?")[0]}' in answer.text
+    assert '<ul class="footing" aria-label="What the claims rest on">' in answer.text  # always in sight
     assert isinstance(told(hostile, twin), dict)
+
+
+def test_what_the_claims_rest_on_has_its_reasons(hostile: TestClient) -> None:
+    linked = set(re.findall(r'href="/about#([a-z]+)"', hostile.get("/").text))
+    assert {"check", "selfcheck"} <= linked
+    about = hostile.get("/about").text
+    for name in linked - {"selfcheck"}:  # without a fitted prior there is nothing to check
+        assert f'id="{name}"' in about
+
+
+def test_an_audit_that_finds_nothing_says_so_and_no_more(tmp_path: Path) -> None:
+    """Large counts that add up: nothing follows, and every page still has something to say."""
+    from unround.audits import audit
+    from unround.readers import read
+
+    lines = ["place,age,persons"]
+    for k in range(40):
+        young, old = 100 + 5 * (k % 7), 200 + 5 * (k % 11)
+        lines += [f"p{k},young,{young}", f"p{k},old,{old}", f"p{k},all,{young + old + 5 * (k % 3 - 1)}"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "t.toml").write_text(
+        'data = "t.csv"\nvalue = "persons"\ndefault = "rounding:5"\n[axes.place]\n[axes.age]\n'
+        'sums = [{ total = "all", parts = ["young", "old"] }]\n',
+        encoding="utf-8",
+    )
+    audit(read(tmp_path / "t.toml"), tmp_path / "audit")
+    asked = TestClient(explorer_app(tmp_path / "audit", hosts_for("127.0.0.1")), base_url=HERE)
+    assert told(asked, "/findings.json")["total"] == 0
+    first = asked.get("/").text
+    assert "This audit finds nothing" in first
+    assert "this audit says nothing about them" in first
+    assert "That does not make other counts safe" in asked.get("/findings").text
+    assert 'href="/findings"' in first  # no size to begin with
+    for view in ("/areas", area_address("p1"), "/structure", "/contradictions", "/about", "/findings?size=1-2&sort=area"):
+        assert asked.get(view).status_code == 200, view
 
 
 def test_the_audit_behind_the_pages_is_the_one_on_disk(hostile: TestClient, hostile_audit: Path) -> None:
     summary = json.loads((hostile_audit / "summary.json").read_text(encoding="utf-8"))
     assert told(hostile, "/index.json")["summary"] == summary
-    assert f"<b>{summary['proved']:,}</b>" in hostile.get("/").text
+    assert f"{summary['proved']:,} counts can be proved" in hostile.get("/").text
 
 
 def test_a_cell_says_what_explain_says(hostile: TestClient, hostile_audit: Path) -> None:
@@ -203,14 +242,16 @@ def test_areas_within_areas_and_levels(census: TestClient) -> None:
 
 def test_searching_finds_codes_names_and_parts_of_them() -> None:
     codes = ["10010001", "10010002", "2466023", "2410001"]
-    index = AreaIndex(codes, ["", "", "Montréal (V)", "Saint-Montréal, Village (VL)"])
-    assert index.find("montreal", 5) == ([2, 3], 2)
-    assert index.find("MONTRÉAL village", 5) == ([3], 1)
-    assert index.find("0001", 5)[0][0] == 0
-    assert index.find("2410001", 1) == ([3], 1)
-    assert index.find("nowhere", 5) == ([], 0)
-    assert index.find("", 2, 1) == ([1, 2], 4)
-    assert index.find("(v", 5) == ([2, 3], 2)  # no pattern, only signs
+    index = TextIndex(codes, ["", "", "Montréal (V)", "Saint-Montréal, Village (VL)"], ["", "in Hill", "", ""])
+    assert index.find("montreal").tolist() == [2, 3]
+    assert index.find("MONTRÉAL village").tolist() == [3]
+    assert index.find("0001").tolist()[0] == 0
+    assert index.find("2410001").tolist() == [3]
+    assert index.find("nowhere").tolist() == []
+    assert index.find("hill").tolist() == [1]  # by what is said about it
+    assert index.find("").tolist() == [0, 1, 2, 3]
+    assert index.find("", np.array([0, 5, 9, 5])).tolist() == [2, 1, 3, 0]
+    assert index.find("(v").tolist() == [2, 3]  # no pattern, only signs
 
 
 def test_search_pages(census: TestClient) -> None:
@@ -249,21 +290,194 @@ def test_filters_keep_what_they_say(census: TestClient, census_audit: Path) -> N
     assert 0 < expected["?level=Census+subdivision"] < found.height
     tables = told(census, "/structure.json")["tables"]
     assert sum(told(census, f"/findings.json?table={one['at']}")["total"] for one in tables) == found.height
-    sizes = [told(census, f"/findings.json?area_size={quote(band)}")["total"] for band in views.AREA_SIZES]
+    sizes = [told(census, f"/findings.json?area_size={quote(band)}")["total"] for band in AREA_SIZES]
     assert sum(sizes) <= found.height
     assert max(sizes) < found.height
 
 
-def test_findings_come_strongest_first_or_by_area(census: TestClient, census_audit: Path) -> None:
-    rows = told(census, "/findings.json")["findings"]
-    strength = [(["proved", "conditional", "likely"].index(one["kind"]), -one["probability"]) for one in rows]
+def test_findings_come_the_most_sensitive_first_or_as_asked(census: TestClient, census_audit: Path) -> None:
+    def listed(query: str) -> list[dict[str, Any]]:
+        return [one for page in (1, 2, 3) for one in told(census, f"/findings.json?page={page}{query}")["findings"]]
+
+    bands = ["1-2", "3-9", "10+", "0"]
+    strength = [
+        (
+            ["proved", "conditional", "likely"].index(one["kind"]),
+            bands.index(one["size"]),
+            -round(1e4 * one["probability_low"]),
+        )
+        for one in listed("")
+    ]
     assert strength == sorted(strength)
-    listed = pl.read_parquet(census_audit / "findings.parquet")["region"][:50].to_list()
-    assert [one["region"] for one in told(census, "/findings.json?sort=area")["findings"]] == listed
+    assert len(set(strength)) > 20
+    rows = {code: k for k, code in enumerate(pl.read_parquet(census_audit / "model" / "areas.parquet")["region"])}
+    places = [rows[one["region"]] for one in listed("&sort=area")]
+    assert places == sorted(places)
+    least = [one["probability_low"] for one in listed("&sort=probability")]
+    assert least == sorted(least, reverse=True)
+    assert least[0] > least[-1]
+    for sort, name in (("count", "value"), ("published", "published")):
+        numbers = [one[name] if one[name] is not None else -1 for one in listed(f"&sort={sort}")]
+        assert numbers == sorted(numbers)
 
 
 @pytest.mark.parametrize(
-    "query", ["kind=sure", "probability=2x", "probability=101", "size=9", "level=Moon", "table=99", "table=-1", "sort=up"]
+    "query",
+    ["", "size=1-2", "size=1-2&size=3-9&kind=likely", "table=1&size=0", "q=years+men&size=0", "probability=90&route=prior"],
+)
+def test_facets_say_how_many_findings_each_choice_would_show(census: TestClient, query: str) -> None:
+    """The number beside a choice is what the list shows when it is the only one chosen of its facet."""
+    found = told(census, f"/findings.json?{query}")
+    assert {"kind", "size", "table", "place", "level", "route", "area_size"} == set(found["facets"])
+    compared = 0
+    for facet, offered in found["facets"].items():
+        others = "&".join(part for part in query.split("&") if part and not part.startswith(f"{facet}="))
+        for one in offered[:5]:
+            alone = told(census, f"/findings.json?{others}&{facet}={quote(one['key'])}")
+            assert alone["total"] == one["number"], (facet, one)
+            compared += one["number"] > 0
+    assert compared > 5
+
+
+def test_choices_of_one_facet_add_up_and_of_several_narrow_down(census: TestClient) -> None:
+    sizes = {one["key"]: one["number"] for one in told(census, "/findings.json")["facets"]["size"]}
+    assert told(census, "/findings.json?size=1-2&size=0")["total"] == sizes["1-2"] + sizes["0"]
+    both = told(census, "/findings.json?size=0&q=women")
+    assert 0 < both["total"] < sizes["0"]
+    assert all(one["sex"] == "women" and one["value"] == 0 for one in both["findings"])
+
+
+def test_zeros_are_folded_and_lead_to_their_list(census: TestClient) -> None:
+    zeros = told(census, "/findings.json?size=0")["total"]
+    page = census.get("/findings?size=1-2").text
+    assert f"{zeros:,} zeros are folded away" in page
+    assert 'href="/findings?size=0"' in page
+    assert "folded away" not in census.get("/findings?size=0").text
+    assert "folded away" not in census.get("/findings").text  # there they are
+    assert 'href="/findings?size=1-2"' in census.get("/about").text  # where one begins
+
+
+def test_a_row_is_a_sentence(census: TestClient) -> None:
+    one = told(census, "/findings.json?size=1-2&kind=likely")["findings"][0]
+    text = re.sub(r"<[^>]+>|\s+", " ", census.get("/findings?size=1-2&kind=likely").text)
+    said = re.sub(r"\s+", " ", text)
+    sex = "" if one["sex"] == "total" else f", {one['sex']}"
+    sure = (
+        "almost certainly"
+        if one["probability_low"] >= 0.99
+        else "very likely"
+        if one["probability_low"] >= 0.9
+        else "probably"
+    )
+    assert re.search(
+        rf"{re.escape(one['label'] + sex)} ?, {re.escape(one['name'])} ?: "
+        rf"published {one['published']}, {sure} {one['value']}",
+        said.replace(" ,", ","),
+    )
+
+
+def test_places_have_names(census: TestClient) -> None:
+    area = told(census, "/area/10010001.json")["area"]
+    above = told(census, "/areas.json?q=" + quote(area["within"].split(",")[0]))
+    assert above["areas"]
+    assert area["name"] == "Dissemination area 10010001"
+    places = told(census, "/findings.json")["facets"]["place"]
+    assert places
+    assert all(not one["label"].isdigit() for one in places)
+
+
+def test_places_come_from_the_columns_of_the_file() -> None:
+    areas = pl.DataFrame(
+        {
+            "region": ["1", "2", "3"],
+            "level": ["DA", "DA", ""],
+            "csd": ["35", "36", ""],
+            "cma": ["505", "505", "535"],
+            "CMA_NAME": ["Ottawa", "Ottawa", None],
+            "parent": ["35", "36", None],
+        }
+    )
+    places = Places(areas, ["1", "2", "3"], ["", "Hill", ""])
+    assert [places.title(row) for row in range(3)] == ["Dissemination area 1", "Hill", "3"]
+    assert [places.around(row) for row in range(3)] == [
+        "subdivision 35, Ottawa",
+        "subdivision 36, Ottawa",
+        "metropolitan area 535",
+    ]
+    grouping = places.grouping()
+    assert grouping is not None
+    assert (grouping.word, grouping.names, grouping.of.tolist()) == (
+        "metropolitan area",
+        ["Ottawa", "metropolitan area 535", "elsewhere"],
+        [0, 0, 1],
+    )
+    unnamed = Places(areas.drop("CMA_NAME"), ["1", "2", "3"], ["", "", ""])
+    assert unnamed.around(2) == "Toronto"  # as the classification has it, where the file has its code only
+    assert Places(areas.select("region", "level"), ["1", "2", "3"], ["", "", ""]).grouping() is None
+
+
+def test_searching_finds_characteristics_too(census: TestClient) -> None:
+    found = told(census, "/areas.json?q=20+to+24")
+    names = [one["name"] for one in found["characteristics"]]
+    assert names == ["20 to 24 years"]
+    assert found["characteristics"][0]["findings"] > 0
+    listed = told(census, found["characteristics"][0]["address"].replace("?", ".json?"))
+    assert listed["total"] == found["characteristics"][0]["findings"]
+    assert {one["label"] for one in listed["findings"]} == {"20 to 24 years"}
+    assert "20 to 24 years" in census.get("/areas?q=20+to+24").text
+
+
+def test_areas_come_with_the_most_findings_first(census: TestClient, census_audit: Path) -> None:
+    found = pl.read_parquet(census_audit / "findings.parquet")
+    weights = found.group_by("region").agg(
+        small=pl.col("value").is_between(1, 2).sum(), other=(pl.col("value") > 2).sum(), all=pl.len()
+    )
+    best = weights.sort("small", "other", "all", descending=True).row(0, named=True)
+    first = told(census, "/areas.json")["areas"][0]
+    assert (first["small"], first["findings"]) == (best["small"], best["all"])
+    files = told(census, "/areas.json?sort=file")["areas"]
+    assert [one["code"] for one in files] == pl.read_parquet(census_audit / "model" / "areas.parquet")["region"][
+        :50
+    ].to_list()
+    assert census.get("/areas?sort=up").status_code == 400
+
+
+def test_an_area_opens_at_its_findings(census: TestClient, census_audit: Path) -> None:
+    found = pl.read_parquet(census_audit / "findings.parquet")
+    region = found.filter(pl.col("value") > 0)["region"].value_counts(sort=True)["region"][0]
+    own = found.filter(pl.col("region") == region)
+    page = census.get(area_address(region)).text
+    assert page.count('<li class="row') == own.height
+    assert page.index('<li class="row') < page.index("all counts of this area")
+    assert '<details class="all-counts" id="counts">' in page  # folded
+    assert '<details class="all-counts" id="counts" open>' in census.get(f"{area_address(region)}?sort=risk").text
+    assert len(told(census, f"{area_address(region)}.json")["findings"]) == own.height
+
+
+def test_only_a_count_opens_beside_a_list(census: TestClient) -> None:
+    one = told(census, "/findings.json?size=0")["findings"][0]
+    page = census.get(f"/findings?size=0&open={quote(one['address'])}").text
+    assert f'data-open="{one["address"]}"' in page
+    for address in ("https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)", "/try"):
+        assert census.get(f"/findings?open={quote(address)}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "kind=sure",
+        "probability=2x",
+        "probability=101",
+        "size=9",
+        "level=Moon",
+        "table=99",
+        "table=-1",
+        "sort=up",
+        "line=9999",
+        "line=x",
+        "route=magic",
+        "place=Atlantis",
+    ],
 )
 def test_a_filter_that_means_nothing_is_refused(census: TestClient, query: str) -> None:
     answer = census.get(f"/findings?{query}")
@@ -281,9 +495,9 @@ def test_export_is_what_is_on_the_screen(census: TestClient, monkeypatch: pytest
     everything = list(csv.DictReader(io.StringIO(census.get("/findings.csv?kind=likely&all=1").text)))
     assert len(everything) == told(census, "/findings.json?kind=likely")["total"] > len(exported)
     assert len(told(census, "/findings.json?all=1")["findings"]) == 50
-    monkeypatch.setattr(views, "MOST_EXPORTED", 60)
+    monkeypatch.setattr(lists, "MOST_EXPORTED", 60)
     assert "findings.csv from the folder" in census.get("/findings.csv?all=1").text
-    assert "all=1" not in census.get("/findings").text
+    assert "all=1" not in census.get("/findings?page=3").text
     answer = census.get("/area/10010001.csv")
     assert answer.headers["content-disposition"] == 'attachment; filename="area-10010001.csv"'
     assert census.get("/try.csv").status_code == 404

@@ -352,6 +352,7 @@ def audit(
     doubtful: bool = False,
     bom: bool = False,
     truth: Table | None = None,
+    boundaries: AnyPath | None = None,
     plan: PlanFile | AnyPath | None = None,
     base: int | None = None,
     mechanism: Mechanism | str | None = None,
@@ -389,6 +390,8 @@ def audit(
         Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
     truth : table, optional
         The unrounded table, if you have it: scores every claim.
+    boundaries : path, optional
+        The shapes of the areas, GeoJSON or TopoJSON: report and explorer show a map, on which codes are matched to areas.
     cluster : str, optional
         The address of a Dask scheduler whose workers share the work.
     block : int, optional
@@ -398,12 +401,14 @@ def audit(
     """
     from unround.audits import AuditOptions
     from unround.audits import audit as audit_into
+    from unround.boundaries import keep_boundaries, read_shapes
     from unround.join import with_truth
     from unround.presentation.report import write_pages
     from unround.results.tables import AuditFolder
 
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom)
     true_counts = None if truth is None else read(truth)
+    shapes = None if boundaries is None else read_shapes(Path(boundaries))  # a fault in it shows before anything takes long
     release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
     refuse_hopeless(release, plan_file)
     if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
@@ -411,6 +416,8 @@ def audit(
 
     def report_on(folder: audits.AuditFolder) -> None:
         progress("Reporting", 0, 1)
+        if boundaries is not None:
+            keep_boundaries(folder, Path(boundaries), shapes)
         write_pages(folder)
         progress("Reporting", 1, 1)
 
@@ -513,11 +520,23 @@ def review(
 
 
 @public
-def report(folder: audits.AuditFolder | AnyPath) -> tuple[Path, Path]:
-    """Write report.html and report-public.html of an audit again, and return their paths."""
+def report(folder: audits.AuditFolder | AnyPath, *, boundaries: AnyPath | None = None) -> tuple[Path, Path]:
+    """Write report.html and report-public.html of an audit again, and return their paths.
+
+    Parameters
+    ----------
+    folder : AuditFolder or path
+        What `audit` returned, or the folder it wrote.
+    boundaries : path, optional
+        The shapes of the areas, GeoJSON or TopoJSON. They are kept in the folder, for the map of the explorer too.
+    """
+    from unround.boundaries import keep_boundaries
     from unround.presentation.report import write_pages
 
-    return write_pages(audit_folder(folder))
+    opened = audit_folder(folder)
+    if boundaries is not None:
+        keep_boundaries(opened, Path(boundaries))
+    return write_pages(opened)
 
 
 @public
@@ -564,6 +583,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
+    boundaries: AnyPath | None = None,
     started: Callable[[str], None] = no_progress,
 ) -> None:
     """Serve an audit as a local web page until it is interrupted.
@@ -574,22 +594,24 @@ def serve(
         What `audit` returned, or the folder it wrote.
     host, port
         Where to listen; port 0 takes any that is free.
+    boundaries : path, optional
+        The shapes of the areas, GeoJSON or TopoJSON, for a map; without it, those that the audit was given.
     started : function
         Called with the page's address once it answers.
     """
     from unround.web.serve import serve as serve_pages
 
-    serve_pages(audit_folder(folder).path, host, port, started)
+    serve_pages(audit_folder(folder).path, host, port, started, None if boundaries is None else Path(boundaries))
 
 
 @public
-def view(folder: audits.AuditFolder | AnyPath, address: str) -> tuple[int, bytes]:
+def view(folder: audits.AuditFolder | AnyPath, address: str, *, boundaries: AnyPath | None = None) -> tuple[int, bytes]:
     """Return the status and content of one page that `serve` would show, such as "/findings.json", without a server."""
     from unround.web.serve import get
 
     if not address.startswith("/"):
         raise InputError(f"an address starts with a slash, as in /findings.json; not {address!r}.")
-    return get(audit_folder(folder).path, address)
+    return get(audit_folder(folder).path, address, None if boundaries is None else Path(boundaries))
 
 
 @public

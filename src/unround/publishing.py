@@ -114,6 +114,7 @@ def simulate(
     constants: str = "",
     weighted: bool = False,
     figures: str = "true",
+    boundaries: bool = False,
     world: str | None = None,
     base: int | None = None,
     mechanism: Mechanism | str | None = None,
@@ -150,6 +151,8 @@ def simulate(
         Whether sample tables show weighted estimates, which are not whole before they are rounded.
     figures : str
         What rates, averages and medians are computed from: the "true" counts, the "published" ones; or "none" are written.
+    boundaries : bool
+        Whether to write made-up shapes of all areas too, boundaries.geojson.gz: they tile a plane, each within its parent.
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     base, mechanism : int, Mechanism or str, optional
@@ -168,10 +171,10 @@ def simulate(
         from unround.simulation.worlds.write import simulate_world
 
         of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted, figures != "true")
-        if file_format not in (None, "tidy") or any(of_census):
+        if file_format not in (None, "tidy") or any(of_census) or boundaries:
             raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants}, {weighted}, {figures}"
-                " are for the census: leave them out if you give {world}."
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants}, {weighted}, {figures} "
+                "and {boundaries} are for the census: leave them out if you give {world}."
             )
         return simulate_world(Path(out), world_named(world), areas, seed, how or "rounding:5", rounded_total=rounded_total)
     if how is not None or rounded_total:
@@ -192,6 +195,7 @@ def simulate(
         apart=apart,
         repeat=repeat,
         rounds=Rounds(Constants.parse(constants) if keys else None, weighted, figures),
+        boundaries=boundaries,
     )
 
 

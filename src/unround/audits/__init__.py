@@ -4,6 +4,8 @@
 - `model`: what all areas share; `nested`, `keys`: which areas are nested, which random numbers add up
 - `block`: one block of areas, in five steps: `bounds`, `contradictions`, `probabilities`, `claims`, together in `inferred`
 - `certificates`, `findings`: claims with their proofs, and as rows of a table; `estimates` of all counts
+- `suspects`, `holding`: data that are possible but absurd, and which claims are held back
+- `ranking`: which findings matter most
 - `summary`, `chance`, `truth`, `scoring`: what is counted, next to chance and to the truth
 - `work`, `cluster`, `merge`: how a large audit is cut into blocks, worked on, and put together again
 - `folder`: the finished audit, and how areas and counts are found in it

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, documented_bounds, link_bounds
 from unround.audits.certificates import certify
-from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, decide, known_alone
+from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, HeldBecause, decide, known_alone
 from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction
+from unround.audits.holding import Holding
 from unround.audits.inferred import InferredBlock
 from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import AuditOptions
 from unround.audits.probabilities import BlockProbabilities, Weighing, weigh
+from unround.audits.suspects import Suspect, find_suspects
 from unround.batch.keys import Drawn, drawn_by_keys
 from unround.batch.posterior import flood, posteriors
 from unround.batch.tighten import tighten
@@ -43,8 +45,8 @@ class Auditor:
         The threshold, and whether adjusted counts are treated as exact.
     keys : Keys, optional
         In which tables random numbers add up; in none unless given. Probabilities account for it; bounds need not.
-    hold_conditional : bool
-        Whether to hold conditional claims back: where the data contradict the mechanism, too many of them are wrong.
+    holding : Holding, optional
+        Which claims are held back; unless given, only those that the prior and the keys withhold.
     """
 
     def __init__(
@@ -53,19 +55,21 @@ class Auditor:
         prior: Prior,
         options: AuditOptions | None = None,
         keys: Keys | None = None,
-        *,
-        hold_conditional: bool = False,
+        holding: Holding | None = None,
     ) -> None:
         self.model = model = keys.paired(model) if keys is not None else model
         self.keyed = keys.keyed(model) if keys is not None else None
         self.prior = prior
         self.options = options or AuditOptions()
-        self._hold_conditional = hold_conditional
+        self.holding = holding = holding or Holding()
         self._windows = WindowTable(model.mechanisms)
         self._estimates = np.array([isinstance(how, Weighted) for how in model.mechanisms])
-        self._withheld = np.isin(np.arange(len(model.columns)), self.prior.withheld)
-        if keys is not None:
-            self._withheld |= keys.untied(model)
+        cells = np.arange(len(model.columns))
+        self._withheld = {
+            HeldBecause.MECHANISM: np.isin(cells, holding.refuted),
+            HeldBecause.SELFCHECK: np.isin(cells, self.prior.withheld),
+            HeldBecause.TIED: keys.untied(model) if keys is not None else np.zeros(len(cells), dtype=np.bool_),
+        }
 
     def audit(
         self,
@@ -89,8 +93,11 @@ class Auditor:
         """
         inferred = self.infer(counts, adjustable, nested, keep=only)
         claims = certify(self.model, inferred, names, only)
-        if self._hold_conditional:
-            claims = claims.holding_back(claims.of_kind(ClaimKind.CONDITIONAL))
+        suspect = _areas(len(counts), inferred.suspects)[:, None]
+        claims = claims.holding_back(ClaimKind.CONDITIONAL, suspect, HeldBecause.SUSPECT)
+        if self.holding.conditional:
+            everywhere = np.ones(counts.shape, dtype=np.bool_)
+            claims = claims.holding_back(ClaimKind.CONDITIONAL, everywhere, HeldBecause.MECHANISM)
         return replace(inferred, claims=claims)
 
     def infer(
@@ -134,10 +141,11 @@ class Auditor:
         given = Weighing(self.model, self.prior, counts, assumed, reach, active, drawn, {})
         probabilities = self._weigh(given, possible, keep)
         found += _unresolved(probabilities)
-        # 5. What can be claimed.
-        claims = self._claim(possible, probabilities, drawn)
+        # 5. What can be claimed; nothing likely where the data themselves are in doubt.
+        suspects = find_suspects(self.model, counts, documented.slack, active, self.holding.suspect_below)
+        claims = self._held(self._claim(possible, probabilities, drawn), _areas(len(counts), suspects))
         return InferredBlock(
-            counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked
+            counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked, suspects
         )
 
     def documented(self, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
@@ -176,8 +184,14 @@ class Auditor:
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
                 depth[bounds.linked.moved & claims.of_kind(kind)] = FAMILY_NEEDED
-        claims = claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
-        return claims.holding_back(claims.of_kind(ClaimKind.LIKELY) & self._withheld)
+        return claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
+
+    def _held(self, claims: BlockClaims, suspect: BoolArray) -> BlockClaims:
+        """Hold likely claims back: in areas of suspect data, and in tables where they cannot be trusted."""
+        claims = claims.holding_back(ClaimKind.LIKELY, suspect[:, None], HeldBecause.SUSPECT)
+        for why, cells in self._withheld.items():
+            claims = claims.holding_back(ClaimKind.LIKELY, cells[None, :], why)
+        return claims
 
     def _depths(
         self, here: _Possible, claims: BlockClaims, likely: BoolArray, by_family: BoolArray, drawn: Drawn | None
@@ -217,6 +231,13 @@ class _Possible(NamedTuple):
     clashing: BoolArray
     no_news: BoolArray
     nested: NestedAreas | None
+
+
+def _areas(number: int, suspects: Iterable[Suspect]) -> BoolArray:
+    """Mark the areas of suspect data."""
+    marked = np.zeros(number, dtype=np.bool_)
+    marked[[one.area for one in suspects]] = True
+    return marked
 
 
 def _clashing(shape: tuple[int, ...], found: Iterable[Contradiction]) -> BoolArray:

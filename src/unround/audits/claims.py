@@ -46,6 +46,21 @@ KINDS = tuple(kind.label for kind in ClaimKind)
 """The labels, in the order of the codes."""
 
 
+class HeldBecause(IntEnum):
+    """Why a claim that could be made is held back."""
+
+    NOTHING = 0
+    MECHANISM = 1
+    SELFCHECK = 2
+    TIED = 3
+    SUSPECT = 4
+
+    @property
+    def label(self) -> str:
+        """What `summary.json` calls it."""
+        return self.name.lower()
+
+
 class RestsOn(IntFlag):
     """What a claim rests on beyond what the agency documents; nothing, for a proof."""
 
@@ -94,8 +109,9 @@ class BlockClaims:
         Of likely claims, the probability from the published value alone, without anything else that is known of the area;
         NaN elsewhere.
     held_back : array
-        The `ClaimKind` of claims that could be made but are held back: likely ones in tables whose self-check failed,
-        conditional ones where the data contradict the mechanism.
+        The `ClaimKind` of claims that could be made but are held back.
+    held_because : array
+        Why they are, a `HeldBecause` each.
     certificates : tuple of Certificate, optional
         One for every proved and conditional claim, by area and cell; None until `certify` has written them.
     """
@@ -106,10 +122,12 @@ class BlockClaims:
     without_sums: BoolArray
     alone: FloatArray
     held_back: NDArray[np.int8]
+    held_because: NDArray[np.int8]
     certificates: tuple[Certificate, ...] | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.kinds, self.values, self.depth, self.without_sums, self.alone, self.held_back):
+        arrays = (self.kinds, self.values, self.depth, self.without_sums, self.alone, self.held_back, self.held_because)
+        for array in arrays:
             array.setflags(write=False)
 
     def of_kind(self, kind: ClaimKind) -> BoolArray:
@@ -134,13 +152,18 @@ class BlockClaims:
             raise InternalError("claims were about to be written down before they were certified")
         return self.certificates
 
-    def holding_back(self, which: BoolArray) -> BlockClaims:
-        """Return the claims without some, which are kept as held back."""
+    def holding_back(self, kind: ClaimKind, where: BoolArray, why: HeldBecause) -> BlockClaims:
+        """Return the claims without those of a kind in some places, which are kept as held back."""
+        which = self.of_kind(kind) & where
+        if not which.any():
+            return self
         kinds = np.where(which, np.int8(ClaimKind.OPEN), self.kinds)
         kept = self.certificates
         if kept is not None:
             kept = tuple(one for one in kept if not which[one.area, one.cell])
-        return replace(self, kinds=kinds, held_back=np.where(which, self.kinds, self.held_back), certificates=kept)
+        held_back = np.where(which, self.kinds, self.held_back)
+        because = np.where(which, np.int8(why), self.held_because)
+        return replace(self, kinds=kinds, held_back=held_back, held_because=because, certificates=kept)
 
     def dropping(self, without_sums: BoolArray, depth: Ints, alone: FloatArray) -> BlockClaims:
         """Return the claims that remain when those that need no sum are dropped."""
@@ -223,4 +246,5 @@ def decide(
         kinds[nothing] = ClaimKind.OPEN
     nowhere, unknown = np.zeros(kinds.shape, dtype=np.bool_), np.full(kinds.shape, np.nan)
     held_back = np.full(kinds.shape, ClaimKind.OPEN, dtype=np.int8)
-    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), nowhere, unknown, held_back)
+    because = np.full(kinds.shape, HeldBecause.NOTHING, dtype=np.int8)
+    return BlockClaims(kinds, values, np.zeros(kinds.shape, dtype=np.int32), nowhere, unknown, held_back, because)

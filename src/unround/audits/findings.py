@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits.claims import FAMILY_NEEDED, KINDS, ClaimKind, RestsOn, due_to_sums, due_to_sums_of
+from unround.audits.claims import FAMILY_NEEDED, KINDS, REASONS, ClaimKind, RestsOn, due_to_sums, due_to_sums_of
 from unround.audits.inferred import InferredBlock
+from unround.audits.keys import BY_KEYS
 from unround.audits.model import Model
 from unround.batch.types import NO_UPPER_BOUND, Ints
 from unround.linked.methods import METHODS
@@ -18,6 +19,8 @@ from unround.release import ABSENT, WHY_ABSENT
 
 if TYPE_CHECKING:
     import polars as pl
+
+INDEPENDENCE = REASONS[RestsOn.INDEPENDENT_ROUNDING]
 
 ADD_UP = "areas that add up"
 """The route of a claim that other areas make likely."""
@@ -168,6 +171,7 @@ class Labels:
 
     columns: dict[str, Any]
     doubts: Any
+    keyed: Any
 
     @classmethod
     def of(cls, model: Model, axes: tuple[str, ...], doubts: Mapping[int, str]) -> Labels:
@@ -180,15 +184,21 @@ class Labels:
             if axis == "characteristic_id":
                 label = [column.label for column in model.columns]
                 named["characteristic"] = pl.Series("characteristic", label, dtype=pl.String)
-        wanting = [f" (the check: {doubts[c]})" if c in doubts else "" for c in model.positions.tolist()]
-        return cls(named, pl.Series(wanting, dtype=pl.String))
+        told = [doubts.get(c, "") for c in model.positions.tolist()]
+        # What probabilities account for is no doubt: it is what they rest on.
+        left = [said.replace(BY_KEYS, "").strip("; ") for said in told]
+        wanting = [f" (the check: {said})" if said else "" for said in left]
+        return cls(named, pl.Series(wanting, dtype=pl.String), pl.Series([BY_KEYS in said for said in told]))
 
     def doubted(self, assumptions: pl.Series, cells: Any, proved: Any) -> pl.Series:
         """Mark assumptions that the check found wanting; proofs rest on none of them."""
         import polars as pl
 
         kept = np.asarray((assumptions == "").to_numpy() | proved)
-        marked: pl.Series = assumptions + self.doubts.gather(cells).set(pl.Series(kept), "")
+        keyed = pl.DataFrame({"said": assumptions, "keyed": self.keyed.gather(cells)}).select(
+            pl.when("keyed").then(pl.col("said").str.replace(INDEPENDENCE, BY_KEYS, literal=True)).otherwise("said")
+        )["said"]
+        marked: pl.Series = keyed + self.doubts.gather(cells).set(pl.Series(kept), "")
         return marked
 
 

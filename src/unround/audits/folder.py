@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FINDINGS = "findings.parquet"
 FINDINGS_CSV = "findings.csv"
 CONTRADICTIONS = "contradictions.csv"
+SUSPECTS = "suspects.csv"
 ESTIMATES = "estimates.parquet"
 PROOFS = "proofs.jsonl"
 REPORT = "report.html"
@@ -46,10 +47,10 @@ MODEL = "model"
 
 PUBLISHED = f"{MODEL}/published.parquet"
 
-OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL, SUMMARY)
+OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, SUSPECTS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL, SUMMARY)
 """In the order in which they are put in place: where there is a summary, all files belong together."""
 
-VERSION = 4
+VERSION = 5
 """Of the format of `model/`; folders of another version have to be made anew."""
 
 HELD = 10_000_000
@@ -294,12 +295,12 @@ class AuditFolder:
     def auditor(self) -> Auditor:
         """What infers single areas again, under the options of the audit."""
         from unround.audits.block import Auditor
+        from unround.audits.holding import Holding
         from unround.audits.options import AuditOptions
 
         summary = self.summary
         options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
-        hold = options.holds_conditional(summary.get("check"))
-        return Auditor(self.model, self.prior, options, self.keys, hold_conditional=hold)
+        return Auditor(self.model, self.prior, options, self.keys, Holding.from_json(summary["holding"]))
 
     def counts(self, row: int) -> Counts:
         """Return what was published of one area, a cell each."""

@@ -9,6 +9,7 @@ from unround.audits.claims import BlockClaims
 from unround.audits.contradictions import Active, Contradiction
 from unround.audits.nested import NestedAreas
 from unround.audits.probabilities import BlockProbabilities
+from unround.audits.suspects import Suspect
 from unround.mechanisms.base import BoolArray
 from unround.release import Counts
 
@@ -37,6 +38,8 @@ class InferredBlock:
         The cells in contradictions.
     nested : NestedAreas or None
         How areas are nested, where any are linked.
+    suspects : tuple of Suspect
+        Sums that are possible, but absurd: of their areas nothing is claimed but what is proved.
     """
 
     counts: Counts
@@ -48,3 +51,4 @@ class InferredBlock:
     contradictions: tuple[Contradiction, ...]
     clashing: BoolArray
     nested: NestedAreas | None = None
+    suspects: tuple[Suspect, ...] = ()

@@ -247,13 +247,15 @@ def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
     return replace(structure, mechanisms=mechanisms)
 
 
+BY_KEYS = "rounding by keys, which the probability accounts for"
+"""What a claim rests on in place of independent rounding."""
+
+
 def doubts_left(checked: Check, keys: Keys, model: Model) -> dict[int, str]:
     """Return the doubts about columns of the release; where probabilities account for keys, that is said instead."""
     heeded = {int(model.positions[cell]) for cell in keys.cells(model)}
     return {
-        column: said.replace(NOT_INDEPENDENT, "rounding is not independent; the probability accounts for this")
-        if column in heeded
-        else said
+        column: said.replace(NOT_INDEPENDENT, BY_KEYS) if column in heeded else said
         for column, said in checked.doubts.items()
     }
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.audits import folder as files
-from unround.audits.claims import KINDS
-from unround.audits.work import CLASHES, COUNTED, PARTS, PUBLISHED, Job, add_up, in_order, part_folder
+from unround.audits.ranking import in_order, sort_expression
+from unround.audits.work import ABSURD, CLASHES, COUNTED, PARTS, PUBLISHED, Job, add_up, part_folder
 from unround.output import DONE
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
         _scan(parts, files.ESTIMATES).sink_parquet(done / files.ESTIMATES)
     progress(4, steps)
     safe_for_spreadsheets(_scan(parts, CLASHES)).sink_csv(done / files.CONTRADICTIONS, include_bom=bom)
+    safe_for_spreadsheets(_scan(parts, ABSURD)).sink_csv(done / files.SUSPECTS, include_bom=bom)
     with (done / files.PROOFS).open("wb") as proofs:
         for part in parts:
             with (part / files.PROOFS).open("rb") as lines:
@@ -65,10 +66,9 @@ def _scan(parts: list[Path], name: str) -> pl.LazyFrame:
 
 
 def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
-    """Sort all findings by kind and value; within these, areas keep their order.
+    """Sort all findings by how much they matter; where that is the same, areas keep their order.
 
-    A national census has more findings than fit into memory. So they are sorted range by range of values, each from all
-    parts: these are sorted already, and few of their rows outside the range are looked at.
+    A national census has more findings than fit into memory. So they are sorted range by range, each from all parts.
     """
     import polars as pl
 
@@ -76,9 +76,9 @@ def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
     scratch.mkdir()
     found = _scan(parts, files.FINDINGS)
     pieces: list[Path] = []
-    for kind, low, high in _ranges(found):
+    for low, high in _ranges(found):
         piece = scratch / f"{len(pieces):06}.parquet"
-        here = found.filter((pl.col("kind") == kind) & pl.col("value").is_between(low, high))
+        here = found.filter(sort_expression().is_between(low, high))
         if low == high:
             here.sink_parquet(piece)  # all alike: nothing to sort, however many there are
         else:
@@ -88,22 +88,20 @@ def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
     shutil.rmtree(scratch)
 
 
-def _ranges(found: pl.LazyFrame) -> Iterator[tuple[str, int, int]]:
-    """Part all findings, in their order, into ranges of values that can be sorted in memory."""
+def _ranges(found: pl.LazyFrame) -> Iterator[tuple[int, int]]:
+    """Part all findings, in their order, into ranges of their sort keys that can be sorted in memory."""
     import polars as pl
 
-    times = found.group_by("kind", "value").agg(pl.len()).collect(engine="streaming").sort("value")
-    for kind in KINDS:
-        values: list[int] = []
-        rows = 0
-        for value, number in times.filter(pl.col("kind") == kind).select("value", "len").iter_rows():
-            if values and rows + number > ROWS_AT_A_TIME:
-                yield kind, values[0], values[-1]
-                values, rows = [], 0
-            values.append(value)
-            rows += number
-        if values:
-            yield kind, values[0], values[-1]
+    times = found.group_by(sort_expression().alias("key")).agg(pl.len()).collect(engine="streaming").sort("key")
+    low = high = rows = 0
+    for key, number in times.iter_rows():
+        if rows and rows + number > ROWS_AT_A_TIME:
+            yield low, high
+            rows = 0
+        low = key if not rows else low
+        high, rows = key, rows + number
+    if rows:
+        yield low, high
 
 
 _FORMULA = r"^\s*[=+\-@＝＋－＠]|^[\t\r\n]"

@@ -357,7 +357,18 @@ def display_name(column: Column) -> str:
     if column.label in ("", column.key, column.codes[0]) or not column.codes[0]:
         return column.key
     sex = "" if len(column.codes) < 2 or column.codes[1] == "total" else f", {column.codes[1]}"
-    return f"{_SOURCE.sub('', column.label)}{_short(column.codes[0])}{sex}"
+    return f"{short_label(column.label)}{_short(column.codes[0])}{sex}"
+
+
+def short_label(label: str) -> str:
+    """Return a label without the source of the data.
+
+    Examples
+    --------
+    >>> short_label("Total - Marital status - 100% data")
+    'Total - Marital status'
+    """
+    return _SOURCE.sub("", label)
 
 
 _SOURCE = re.compile(r" - (100|25)% (sample )?data$")

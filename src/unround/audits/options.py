@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from unround.checks.families import CONTRADICTS
 from unround.errors import InputError
 
 THRESHOLD = 0.66
@@ -75,12 +72,6 @@ class AuditOptions:
             raise InputError(f"estimates must be {MEANS} or {DISTRIBUTIONS}, not {self.estimates!r}.")
         if self.block is not None and self.block < 1:
             raise InputError(f"a block must have at least one area, not {self.block}.")
-
-    def holds_conditional(self, check: Mapping[str, Any] | None) -> bool:
-        """Whether conditional claims are held back, after what the check found: if only one published sum is impossible."""
-        if check is None or self.doubtful:
-            return False
-        return check["verdict"] == CONTRADICTS or any(one.get("impossible") for one in check["families"])
 
     @property
     def exact_population(self) -> bool:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits.chance import Chance
+from unround.audits.claims import HeldBecause
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
+from unround.audits.holding import Holding
 from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_estimates
 from unround.audits.merge import merge
 from unround.audits.model import Model
@@ -27,12 +29,15 @@ from unround.audits.options import block_size
 from unround.audits.probabilities import NEAR
 from unround.audits.selfcheck import SelfCheck, choose_and_check
 from unround.audits.summary import Tally
+from unround.audits.suspects import LEVEL
 from unround.audits.truth import Score, Truth
 from unround.audits.work import PARTS, PREPARED, Fitted, Job, damage_in, job_folder, job_key, prepare, sweep
 from unround.checks import Check, check_spool
+from unround.checks.families import DEPARTS
 from unround.errors import InternalError
 from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
+from unround.mechanisms import Mechanism
 from unround.output import write_json
 from unround.release import ABSENT, Release
 from unround.spool import Spool, Stage
@@ -137,6 +142,7 @@ def _prepare(
     if predicted is not None:
         told["selfcheck"] = predicted.to_json()
     told["nesting"] = nesting_levels(nesting)
+    told["holding"] = Holding.of(options, checked, model, spool.rows).to_json(model)
     block = options.block or block_size(len(model.columns))
     prepare(
         folder,
@@ -248,10 +254,16 @@ def _static_summary(
         "priors": {"variants": list(prior.variants), "near": NEAR},
         "population": options.population,
         "doubtful": options.doubtful,
-        "mechanisms": {how.name: how.sentence for how in dict.fromkeys(model.mechanisms)},
+        "mechanisms": {how.name: _sentence(how, checked) for how in dict.fromkeys(model.mechanisms)},
         "left_out": {why: len(labels) for why, labels in release.left_out.items()},
         "notes": [*release.notes, *structure.notes],
     }
+
+
+def _sentence(how: Mechanism, checked: Check) -> str:
+    """Return how counts were published, without any claim of independence that the data do not bear out."""
+    departs = any(one.otherwise == DEPARTS for one in checked.families)
+    return how.sentence.replace(", each count independently", "") if departs else how.sentence
 
 
 def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, Any]:
@@ -263,7 +275,8 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     told |= {"chance": chance.to_json(counted["chance"]), "chance_by_block": chance.by_block(counted["chance"])}
     told |= {name: value for name, value in job.static.items() if name not in (*first, "nesting")}
     if "selfcheck" in told:
-        told["selfcheck"]["withheld"] = told["held_back"]["likely"]
+        told["selfcheck"]["withheld"] = told["held_back_because"][HeldBecause.SELFCHECK.label]["likely"]
+    told["suspect"] |= {"level": LEVEL, "chance_below": told["holding"]["suspect_below"]}
     told["linked"] |= {
         "levels": job.static["nesting"],
         "methods": [asdict(method) for method in METHODS],

@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.certificates import Certificate
-from unround.audits.claims import FAMILY_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind
+from unround.audits.claims import FAMILY_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind, HeldBecause
 from unround.audits.contradictions import Contradiction
 from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
+from unround.audits.ranking import SIZES as SIZES
 from unround.batch.types import EXACT, UNSETTLED, Posterior
 from unround.linked.methods import APART, METHODS
 from unround.release import ABSENT, NOT_APPLICABLE
-
-SIZES = ((0, "0"), (1, "1-2"), (3, "3-9"), (10, "10+"))
-"""Classes of counts by what their disclosure would mean: nobody, one or two people, a few, many."""
 
 AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,999"), (5000, "5,000+"))
 """Classes of areas by the largest count that was published of them, which is their population in most releases."""
@@ -31,6 +29,8 @@ STEPS = {2: "two", 3: "three", 4: "four", 5: "five"}
 
 CLAIMS = KINDS[1:]
 """The kinds of claims: proved, conditional, likely."""
+
+REASONS_TO_HOLD = tuple(why for why in HeldBecause if why != HeldBecause.NOTHING)
 
 PROVED, CONDITIONAL, LIKELY = ClaimKind.PROVED, ClaimKind.CONDITIONAL, ClaimKind.LIKELY
 
@@ -62,8 +62,13 @@ class Tally:
     """Counts, besides those listed, that are likely on average over the priors that were run, but not under all of them."""
     at_highest: int = 0
     """The same under at least one of them."""
-    held_back: Counter[str] = field(default_factory=Counter)
-    """Claims that are held back: likely ones where the self-check failed, conditional ones where the check did."""
+    held_back: dict[str, dict[str, int]] = field(
+        default_factory=lambda: {why.label: {kind.label: 0 for kind in (CONDITIONAL, LIKELY)} for why in REASONS_TO_HOLD}
+    )
+    """Claims that are held back, by reason and kind."""
+    suspect_areas: int = 0
+    """Areas with a sum that is possible but absurd."""
+    suspect_sums: int = 0
     zeros_proved: int = 0
     whole_totals: int = 0
     cut: int = 0
@@ -93,8 +98,12 @@ class Tally:
         self.published += int(there.sum())
         self.sums += int(inferred.active.sum())
         self.alone += int(claims.without_sums.sum())
-        for kind in (CONDITIONAL, LIKELY):
-            self.held_back[kind.label] += int((claims.held_back == kind).sum())
+        for why in REASONS_TO_HOLD:
+            held = claims.held_back[claims.held_because == why]
+            for kind in (CONDITIONAL, LIKELY):
+                self.held_back[why.label][kind.label] += int((held == kind).sum())
+        self.suspect_areas += len({one.area for one in inferred.suspects})
+        self.suspect_sums += len(inferred.suspects)
         self.cut += int(weighed.posterior.cut.sum()) + _left_out(model, inferred)
         self._errors(weighed.posterior)
         self.unweighed += int(weighed.too_noisy.sum())
@@ -188,7 +197,11 @@ class Tally:
             "likely_without_sums": self.alone,
             "more_likely_on_average": self.on_average,
             "more_likely_at_highest_found": self.at_highest,
-            "held_back": {kind.label: self.held_back[kind.label] for kind in (CONDITIONAL, LIKELY)},
+            "held_back": {
+                kind.label: sum(held[kind.label] for held in self.held_back.values()) for kind in (CONDITIONAL, LIKELY)
+            },
+            "held_back_because": self.held_back,
+            "suspect": {"areas": self.suspect_areas, "sums": self.suspect_sums},
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(sorted(self.contradictions.items())),
             "by_block": _most_first(self.by_block),

@@ -26,16 +26,17 @@ from unround.audits import folder as files
 from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
-from unround.audits.claims import KINDS
 from unround.audits.estimates import distributions_of, estimates_frame
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
+from unround.audits.holding import Holding
 from unround.audits.inferred import InferredBlock
 from unround.audits.integrity import FILES, SEAL, first_damaged, hashes_of, is_whole, seal_of, write_hashes
 from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import DISTRIBUTIONS, AuditOptions
+from unround.audits.ranking import in_order
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
@@ -151,7 +152,7 @@ PARTS = "parts"
 ORDER = "order.npy"
 """Where areas within areas are in the file: they are audited together."""
 
-PUBLISHED, CLASHES = "published.parquet", "contradictions.parquet"
+PUBLISHED, CLASHES, ABSURD = "published.parquet", "contradictions.parquet", "suspects.parquet"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,6 +251,7 @@ class Job:
             in_order(found).write_parquet(part / files.FINDINGS)
             _published(areas, self.axes, counts).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
+            _suspects(self.model, inferred, areas, self.axes).write_parquet(part / ABSURD)
             with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
                 for line in proof_lines(self.model, inferred.claims.certified, areas, self.axes):
                     lines.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -263,8 +265,8 @@ class Job:
     def _own_tools(self) -> tuple[Auditor, Chance]:
         if not hasattr(self._tools, "both"):
             fitted = self.fitted
-            hold = self.options.holds_conditional(self.static["check"])
-            auditor = Auditor(self.model, fitted.prior, self.options, fitted.keys, hold_conditional=hold)
+            holding = Holding.from_json(self.static["holding"])
+            auditor = Auditor(self.model, fitted.prior, self.options, fitted.keys, holding)
             self._tools.both = auditor, Chance(self.model, self.options.threshold)
         both: tuple[Auditor, Chance] = self._tools.both
         return both
@@ -335,19 +337,6 @@ def damage_in(folder: Path) -> str | None:
     return first_damaged(folder, told[FILES])
 
 
-def in_order(found: pl.DataFrame) -> pl.DataFrame:
-    """Sort findings: what is certain first, then small counts, which is what people look for."""
-    return found.sort(rank(), "value", maintain_order=True)
-
-
-def rank() -> pl.Expr:
-    """Return the place of a finding's kind in the order of kinds."""
-    import polars as pl
-
-    places = dict(zip(KINDS, range(len(KINDS)), strict=True))
-    return pl.col("kind").replace_strict(places, return_dtype=pl.Int8)
-
-
 def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -> pl.DataFrame:
     import polars as pl
 
@@ -359,8 +348,28 @@ def _contradictions(model: Model, inferred: InferredBlock, areas: pl.DataFrame, 
     import polars as pl
 
     rows = contradiction_rows(model, inferred.contradictions, inferred.counts)
-    names = [name for name in (*axes, "region_name") if name in areas.columns]
-    where = areas[[row["area"] for row in rows]].select(names)
     columns = ("kind", "sums", "cells", "clash")
     said = pl.DataFrame({name: [row[name] for row in rows] for name in columns}, schema=dict.fromkeys(columns, pl.String))
-    return pl.concat([where, said], how="horizontal")
+    return pl.concat([_where(areas, axes, [row["area"] for row in rows]), said], how="horizontal")
+
+
+def _suspects(model: Model, inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...]) -> pl.DataFrame:
+    """Return what is possible but absurd, a row each."""
+    import polars as pl
+
+    found = inferred.suspects
+    said = pl.DataFrame(
+        {
+            "sum": pl.Series([model.sum_in_short(one.equation) for one in found], dtype=pl.String),
+            "published": pl.Series([one.total for one in found], dtype=pl.Int64),
+            "parts_add_up_to": pl.Series([one.parts for one in found], dtype=pl.Int64),
+            "parts": pl.Series([len(model.equations[one.equation][1]) for one in found], dtype=pl.Int64),
+            "chance_at_most": pl.Series([one.chance for one in found], dtype=pl.Float64),
+        }
+    )
+    return pl.concat([_where(areas, axes, [one.area for one in found]), said], how="horizontal")
+
+
+def _where(areas: pl.DataFrame, axes: tuple[str, ...], rows: list[int]) -> pl.DataFrame:
+    """Name some areas."""
+    return areas[rows].select([name for name in (*axes, "region_name") if name in areas.columns])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, more_than_slips
 from unround.checks.sums import ALL_TABLES, LEAST_STEPS, NO_TABLE
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism
@@ -228,7 +228,7 @@ def _family(
     share = twice / large if large else 0.5
     coarse = large >= LEAST_SUMS and abs(share - 0.5) > UNEVEN
     otherwise = UNTESTED if large < LEAST_SUMS else DEPARTS if coarse else FITS
-    said = []
+    refuted, said = more_than_slips(odd, above), []
     if odd:
         said.append(f"{odd:,} of {above:,} counts above 0 are not multiples of {step}.")
     if coarse:
@@ -253,7 +253,8 @@ def _family(
         verdict=CONTRADICTS if odd else otherwise,
         note=" ".join(said),
         clash=_clash(how, columns, release, published) if odd else "",
-        columns=frozenset(columns) if coarse else frozenset(),
+        columns=frozenset(columns) if coarse or refuted else frozenset(),
+        refuted=refuted,
         basis=basis,
     )
 

@@ -32,6 +32,15 @@ LEAST_EXPECTED = 5.0
 the largest ones to be expected."""
 
 
+SLIPS, SLIP_SHARE = 2, 0.002
+"""This many impossible sums, or this share of all, may be typing errors."""
+
+
+def more_than_slips(impossible: int, of: int) -> bool:
+    """Whether so many of all sums, or counts, are impossible that typing errors do not explain it."""
+    return impossible > max(SLIPS, SLIP_SHARE * of)
+
+
 @dataclass(frozen=True, slots=True)
 class SizedHistogram:
     """A part of a family: the sums with a total from `least` on, up to the next such part.
@@ -133,6 +142,8 @@ class Family:
         The columns of the release that are in these sums.
     inexact : bool
         Whether it casts doubt on a count that is declared exact.
+    refuted : bool
+        Whether more is impossible than slips explain, so that the mechanism cannot be what it is taken for.
     basis : tuple of str
         Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
     table : str or None
@@ -158,6 +169,7 @@ class Family:
     clash: str = ""
     columns: frozenset[int] = field(default=frozenset(), repr=False)
     inexact: bool = False
+    refuted: bool = False
     basis: tuple[str, ...] = ()
     table: str | None = None
     rounding: TableRounding | None = None
@@ -175,6 +187,7 @@ class Family:
             "distance": self.distance,
             "impossible": self.impossible,
             "otherwise": self.otherwise,
+            "refuted": self.refuted,
             "verdict": self.verdict,
             "note": self.note,
             "by_size": [one.to_json() for one in self.by_size],

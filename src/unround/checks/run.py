@@ -19,6 +19,7 @@ from unround.checks.families import (
     Family,
     FamilyHistogram,
     SizedHistogram,
+    more_than_slips,
     worst,
 )
 from unround.checks.gather import SIZES, ResidualCounter
@@ -27,7 +28,7 @@ from unround.checks.meaning import consequence
 from unround.checks.parents import ParentSums, nested_families
 from unround.checks.random_numbers import FamilyRounding, RandomNumbers, random_numbers
 from unround.checks.repeated import RepeatTally
-from unround.checks.sums import EXACT_TWICE, UNDER_EXACT, TestedSum, families_of, sums_to_test
+from unround.checks.sums import ALL_TABLES, EXACT_TWICE, UNDER_EXACT, TestedSum, families_of, sums_to_test
 from unround.infer.certify import contradiction
 from unround.infer.clash import smallest_clash
 from unround.mechanisms import Exact, Mechanism, Unpublished
@@ -37,9 +38,6 @@ from unround.release import Column, Release
 from unround.spool import Spool, Stage, survey
 from unround.structure import JudgedFigure, PlanFile, Structure
 from unround.system import Cell, Sum, System
-
-SLIPS, SLIP_SHARE = 2, 0.002
-"""This many impossible sums, or this share of all, may be typing errors; more cast doubt on an exact count."""
 
 NOT_INDEPENDENT = "rounding departs from independence"
 """What is said of columns whose residuals do not fit independent rounding."""
@@ -103,6 +101,15 @@ class Check:
                     if what not in found.setdefault(column, []):
                         found[column].append(what)
         return {column: "; ".join(said) for column, said in found.items()}
+
+    @property
+    def refuted(self) -> frozenset[int]:
+        """The columns of tables whose mechanism the data refute; where single tables are named, all together say nothing."""
+        found = [one for one in self.families if one.refuted]
+        single = [one for one in found if ALL_TABLES not in one.family]
+        if not any(one.family.startswith(COUNTS) for one in single):
+            single += [one for one in found if one.family.startswith(COUNTS)]
+        return frozenset(column for one in single for column in one.columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -222,7 +229,7 @@ def _judged(
     otherwise = (DEPARTS if comparison.departs else FITS) if enough else UNTESTED
     complete = int(gathered.complete[list(those)].sum())
     exact = sums[0].kind in (UNDER_EXACT, EXACT_TWICE)
-    many = impossible > max(SLIPS, SLIP_SHARE * complete)
+    many = more_than_slips(impossible, complete)
     # A few impossible sums are counted beside the verdict on all others; an exact count that is not exact is one.
     verdict = CONTRADICTS if many or (impossible and (exact or not enough)) else otherwise
     clash = _clash(release, spool, structure, gathered, those) if impossible else ""
@@ -250,6 +257,7 @@ def _judged(
         columns=frozenset(c for one in sums if one.used for c in one.members),
         basis=basis,
         inexact=exact and (otherwise == DEPARTS or many),
+        refuted=many,
         **told._asdict(),
     )
 

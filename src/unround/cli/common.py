@@ -102,6 +102,10 @@ Population = Annotated[
     ),
 ]
 Everything = Annotated[bool, typer.Option("--all", help="List everything, not only what matters most.")]
+Boundaries = Annotated[
+    Path | None,
+    typer.Option("--boundaries", metavar="FILE", help="Shapes of the areas, for a map: GeoJSON or TopoJSON, or gzipped."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, in full precision.")]
 
 

@@ -11,22 +11,23 @@ from typing import Annotated
 import typer
 
 from unround import api
-from unround.cli.common import Json, console, print_json, say, stages, tell
+from unround.cli.common import Boundaries, Json, console, print_json, say, stages, tell
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that audit wrote.")]
 
 
-def report(folder: Folder, json: Json = False) -> None:
+def report(folder: Folder, boundaries: Boundaries = None, json: Json = False) -> None:
     """Write report.html and report-public.html again, from an audit folder.
 
     \b
     Examples:
       unround report audit
+      unround report audit --boundaries areas.geojson.gz      with a map, also in the explorer from now on
 
     Every audit writes both. Each is one file that needs no network: report.html with the strongest findings and their
     arithmetic; report-public.html without any area or inferred value, to share while the agency responds.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
-    page, public = api.report(folder)
+    page, public = api.report(folder, boundaries=boundaries)
     if json:
         print_json({"report": str(page), "public": str(public)})
     else:
@@ -64,6 +65,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any that is free.")] = 8765,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    boundaries: Boundaries = None,
     get: Annotated[
         str | None, typer.Option("--get", metavar="PATH", help="Print the page at this address, and serve nothing.")
     ] = None,
@@ -74,6 +76,7 @@ def serve(
     Examples:
       unround serve audit --open
       unround serve audit --port 9000
+      unround serve audit --boundaries areas.geojson.gz           with a map
       unround serve audit --get "/findings.json?kind=proved"      one view, for programs
       unround serve audit --get /area/10010001.json
 
@@ -84,7 +87,7 @@ def serve(
     # as long as one thread does, wherever anything else runs on the machine.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if get is not None:
-        status, content = api.view(folder, get)
+        status, content = api.view(folder, get, boundaries=boundaries)
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         if status >= 400:
@@ -104,7 +107,7 @@ def serve(
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a visitor who leaves must not end it, as a closed pipe ends a filter
     if host.strip("[]") not in ("127.0.0.1", "localhost", "::1"):
         tell(f"warning: on {host}, everybody who can reach this machine can read this audit, without a password.", err=True)
-    api.serve(folder, host=host, port=port, started=started)
+    api.serve(folder, host=host, port=port, boundaries=boundaries, started=started)
 
 
 def verify(folder: Folder, json: Json = False) -> None:

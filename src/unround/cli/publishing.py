@@ -160,6 +160,9 @@ def simulate(
         str,
         typer.Option(metavar="SOURCE", help="Rates, averages and medians: from true or published counts, or none."),
     ] = "true",
+    boundaries: Annotated[
+        bool, typer.Option("--boundaries", help="Also write made-up shapes of all areas, for a map of the audit.")
+    ] = False,
     world: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
@@ -189,6 +192,7 @@ def simulate(
       unround simulate -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
       unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
       unround simulate -o rates --rows income                      rates of low income, from true counts
+      unround simulate -o mapped --boundaries                      with made-up shapes, for audit --boundaries
       unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
@@ -216,6 +220,7 @@ def simulate(
             constants=constants,
             weighted=weighted,
             figures=figures,
+            boundaries=boundaries,
             world=world,
             base=base,
             mechanism=mechanism,
@@ -225,13 +230,14 @@ def simulate(
     if json:
         print_json(made.to_json())
         return
-    for path in (*made.files, made.nesting, made.constants, made.truth, made.note):
+    for path in (*made.files, made.nesting, made.constants, made.boundaries, made.truth, made.note):
         if path is not None:
             say(path)
     say(f"{made.summary}.", err=True)
     tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
     within = f" --areas {made.nesting}" if made.nesting else ""
-    say(f"Try: unround audit {tables}{within} -o audit --truth {made.truth}", err=True)
+    shapes = f" --boundaries {made.boundaries}" if made.boundaries else ""
+    say(f"Try: unround audit {tables}{within}{shapes} -o audit --truth {made.truth}", err=True)
 
 
 def protect(

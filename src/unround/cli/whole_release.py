@@ -11,6 +11,7 @@ from unround import api
 from unround.cli.common import (
     Areas,
     Base,
+    Boundaries,
     Describe,
     Everything,
     Files,
@@ -184,6 +185,7 @@ def audit(
     truth: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The unrounded table, if you have it: scores every claim.")
     ] = None,
+    boundaries: Boundaries = None,
     file_format: Format = "auto",
     description: Describe = None,
     sheet: Sheet = None,
@@ -213,6 +215,7 @@ def audit(
       unround audit census.csv.gz -o audit --estimates       error bars for every count
       unround audit census.csv.gz -o audit --estimates distributions      how likely every possible count is
       unround audit census.zip -o /shared/audit --cluster tcp://scheduler:8786      on many machines
+      unround audit census.csv.gz -o audit --boundaries areas.geojson.gz      with a map in report and explorer
       unround audit profile.csv table.csv -o both            several files about the same people as one (docs/linked.md)
       unround simulate -o census --areas 500                 a census with known truth …
       unround audit census/98-401-X2021006_English_CSV_data.csv -o audit --truth census/truth.parquet
@@ -243,6 +246,7 @@ def audit(
                 doubtful=doubtful,
                 bom=bom,
                 truth=truth,
+                boundaries=boundaries,
                 plan=plan,
                 cluster=cluster,
                 block=block,

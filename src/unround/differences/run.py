@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from unround._version import __version__
 from unround.audits import AuditFolder
 from unround.audits.folder import FINDINGS
-from unround.audits.summary import AREA_SIZES, CLAIMS, SIZES
+from unround.audits.ranking import SIZES, SMALL_FIRST
+from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.differences.match import MatchedAudits, differences, other_people
 from unround.output import scratch_folder
 from unround.spool import Stage
@@ -27,9 +28,6 @@ AT_A_TIME = 2_000_000
 
 STRENGTH = {"likely": 1, "conditional": 2, "proved": 3}
 """Kinds of claims, the strongest last; 0 is no claim."""
-
-SMALL_FIRST = ("1-2", "3-9", "0", "10+")
-"""Classes of counts by how much their disclosure matters: one or two people first; of many, least."""
 
 MOST = 12
 """Cells that are listed; the others are counted."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from unround.audits import AuditFolder, Finding, InferredBlock, Model
 from unround.audits.certificates import Certificate
-from unround.audits.claims import ClaimKind
+from unround.audits.claims import ClaimKind, HeldBecause
 from unround.audits.contradictions import Contradiction, rows_of
 from unround.audits.findings import GIVEN, finding
 from unround.audits.folder import find_area, find_cell
@@ -277,7 +277,7 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
         area={name: here[name] for name in names if here.get(name) not in (None, "")},
         cell=dict(zip(folder.told["axes"], column.codes, strict=True)) | {"label": column.label, "block": column.block},
         key=column.key,
-        mechanism=model.mechanisms[cell].sentence,
+        mechanism=folder.summary["mechanisms"][model.mechanisms[cell].name],
         again=tuple(
             int(counts[c])
             for c, (first, e) in model.repeated.items()
@@ -288,7 +288,7 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
         threshold=folder.summary["threshold"],
         known_alone=bool(inferred.claims.without_sums[0, cell]),
         held_back=_held_back(inferred, cell),
-        withheld=_withheld(folder, cell),
+        withheld=_withheld(folder, inferred, cell),
         distribution=distribution,
         sums=tuple(_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]),
         growth=_growth(area.by_itself, cell, claimed) if uncertain and claimed is not None else (),
@@ -314,8 +314,18 @@ def _held_back(inferred: InferredBlock, cell: int) -> str | None:
     return None if kind == ClaimKind.OPEN else kind.label
 
 
-def _withheld(folder: AuditFolder, cell: int) -> str | None:
-    """Return why likely claims about the table of a cell are withheld; None where they are not."""
+SUSPECT = "the data of this area are suspect: its counts add up so badly that rounding does not explain it"
+REFUTED = "the published figures of this table contradict the mechanism"
+TIED = "the same count appears in several tables whose sums cannot all be used at once"
+"""Why a claim is held back, where the prior is not to blame."""
+
+
+def _withheld(folder: AuditFolder, inferred: InferredBlock, cell: int) -> str | None:
+    """Return why a claim about a cell is held back, or why likely ones of its table are; None where they are not."""
+    because = HeldBecause(int(inferred.claims.held_because[0, cell]))
+    other = {HeldBecause.SUSPECT: SUSPECT, HeldBecause.MECHANISM: REFUTED, HeldBecause.TIED: TIED}
+    if because in other:
+        return other[because]
     if cell not in folder.prior.withheld:
         return None
     first = folder.model.columns[folder.model.piece[cell]]  # what the self-check calls the table
@@ -413,7 +423,7 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
     if kind != "proved" and model.on_adjusted[cell] and assumed:
         yield "The population is exact, although the agency may have adjusted it by up to 5 here."
     if kind not in ("proved", "conditional"):
-        yield model.mechanisms[cell].sentence
+        yield folder.summary["mechanisms"][model.mechanisms[cell].name]
         error = inferred.probabilities.posterior.error
         if error is not None and error[0, cell] > 0:
             yield (

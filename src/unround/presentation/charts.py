@@ -550,3 +550,45 @@ def strip(numbers: Mapping[str, float], largest: float) -> Markup:
         if end > start
     )
     return Markup(f'<svg class="chart strip" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">{bars}</svg>')
+
+
+SPARK, SLOTS = (96.0, 30.0), 21
+"""The size of a histogram in a row of a list, and the counts that fit side by side in it."""
+
+
+def spark(one: Mapping[str, Any]) -> Markup:
+    """Draw a finding in a row of a list: its possible counts as ticks, the claimed one as tall as it is probable.
+
+    How probable each other count is, is not drawn here: that takes an inference of the whole area. The page of the count
+    shows it. The sentence beside it says the same, so that the drawing is hidden from those who listen.
+
+    Parameters
+    ----------
+    one : mapping
+        With "low", "high", "value", "published", "kind" and its probabilities.
+    """
+    value, published = one["value"], one["published"]
+    low, high = one["low"], one["high"] if one["high"] is not None else value + SLOTS
+    if published is not None:
+        low, high = min(low, published), max(high, published)
+    low, high = max(low, value - SLOTS // 2), min(high, value + SLOTS // 2)
+    wide, tall = SPARK
+    step = min(12.0, wide / (high - low + 1))
+    start, floor = (wide - step * (high - low + 1)) / 2, tall - 6
+    least = one["probability_low"] if one["probability_low"] is not None else one["probability"]
+    parts = [f'<rect class="ground-line" x="0" y="{floor:.1f}" width="{wide:g}" height="1"/>']
+    for count in range(low, high + 1):
+        x = start + (count - low) * step
+        if count == value:
+            up = max(2.0, floor * least)
+            parts.append(_bar(f"bar {one['kind']}", x, floor - up, step, up))
+        elif count >= one["low"] and (one["high"] is None or count <= one["high"]):
+            parts.append(_bar("tick", x, floor - 2, step, 2))
+    if published is not None and low <= published <= high:
+        x = start + (published - low + 0.5) * step
+        parts.append(f'<path class="mark" d="M{x:.1f} {floor + 1.4:.1f} l3 4 h-6 z"/>')
+    return Markup(f'<svg class="chart spark" viewBox="0 0 {wide:g} {tall:g}" aria-hidden="true">{"".join(parts)}</svg>')
+
+
+def _bar(kind: str, x: float, y: float, step: float, tall: float) -> str:
+    return f'<rect class="{kind}" x="{x + 0.5:.1f}" y="{y:.1f}" width="{step - 1:.1f}" height="{tall:.1f}"/>'

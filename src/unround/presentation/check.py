@@ -45,7 +45,7 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
     fitting = sum(one["verdict"] == FITS for one in families)
     more = f", and {untested:,} could not be tested" if untested else ""
     consequence = CONSEQUENCES[check["verdict"]]
-    if check["verdict"] == DEPARTS and _keys_explain(families):
+    if check["verdict"] == DEPARTS and keys_explain(families):
         consequence = " Keys explain it: random numbers add up as counts do."
     return (
         f"The data {VERBS[check['verdict']]} {mechanism}: {fitting:,} of {several(len(families), 'family', 'families')} of "
@@ -53,7 +53,13 @@ def fit_in_words(check: Mapping[str, Any] | None) -> str:
     )
 
 
-def _keys_explain(families: Sequence[Mapping[str, Any]]) -> bool:
+def rounded_independently(told: Mapping[str, Any]) -> bool:
+    """Whether nothing speaks against roundings that are independent of each other."""
+    families = (told.get("check") or {}).get("families", ())
+    return not any(one.get("otherwise") == DEPARTS for one in families)
+
+
+def keys_explain(families: Sequence[Mapping[str, Any]]) -> bool:
     """Whether keys explain all departures; families of all tables depart because their tables do."""
     departing = [one for one in families if one["verdict"] == DEPARTS and ALL_TABLES not in one["family"]]
     return bool(departing) and all((one.get("rounding") or {}).get("model") == KEYED for one in departing)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unround.errors import InputError
 
@@ -62,11 +63,23 @@ def solution_plot(solution: Solution) -> Plot:
 
 
 def check_plot(path: Path) -> None:
-    """Raise InputError unless the file's ending names a format that can be drawn, and its folder exists."""
+    """Raise InputError unless the file's ending names a format that can be drawn here, and its folder exists."""
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"a plot is written as .svg, .png or .html: give the file such a name, not {path.name!r}.")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
+    if path.suffix.lower() == ".png":
+        _converter()
+
+
+def _converter() -> Any:
+    """Return what turns a drawing into pixels; SVG and HTML need nothing but ourselves."""
+    try:
+        return importlib.import_module("vl_convert")
+    except ModuleNotFoundError:
+        raise InputError(
+            'a .png needs vl-convert: pip install "unround[charts]". Plots are also written as .svg or .html, without it.'
+        ) from None
 
 
 def save(plot: Plot, path: Path) -> None:
@@ -86,9 +99,7 @@ def save(plot: Plot, path: Path) -> None:
     else:
         content = svg(plot).encode()
     if kind == ".png":
-        import vl_convert
-
-        content = vl_convert.svg_to_png(content.decode(), scale=2)
+        content = _converter().svg_to_png(content.decode(), scale=2)
     try:
         path.write_bytes(content)
     except OSError as problem:

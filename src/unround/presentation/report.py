@@ -13,18 +13,33 @@ from typing import Any
 
 from unround.audits import AuditFolder
 from unround.audits.folder import PUBLIC_REPORT, REPORT
+from unround.audits.ranking import SMALL_FIRST
 from unround.errors import InputError
 from unround.expectation import interval, surprise
-from unround.presentation import charts, keys, nesting, selfcheck
+from unround.presentation import captions, charts, front, keys, nesting, selfcheck
 from unround.presentation.calibrate import CLAIMS_NOTE, claims_table
-from unround.presentation.check import fit_in_words
+from unround.presentation.check import fit_in_words, rounded_independently
 from unround.presentation.diff import diff_section
+from unround.presentation.footing import decision_of, footing
+from unround.presentation.maps import map_of_report
 from unround.presentation.site import render
-from unround.presentation.strongest import MOST, Strong, first_contradictions, strongest
-from unround.presentation.words import CLAIMS, INCONSISTENCIES, block_named, not_listed, notice, several, size_named, verdict
+from unround.presentation.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
+from unround.presentation.words import (
+    CLAIMS,
+    INCONSISTENCIES,
+    block_named,
+    headline,
+    not_listed,
+    notice,
+    several,
+    size_named,
+    verdict,
+)
 
-MOST_BLOCKS = 24
+MOST_BLOCKS = 8
 MOST_ROUTES = 14
+MOST_ZEROS = 40
+MOST_SUSPECTS = 12
 MOST_FAMILIES = 10
 MOST_CLASHES = 20
 MOST_NOTES = 12
@@ -45,7 +60,9 @@ POPULATION = {
 """What is assumed of unrounded counts."""
 
 
-def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> tuple[Path, Path]:
+def write_pages(
+    folder: AuditFolder, diff: Mapping[str, Any] | None = None, decision: str | None = None
+) -> tuple[Path, Path]:
     """Write both pages into an audit folder, replacing older ones.
 
     Parameters
@@ -54,11 +71,14 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
         The audit.
     diff : mapping, optional
         What changed since another audit, `Diff.to_json()`: the pages get a section about it.
+    decision : str, optional
+        That of the review which the audit belongs to; unless given, the review's own file tells.
     """
+    decision = decision or decision_of(folder)
     written = []
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):
         path = folder.path / name
-        text = page(folder, public=public, diff=diff)
+        text = page(folder, public=public, diff=diff, decision=decision)
         try:
             path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as problem:
@@ -68,9 +88,11 @@ def write_pages(folder: AuditFolder, diff: Mapping[str, Any] | None = None) -> t
     return written[0], written[1]
 
 
-def page(folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None) -> str:
+def page(
+    folder: AuditFolder, *, public: bool = False, diff: Mapping[str, Any] | None = None, decision: str | None = None
+) -> str:
     """Return the report of an audit as one HTML document."""
-    shown = context(folder, public=public)
+    shown = context(folder, public=public) | {"footing_entries": footing(folder.summary, decision)}
     return render("report.html", shown, diff=None if diff is None else diff_section(diff, public=public))
 
 
@@ -91,6 +113,7 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
     product = told["product"]
     title = f"{product[:1].upper()}{product[1:]}" if product else files_of(told["source"])
     few = public and told["areas"] < FEWEST_AREAS
+    strong = {} if public else {kind: found for kind in CLAIMS if (found := _strongest(folder, kind))}
     return {
         "public": public,
         "told": told,
@@ -99,18 +122,27 @@ def context(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
         "notice": notice(product),
         "kinds": [kind for kind in CLAIMS if told[kind]],
         "verdict": verdict(told),
+        "headline": headline(told),
+        "independent": rounded_independently(told),
+        "tone": next((kind for kind in CLAIMS if told[kind]), "open"),
+        "picture": front.picture(told),
+        "example": front.example(strong),
+        "next_steps": front.next_steps(told, public=public),
         "assumed": _assumed(told, public=public),
         "blocks": _blocks(told),
         "families": _families(told),
         "by_value": None if few else _by_value(told),
         "by_size": _by_size(told),
+        "map": None if public else map_of_report(folder),
         "routes": _routes(told),
         "nesting": nesting.section(told),
         "selfcheck": selfcheck.section(told),
         "priors": told["priors"]["variants"],
         "not_listed": not_listed(told),
-        "findings": {} if public else {kind: found for kind in CLAIMS if (found := _findings(folder, kind))},
+        "findings": {kind: [{"one": one, "chart": _histogram(one)} for one in found] for kind, found in strong.items()},
+        "zeros": _zeros(folder, public=public),
         "clashes": _clashes(folder, public=public),
+        "suspects": _suspects(folder, public=public),
         "truth": _truth(told, public=public),
     }
 
@@ -123,12 +155,12 @@ def _assumed(told: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
         "mechanisms": list(told["mechanisms"].items()),
         "population": POPULATION[told["population"]],
         "notes": [] if public else told["notes"][:MOST_NOTES],
-        "check": _checked(told.get("check"), public=public),
+        "check": checked(told.get("check"), public=public),
         "keys": {"sentences": keys.sentences(told), "rows": keys.rows(told)},
     }
 
 
-def _checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
+def checked(check: Mapping[str, Any] | None, *, public: bool) -> dict[str, Any]:
     """Say whether the release fits how it is thought to have been published."""
     odd = [one for one in (check or {"families": ()})["families"] if one["verdict"] != "fits"]
     return {
@@ -181,6 +213,7 @@ def _families(told: Mapping[str, Any]) -> dict[str, Any]:
         "rows": met[:MOST_FAMILIES],
         "more": len(met) - len(met[:MOST_FAMILIES]),
         "chart": charts.against_chance(drawn) if drawn else None,
+        "caption": captions.chance(met),
         "proved": sum(one["proved"] for one in met),
         "expected": sum(one["proved_expected"] for one in met),
         "odd": [
@@ -194,9 +227,11 @@ def _families(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_value(told: Mapping[str, Any]) -> dict[str, Any]:
-    rows = {size_named(name): numbers for name, numbers in told["sensitive_claims"]["by_value"].items()}
+    by_value = told["sensitive_claims"]["by_value"]
+    rows = {size_named(name): by_value[name] for name in SMALL_FIRST}
     claims = sum(sum(numbers.values()) for numbers in rows.values())
-    return {"rows": rows, "chart": charts.stacked_bars(rows, "Claims by inferred count") if claims else None}
+    chart = charts.stacked_bars(rows, "Claims by inferred count") if claims else None
+    return {"rows": rows, "chart": chart, "caption": captions.by_value(told)}
 
 
 def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,17 +244,16 @@ def _by_size(told: Mapping[str, Any]) -> dict[str, Any]:
             rates[size] = {kind: 1000 * numbers[kind] / max(1, numbers["cells"]) for kind in CLAIMS}
     claims = sum(numbers[kind] for numbers in rows.values() for kind in CLAIMS)
     what = "Claims per 1,000 counts by size of area"
-    return {"rows": rows, "chart": charts.stacked_bars(rates, what, digits=1) if claims else None}
+    chart = charts.stacked_bars(rates, what, digits=1) if claims else None
+    return {"rows": rows, "chart": chart, "caption": captions.by_size(rates)}
 
 
 # -- findings, inconsistencies, truth ----------------------------------------------------------------------------------
 
 
-def _findings(folder: AuditFolder, kind: str) -> list[dict[str, Any]]:
-    """Return the strongest findings of a kind, the likely ones with their histograms."""
-    if not folder.summary[kind] or not MOST[kind]:
-        return []
-    return [{"one": one, "chart": _histogram(one)} for one in strongest(folder, kind)]
+def _strongest(folder: AuditFolder, kind: str) -> list[Strong]:
+    """Return the strongest findings of a kind, none where there are none or none are shown."""
+    return strongest(folder, kind) if folder.summary[kind] and MOST[kind] else []
 
 
 def _histogram(one: Strong) -> str:
@@ -229,6 +263,19 @@ def _histogram(one: Strong) -> str:
     return charts.histogram(
         one.distribution, name=one.what, kind=finding["kind"], published=finding["published"], height=120
     )
+
+
+def _zeros(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
+    """Return how many likely counts are zeros, and the first of them."""
+    number = folder.summary["sensitive_claims"]["by_value"]["0"]["likely"]
+    rows = first_zeros(folder, MOST_ZEROS) if number and not public else []
+    return {"number": number, "rows": rows, "more": number - len(rows)}
+
+
+def _suspects(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
+    told = folder.summary["suspect"]
+    rows = first_suspects(folder, MOST_SUSPECTS) if told["areas"] and not public else []
+    return {"number": told["areas"], "rows": rows, "more": told["sums"] - len(rows), "level": told["level"]}
 
 
 def _clashes(folder: AuditFolder, *, public: bool) -> dict[str, Any]:
@@ -260,4 +307,5 @@ def _truth(told: Mapping[str, Any], *, public: bool) -> dict[str, Any] | None:
         "parts": keys.by_part(score),
         "wrong": [] if public else score["proved_wrong"],
         "chart": charts.reliability({"": ("likely", bands)}, "stated probability", "share that is right") if bands else None,
+        "caption": captions.truth(bands),
     }

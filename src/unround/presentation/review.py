@@ -310,7 +310,7 @@ def _least(told: Mapping[str, Any]) -> str:
 def write_review(folder: Path, told: Mapping[str, Any]) -> None:
     """Write all pages into a folder that `review` made: the reports of the audit, and its own."""
     if (folder / AUDIT).is_dir():
-        write_pages(AuditFolder.open(folder / AUDIT))
+        write_pages(AuditFolder.open(folder / AUDIT), decision=told["decision"])
     (folder / PAGE).write_text(review_page(told), encoding="utf-8", newline="\n")
 
 

@@ -50,6 +50,15 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
     return said
 
 
+def in_a_clause(told: Mapping[str, Any]) -> str:
+    """Say in one short sentence how often predictions of claims' certainty came true."""
+    found = told.get("selfcheck")
+    best = _fullest(found["calibration"]) if found else None
+    if best is None:
+        return "No published count could be predicted with much certainty."
+    return f"Of {several(best['predictions'], 'prediction')} at {_band(best)}, {percent(best['observed'])} came true."
+
+
 def in_short(told: Mapping[str, Any]) -> str:
     """Say the same in one paragraph that begins with what it is about."""
     said = " ".join(sentences(told))
@@ -81,6 +90,7 @@ def section(told: Mapping[str, Any]) -> dict[str, Any] | None:
     bands = [_drawn(band) for band in found["calibration"] if band["predictions"]]
     return {
         "title": TITLE,
+        "caption": in_a_clause(told).rstrip("."),
         "sentences": sentences(told),
         "how": WHAT_IT_IS,
         "limits": NO_TRUTH,

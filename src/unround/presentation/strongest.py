@@ -6,6 +6,7 @@ Arguments call their cells A, B, C …, because real keys are long, and A is alw
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice, product
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
-from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS
+from unround.audits.contradictions import ASSUMPTION
+from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
+from unround.audits.model import short_label
 from unround.errors import InternalError
 from unround.explanation.cell import explain_at
 from unround.presentation.words import arithmetic, growth
@@ -24,7 +27,7 @@ from unround.release import ABSENT
 if TYPE_CHECKING:
     import polars as pl
 
-MOST = {"proved": 8, "conditional": 4, "likely": 6}
+MOST = {"proved": 6, "conditional": 2, "likely": 4}
 """Findings of each kind that are shown."""
 
 MOST_CELLS = 24
@@ -90,10 +93,10 @@ class Strong:
 
 
 def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
-    """Return the findings of a kind that matter most: small counts before large ones and zeros, then the surest.
+    """Return the findings of a kind that matter most, as `unround.audits.ranking` has it.
 
-    Among likely ones those come first that the sums explain without the fitted prior. Of findings that rest on the same
-    sums of an area one stands for all, and every area has its turn before one comes again.
+    Of findings that rest on the same sums of an area one stands for all. Every area has its turn before one comes again, and
+    two areas before the same count comes a third time.
     """
     rows = _chosen(folder, kind, MOST[kind])
     if kind == "likely":
@@ -104,22 +107,35 @@ def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
 def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]:
     import polars as pl
 
-    value, areas = pl.col("value"), folder.told["areas"]
-    small = pl.when(value == 0).then(3).when(value <= 2).then(0).when(value <= 9).then(1).otherwise(2)
-    if kind == "likely":  # between 1 and 9 how sure it is says more than how small it is
-        small = pl.when(value == 0).then(2).when(value <= 9).then(0).otherwise(1)
+    areas, turn = folder.told["areas"], pl.int_range(pl.len())
     found = (
-        pl.scan_parquet(folder.file(FINDINGS), glob=False)
+        pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
-        .with_columns(small.alias("_small"))
-        .sort("_small", pl.col("depth").is_null(), -pl.col("probability"), "depth", maintain_order=True)
+        .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
         .unique([*areas, "route"], keep="first", maintain_order=True)
-        .with_columns(pl.int_range(pl.len()).over(areas).alias("_turn"))
+        .with_columns(pl.max_horizontal(turn.over(areas), turn.over(folder.told["axes"]) // 2).alias("_turn"))
         .sort("_turn", maintain_order=True)
         .head(number)
-        .drop("_small", "_turn")
+        .drop("_turn")
     )
     return found.collect().to_dicts()
+
+
+def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
+    """Return the areas whose published figures cannot be right, or are suspect: no example is taken from these."""
+    import polars as pl
+
+    types = {axis: folder.areas.schema[axis] for axis in folder.told["areas"]}
+    told, found = folder.summary, []
+    for name, number in ((CONTRADICTIONS, told["contradictions"]), (SUSPECTS, told["suspect"]["areas"])):
+        if number:
+            rows = pl.scan_csv(folder.file(name), infer_schema=False, glob=False)
+            if name == CONTRADICTIONS:  # that an exact count was adjusted spoils no other
+                rows = rows.filter(pl.col("kind") != ASSUMPTION)
+            first = rows.collect_schema().names()[: len(types)]  # by place: headers are made safe for spreadsheets
+            pairs = zip(first, types.items(), strict=True)
+            found.append(rows.select(pl.col(own).cast(kind).alias(axis) for own, (axis, kind) in pairs))
+    return pl.concat(found).unique().collect() if found else pl.DataFrame(schema=types)
 
 
 def _cell(folder: AuditFolder, row: dict[str, Any]) -> int:
@@ -142,7 +158,7 @@ def _what(folder: AuditFolder, cell: int) -> str:
         for axis, code in zip(folder.told["axes"], column.codes, strict=True)
         if axis != "characteristic_id" and code != "total" and code not in column.label
     ]
-    return ", ".join([column.label, *others])
+    return ", ".join([short_label(column.label), *others])
 
 
 def _table(folder: AuditFolder, cell: int) -> str:
@@ -284,6 +300,21 @@ def _equation(names: list[str]) -> str:
     return f"{total} = {listed}"
 
 
+# -- zeros ------------------------------------------------------------------------------------------------------------
+
+
+def first_zeros(folder: AuditFolder, number: int) -> list[dict[str, Any]]:
+    """Return the first likely zeros: "area", "code", "what" and the row of each."""
+    import polars as pl
+
+    found = pl.scan_parquet(folder.file(FINDINGS), glob=False).filter(pl.col("kind") == "likely", pl.col("value") == 0)
+    rows = []
+    for row in found.head(number).collect().to_dicts():
+        area, code = _place(folder, row)
+        rows.append({"area": area, "code": code, "what": _what(folder, _cell(folder, row)), "row": row})
+    return rows
+
+
 # -- inconsistencies --------------------------------------------------------------------------------------------------
 
 
@@ -298,3 +329,32 @@ def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str
         area = " ".join(dict.fromkeys(name for name in names if name))
         rows.append({"area": area, **{name: str(row[name] or "") for name in ("kind", "sums", "clash")}})
     return rows
+
+
+def first_suspects(folder: AuditFolder, number: int) -> list[dict[str, str]]:
+    """Return the first rows of `suspects.csv`: "area", "sum", what was published, what the parts add up to, the chance."""
+    import polars as pl
+
+    found: pl.DataFrame = pl.scan_csv(folder.file(SUSPECTS), infer_schema=False, glob=False).head(number).collect()
+    axes = len(folder.told["areas"])
+    rows = []
+    for row in found.to_dicts():
+        names = list(dict.fromkeys([*list(row.values())[:axes], str(row.get("region_name") or "")]))
+        said = {name: str(row[name]) for name in ("sum", "published", "parts_add_up_to")}
+        rows.append({"area": " ".join(filter(None, names)), **said, "chance": one_in(float(row["chance_at_most"]))})
+    return rows
+
+
+def one_in(chance: float) -> str:
+    """Say how rare something is that has at most this chance.
+
+    Examples
+    --------
+    >>> one_in(2e-10), one_in(1.3e-13), one_in(0.002)
+    ('1 in 5 billion', '1 in 10^12', '1 in 500')
+    """
+    rarity = 1 / chance
+    for power, name in ((9, "billion"), (6, "million")):
+        if 10**power <= rarity < 10 ** (power + 3):
+            return f"1 in {int(rarity / 10**power + 1e-9):,} {name}"
+    return f"1 in {int(rarity + 1e-9):,}" if rarity < 1e6 else f"1 in 10^{int(math.log10(rarity))}"

@@ -244,6 +244,27 @@ def _of(cell: Any, name: str) -> Any:
     return cell[name] if isinstance(cell, Mapping) else getattr(cell, name)
 
 
+CERTAINTIES = ((0.99, "almost certainly"), (0.9, "very likely"), (0.0, "probably"))
+"""What is said of a likely count, by its least probability."""
+
+
+def claim_in_words(one: Any) -> str:
+    """Say what is claimed of a count, as the end of a sentence about it.
+
+    Examples
+    --------
+    >>> one = {"kind": "likely", "value": 1, "probability_low": 0.993, "probability": 0.995, "probability_high": 0.996}
+    >>> claim_in_words(one), claim_in_words(one | {"kind": "proved"}), claim_in_words(one | {"kind": "conditional"})
+    ('almost certainly 1', 'proved to be 1', 'proved to be 1 on an assumption')
+    """
+    kind, value = _of(one, "kind"), number(_of(one, "value"))
+    if kind in ("proved", "conditional"):
+        return f"proved to be {value}" + (" on an assumption" if kind == "conditional" else "")
+    least = _of(one, "probability_low")
+    least = _of(one, "probability") if least is None else least
+    return f"{next(said for start, said in CERTAINTIES if least >= start)} {value}"
+
+
 # -- kinds ------------------------------------------------------------------------------------------------------------
 
 NOT_GUARANTEED = "given an assumption the agency does not guarantee"
@@ -332,6 +353,38 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
     return f"{where}, {listed(parts)}.", f"{sensitive}, and {zeros}."
 
 
+def headline(audit: Mapping[str, Any]) -> str:
+    """Say in one sentence whether a release gives counts away."""
+    sure, by_value = share(audit["threshold"]), audit["sensitive_claims"]["by_value"]
+    proved, conditional, likely = (audit[kind] for kind in CLAIMS)
+
+    def small(*kinds: str) -> str:
+        number = sum(by_value["1-2"][kind] for kind in kinds)
+        return f", {number:,} of them of one or two" if number else ""
+
+    few = by_value["1-2"]["likely"]
+    also = f"; {several(few, 'more count')} of one or two can be inferred at {sure} or more" if few else ""
+    if proved:
+        return f"This release gives counts away: {several(proved, 'count')} can be proved{small('proved')}{also}."
+    if conditional:
+        return (
+            f"This release gives counts away, if its unrounded counts are exact: {several(conditional, 'count')} can then "
+            f"be proved{small('conditional')}{also}."
+        )
+    more = likely - by_value["0"]["likely"]
+    if few:
+        return (
+            f"This release gives some counts away: none can be proved, but {several(few, 'count')} of one or two can be "
+            f"inferred at {sure} or more."
+        )
+    if likely:
+        what = f"{several(more, 'count')} of three or more" if more else several(likely, "zero")
+        return f"This release gives little away: no count can be proved; {what} can be inferred at {sure} or more."
+    if audit["areas_not_weighed"]:
+        return "No count can be proved; what is likely could not be worked out everywhere."
+    return f"This audit finds nothing: no count can be proved, and none inferred at {sure} or more."
+
+
 def not_listed(audit: Mapping[str, Any]) -> list[str]:
     """Say which counts are not listed although they are likely in another sense: caution is not safety."""
     found = []
@@ -342,12 +395,7 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
             f"At least {several(doubtful, 'more count reaches', 'more counts reach')} {sure} under one of the "
             f"{spelled(priors)} priors, but not under all of them."
         )
-    conditional = audit["held_back"]["conditional"]
-    if conditional:
-        found.append(
-            f"{several(conditional, 'conditional claim is', 'conditional claims are')} held back, because the published "
-            "figures contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
-        )
+    found += _held_back(audit["held_back_because"])
     alone = audit["likely_without_sums"]
     if alone:
         found.append(
@@ -355,6 +403,23 @@ def not_listed(audit: Mapping[str, Any]) -> list[str]:
             f"alone; sums add little. {'It is' if alone == 1 else 'They are'} not listed."
         )
     return found
+
+
+def _held_back(because: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Say which claims are held back for what the data say; what the self-check withholds is said with it."""
+    for kind in ("conditional", "likely"):
+        number = because["mechanism"][kind]
+        if number:
+            yield (
+                f"{several(number, f'{kind} claim is', f'{kind} claims are')} held back, because the published figures "
+                "contradict their mechanism: too many such claims are wrong then. --doubtful lists them."
+            )
+    number = sum(because["suspect"].values())
+    if number:
+        yield (
+            f"{several(number, 'claim is', 'claims are')} held back, because the data of the area are suspect: suspects.csv "
+            "lists them."
+        )
 
 
 def likely_means(audit: Mapping[str, Any]) -> str:
@@ -392,8 +457,8 @@ def conclusion(cell: Explanation) -> str:
         claim = f" It is the same count as {cell.same_as}, published again; any finding is listed there."
     if cell.held_back == "conditional":
         return (
-            f"It is {cell.value:,} if an assumption holds that the agency does not guarantee; but the published figures "
-            "contradict their mechanism, and such claims are held back."
+            f"It is {cell.value:,} if an assumption holds that the agency does not guarantee; but such claims are held "
+            f"back: {cell.withheld or 'the published figures contradict their mechanism'}."
         )
     if cell.low == cell.high:
         return (
@@ -409,7 +474,7 @@ def _why_open(cell: Explanation) -> str:
     """Say why a likeliest count is not claimed."""
     least = cell.probability if cell.probability_low is None else cell.probability_low
     if cell.held_back == "likely":
-        return f"likely claims of this table are withheld: {cell.withheld or 'the prior failed its self-check'}"
+        return f"likely claims are withheld here: {cell.withheld or 'the prior failed its self-check'}"
     if cell.without_sums:
         return "a sum that it belongs to could not be used, and it was judged by itself"
     if cell.known_alone:

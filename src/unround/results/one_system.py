@@ -42,14 +42,14 @@ class Solution(Tabular, solution.Solution):
 
     def plot(self) -> alt.FacetChart:
         """Draw how likely each count is, a panel for every cell that was not published exactly."""
-        from unround.presentation.figures import Drawn, distributions_figure
+        from unround.presentation.pictures import Drawn, distributions_picture
 
         drawn = [
             Drawn(cell.name, cell.kind, cell.published, *zip(*cell.distribution, strict=True))
             for cell in self.cells
             if cell.kind != "given" and cell.distribution
         ]
-        return distributions_figure(drawn, "Possible true counts")
+        return distributions_picture(drawn, "Possible true counts")
 
     def _show(self, console: Console) -> None:
         from unround.presentation.terminal.solve import show_solution

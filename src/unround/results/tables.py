@@ -39,9 +39,9 @@ class AuditFolder(Tabular, audits.AuditFolder):
 
     def plot(self) -> alt.Chart:
         """Draw how many counts are claimed, by their size and by how certain they are."""
-        from unround.presentation.figures import claims_figure
+        from unround.presentation.pictures import claims_picture
 
-        return claims_figure(self.summary)
+        return claims_picture(self.summary)
 
     @public
     def explain(self, area: str, cell: str, sex: str | None = None) -> Explanation:
@@ -96,12 +96,12 @@ class Explanation(Tabular, explanation.Explanation):
 
     def plot(self) -> alt.FacetChart:
         """Draw how likely each count is."""
-        from unround.presentation.figures import Drawn, distributions_figure
+        from unround.presentation.pictures import Drawn, distributions_picture
         from unround.presentation.terminal.explain import title
 
         pairs = self.distribution
         drawn = Drawn(self.key, self.kind, self.published, [one for one, _ in pairs], [chance for _, chance in pairs])
-        return distributions_figure([drawn], title(self))
+        return distributions_picture([drawn], title(self))
 
     def __repr__(self) -> str:
         return f"<Explanation of {self.key}: {self.kind}{'' if self.value is None else f', {self.value}'}>"
@@ -145,14 +145,14 @@ class Posterior(Tabular, distributions.Posterior):
 
     def plot(self) -> alt.FacetChart:
         """Draw how likely each count is, a panel for every cell that was not published exactly."""
-        from unround.presentation.figures import Drawn, distributions_figure
+        from unround.presentation.pictures import Drawn, distributions_picture
 
         drawn = [
             Drawn(one.key, one.kind, one.published, one.counts.tolist(), one.probabilities.tolist())
             for one in self.cells.values()
             if one.kind != "given"
         ]
-        return distributions_figure(drawn, " ".join(str(name) for name in self.area.values()))
+        return distributions_picture(drawn, " ".join(str(name) for name in self.area.values()))
 
     def _show(self, console: Console) -> None:
         from unround.presentation.terminal.explain import show_posterior
@@ -192,9 +192,9 @@ class Check(Tabular, checks.Check):
 
     def plot(self) -> alt.FacetChart:
         """Draw observed residuals beside those that the mechanism implies."""
-        from unround.presentation.figures import residuals_figure
+        from unround.presentation.pictures import residuals_picture
 
-        return residuals_figure(self)
+        return residuals_picture(self)
 
     def _show(self, console: Console) -> None:
         from unround.presentation.terminal.check import show_check

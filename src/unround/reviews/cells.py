@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unround.audits import AuditFolder
-from unround.audits.summary import SIZES
+from unround.audits.ranking import SIZES, SMALL_FIRST
 from unround.batch.types import NO_UPPER_BOUND
 from unround.explanation.cell import explain_at
 from unround.mechanisms.base import BoolArray
@@ -24,7 +24,6 @@ MOST_SUMS = 3
 """Sums that are named with a cell."""
 
 _WORST = (PROVED, UNROUNDED, CONDITIONAL, LIKELY)
-_WORST_SIZES = ("1-2", "3-9", "0", "10+")
 
 
 def claims_under(policy: Policy, exposure: Exposure) -> dict[tuple[int, int], dict[str, Any]]:
@@ -84,7 +83,7 @@ def _probability(value: float) -> float | None:
 
 
 def _worst_first(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    kind, size = _WORST.index(cell["claim"]), _WORST_SIZES.index(cell["size"])
+    kind, size = _WORST.index(cell["claim"]), SMALL_FIRST.index(cell["size"])
     return size > 0, kind, size, -(cell["probability_high"] or 0.0), cell["row"], cell["column"]
 
 

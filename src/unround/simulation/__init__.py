@@ -33,6 +33,7 @@ from unround.simulation.figures import require_source
 from unround.simulation.geography import plan
 from unround.simulation.profile import ROWS, SAMPLE
 from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
+from unround.simulation.shapes import BOUNDARIES, write_boundaries
 from unround.simulation.write import RELEASES, TRUTH, TruthWriter
 
 __all__ = [
@@ -74,6 +75,8 @@ class Simulated:
         The file that says which area is within which, where levels were asked for.
     constants : Path or None
         The file with the constants of the tables, where records have keys.
+    boundaries : Path or None
+        The file with the made-up shapes of all areas, where they were asked for.
     """
 
     files: tuple[Path, ...]
@@ -84,6 +87,7 @@ class Simulated:
     bytes: int
     nesting: Path | None = None
     constants: Path | None = None
+    boundaries: Path | None = None
 
     @property
     def summary(self) -> str:
@@ -104,6 +108,7 @@ class Simulated:
             "truth": str(self.truth),
             "note": str(self.note),
             "nesting": None if self.nesting is None else str(self.nesting),
+            "boundaries": None if self.boundaries is None else str(self.boundaries),
             "areas": self.areas,
             "cells": self.cells,
             "bytes": self.bytes,
@@ -139,6 +144,7 @@ def simulate(
     apart: bool = False,
     repeat: int = 1,
     rounds: Rounds = PLAIN,
+    boundaries: bool = False,
 ) -> Simulated:
     """Write a synthetic census and its truth into a folder.
 
@@ -182,9 +188,15 @@ def simulate(
         names = editions.names(file_format)
         nesting = AREAS if editions.nested else ""
         constants = CONSTANTS if rounds.constants is not None else ""
-        options = editions.options() + rounds.options()
-        text = note(file_format, names, TRUTH, areas, seed, rows, options, nesting, constants, weighted=rounds.weighted)
+        options = editions.options() + rounds.options() + (" --boundaries" if boundaries else "")
+        text = note(
+            *(file_format, names, TRUTH, areas, seed, rows, options, nesting, constants),
+            weighted=rounds.weighted,
+            boundaries=BOUNDARIES if boundaries else "",
+        )
         (output.done / NOTE).write_text(text, encoding="utf-8")
+        if boundaries:
+            write_boundaries(output.done / BOUNDARIES, place, editions.levels, seed)
         if nesting:
             write_areas(output.done / AREAS, place.regions, editions.levels, wide)
         if rounds.constants is not None:
@@ -192,7 +204,7 @@ def simulate(
             columns = ["edition", "table", "title", "constant"]
             pl.DataFrame(told, schema=columns, orient="row").write_csv(output.done / CONSTANTS)
         # The note first: no invented number is ever there without it. The truth last: where it is, all files are.
-        output.publish((NOTE, *names, AREAS, CONSTANTS, TRUTH))
+        output.publish((NOTE, *names, AREAS, CONSTANTS, BOUNDARIES, TRUTH))
     return Simulated(
         files=tuple(out / name for name in names),
         truth=out / TRUTH,
@@ -202,6 +214,7 @@ def simulate(
         bytes=size,
         nesting=out / AREAS if nesting else None,
         constants=out / CONSTANTS if constants else None,
+        boundaries=out / BOUNDARIES if boundaries else None,
     )
 
 
@@ -212,7 +225,7 @@ CONSTANTS = "constants.csv"
 def older_census(out: Path, file_format: str) -> list[str]:
     """Return the files of an older census in a folder; complain of any that are not known to be one of this format."""
     formats = _release_files(out)
-    there = [name for name in (*formats, AREAS, CONSTANTS, TRUTH, NOTE) if (out / name).exists()]
+    there = [name for name in (*formats, AREAS, CONSTANTS, BOUNDARIES, TRUTH, NOTE) if (out / name).exists()]
     note = _note(out)
     if there and not note.startswith(NOTE_TITLE):
         raise InputError(
@@ -225,7 +238,7 @@ def older_census(out: Path, file_format: str) -> list[str]:
             f"{out} already contains {_and(others)} from another simulated census ({formats[others[0]]}), which would "
             f"not be replaced: choose another folder with -o, or remove {'it' if len(others) == 1 else 'them'} first."
         )
-    return [*formats, *(name for name in (AREAS, CONSTANTS) if name in note), TRUTH, NOTE]
+    return [*formats, *(name for name in (AREAS, CONSTANTS, BOUNDARIES) if name in note), TRUTH, NOTE]
 
 
 def _release_files(out: Path) -> dict[str, str]:

@@ -76,6 +76,7 @@ def note(
     constants: str = "",
     *,
     weighted: bool = False,
+    boundaries: str = "",
 ) -> str:
     """Say in words for people what lies beside this note, and how to make it again."""
     name, zipped = file_format.split(",")[0], " --zip" if "zip" in file_format else ""
@@ -93,7 +94,7 @@ def note(
         )
     if weighted:
         said += " Sample tables show weighted estimates; the truth is the estimate before it was rounded."
-    width = max(map(len, (*files, truth, constants)))
+    width = max(map(len, (*files, truth, constants, boundaries)))
     listed = []
     for file in files:
         what = "what its columns and sums mean" if file.endswith(".toml") else "what an agency would publish"
@@ -102,6 +103,8 @@ def note(
         listed.append(f"    {within:{width}}  which area is within which")
     if constants:
         listed.append(f"    {constants:{width}}  the constants of the tables, as they were drawn or given")
+    if boundaries:
+        listed.append(f"    {boundaries:{width}}  made-up shapes of all areas, for a map")
     return f"""\
 {NOTE_TITLE}
 {"=" * len(NOTE_TITLE)}

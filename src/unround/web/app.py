@@ -20,7 +20,7 @@ from starlette.routing import Route
 from unround.errors import InputError, UnroundError
 from unround.presentation.site import environment, render, static, stylesheet
 from unround.presentation.words import notice
-from unround.web import views
+from unround.web import lists, maps, views
 from unround.web.explorer import Shelf
 from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page, area_address, cell_address, with_query
@@ -69,7 +69,8 @@ class Pages:
 
 STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
     "unround.css": ("text/css", lambda: stylesheet().encode()),
-    "unround.js": ("text/javascript", lambda: static("explorer.js")),
+    "explorer.css": ("text/css", lambda: static("explorer.css")),
+    "unround.js": ("text/javascript", lambda: b"\n".join(map(static, ("explorer.js", "list.js", "map.js")))),
     "icon.svg": ("image/svg+xml", lambda: static("icon.svg")),
 }
 """The files that can be asked for, by name: no path from a request is ever opened."""
@@ -77,8 +78,9 @@ STATIC: dict[str, tuple[str, Callable[[], bytes]]] = {
 View = Callable[[Asked], Page]
 Endpoint = Callable[[Request], Awaitable[Response]]
 VIEWS: tuple[tuple[str, View], ...] = (
-    ("/areas", views.areas),
-    ("/findings", views.findings),
+    ("/areas", lists.areas),
+    ("/findings", lists.findings),
+    ("/map", maps.whole_map),
     ("/structure", views.structure),
     ("/structure/{table}", views.structure),
     ("/contradictions", views.contradictions),
@@ -98,9 +100,11 @@ LEFT = 499
 log = logging.getLogger("unround.web")
 
 
-def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None) -> Starlette:
-    """Return the explorer of an audit folder."""
-    site = _Site(Shelf(folder), bench or Bench())
+def explorer_app(
+    folder: Path, hosts: frozenset[str], bench: Bench | None = None, boundaries: Path | None = None
+) -> Starlette:
+    """Return the explorer of an audit folder; `boundaries` are shapes of its areas, for a map."""
+    site = _Site(Shelf(folder, boundaries), bench or Bench())
     routes = [Route("/", site.html(views.start)), Route("/index.json", site.json(views.start))]
     for path, view in VIEWS:
         # Twins come first: the address of a cell takes any path.
@@ -109,6 +113,7 @@ def explorer_app(folder: Path, hosts: frozenset[str], bench: Bench | None = None
             Route(f"{path}.csv", site.csv(view)),
             Route(path, site.html(view)),
         ]
+    routes.append(Route("/map/at.json", site.json(maps.area_at)))
     routes.append(Route("/certificate/{code}/{key:path}.json", site.json(views.certificate)))
     routes.append(Route("/static/{name}", _static))
     app = Starlette(routes=routes, exception_handlers={HTTPException: site.refused})
@@ -203,6 +208,9 @@ class _Site:
             **around,
             "notice": notice(summary["product"]),
             "summary": summary,
+            "first_findings": lists.first_choice(summary),
+            "footing_entries": self.shelf.explorer().footing,
+            "has_map": self.shelf.explorer().boundaries is not None,
         }
         return Response(render(page.template, context), status, media_type="text/html")
 

@@ -13,13 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import AuditFolder
-from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, find_area, find_cell
+from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, find_area, find_cell
+from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
+from unround.presentation.footing import Footing, decision_of, footing
 from unround.release import ABSENT
-from unround.web.claims import AreaIndex, Claims, area_texts
-from unround.web.outline import Outline, outline_of
+from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of
+from unround.web.facets import Facet
+from unround.web.outline import Outline, OutlineLine, outline_of
+from unround.web.places import Grouping, Places, level_named
 from unround.web.remembered import Remembered
+from unround.web.search import TextIndex, area_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,8 +84,9 @@ class Explorer:
     processors anyway.
     """
 
-    def __init__(self, folder: AuditFolder) -> None:
+    def __init__(self, folder: AuditFolder, boundaries: Path | None = None) -> None:
         self.folder = folder
+        self._boundaries_file = boundaries
         self.serial = next(_SERIALS)
         self.summary = folder.summary
         self._lock = threading.RLock()
@@ -110,9 +116,40 @@ class Explorer:
         return self._texts[1]
 
     @once
-    def index(self) -> AreaIndex:
-        """Finds areas."""
-        return AreaIndex(*self._texts)
+    def places(self) -> Places:
+        """What areas are called, and where they are."""
+        return Places(self.folder.areas, *self._texts)
+
+    @once
+    def index(self) -> TextIndex:
+        """Finds areas, by the places around them too."""
+        return TextIndex(*self._texts, [self.places.around(row) for row in range(len(self.codes))])
+
+    @once
+    def lines(self) -> tuple[OutlineLine, ...]:
+        """Every characteristic."""
+        return self.outline.lines
+
+    @once
+    def line_index(self) -> TextIndex:
+        """Finds characteristics, by the names of their tables too."""
+        about = [table.name for table in self.outline.tables for _ in table.lines]
+        return TextIndex([line.code for line in self.lines], [line.label for line in self.lines], about)
+
+    @once
+    def line_of(self) -> NDArray[np.int64]:
+        """For every cell, its characteristic."""
+        found = np.zeros(len(self.folder.model.columns), dtype=np.int64)
+        for line in self.lines:
+            found[[cell for cell in line.cells if cell is not None]] = line.at
+        return found
+
+    @once
+    def cell_index(self) -> TextIndex:
+        """Finds cells: by characteristic, table and sex."""
+        columns = self.folder.model.columns
+        about = [self.outline.tables[table].name for table in self.outline.table_of]
+        return TextIndex([" ".join(one.codes) for one in columns], [one.label for one in columns], about)
 
     @once
     def _rows(self) -> dict[str, int]:
@@ -128,32 +165,114 @@ class Explorer:
 
     @once
     def level_names(self) -> list[str]:
-        """The levels there are."""
-        return [str(name) for name in dict.fromkeys(self.levels.tolist()) if name]
+        """The levels there are; "" among them, where the file does not say for some areas."""
+        return [str(name) for name in dict.fromkeys(self.levels.tolist())]
 
     @once
     def claims(self) -> Claims:
         """The findings."""
-        return Claims(self.folder, self.outline.table_of)
+        return Claims(self.folder, self.outline.table_of, self.line_of)
 
     @once
-    def sizes(self) -> NDArray[np.int64]:
-        """The largest published count of every area, -1 where nothing was published."""
+    def by_area_and_size(self) -> NDArray[np.int64]:
+        """How many findings every area has, by the size of the count: a column each for `SIZES`."""
+        places = self.claims.row * len(SIZES) + self.claims.size
+        return np.bincount(places, minlength=len(self.codes) * len(SIZES)).reshape(-1, len(SIZES))
+
+    @once
+    def area_weights(self) -> NDArray[np.int64]:
+        """What areas are sorted by: first their findings about counts of one or two, then others, then zeros."""
+        numbers = self.by_area_and_size
+        most = int(numbers.max(initial=0)) + 1
+        return (numbers[:, 0] * 2 * most + numbers[:, 1] + numbers[:, 2]) * most + numbers[:, 3]
+
+    @once
+    def by_line(self) -> NDArray[np.int64]:
+        """How many findings there are about every characteristic."""
+        return np.bincount(self.claims.line, minlength=len(self.lines))
+
+    @once
+    def grouping(self) -> Grouping | None:
+        """The places that findings and maps can be narrowed down to."""
+        return self.places.grouping()
+
+    @once
+    def facets(self) -> dict[str, Facet]:
+        """The ways of sorting findings into classes, in the order in which they are shown."""
+        claims, tables = self.claims, self.outline.tables
+        of_table, route = claims.frame["table"].to_numpy(), claims.frame["route"].to_numpy()
+        made = [
+            Facet("kind", "Certainty", KINDS, KINDS, claims.kind),
+            Facet("size", "Inferred count", tuple(SIZES), tuple(SIZES.values()), claims.size),
+            Facet("table", "Table", [str(one.at) for one in tables], [one.name for one in tables], of_table, by_number=True),
+        ]
+        if (places := self.grouping) is not None:
+            title = places.word[:1].upper() + places.word[1:]
+            made.append(Facet("place", title, places.keys, places.names, places.of[claims.row], by_number=True))
+        if len(self.level_names) > 1:
+            codes = np.array([self.level_names.index(level) for level in self.levels.tolist()])[claims.row]
+            named = [level_named(level) for level in self.level_names]
+            keys = [level or "unstated" for level in self.level_names]
+            made.append(Facet("level", "Level", keys, [name or "not stated" for name in named], codes))
+        made.append(Facet("route", "How it follows", tuple(ROUTES), tuple(ROUTES.values()), route))
+        sizes = area_size_of(self.sizes)[claims.row]
+        made.append(Facet("area_size", "Size of area", tuple(AREA_SIZES), tuple(AREA_SIZES.values()), sizes))
+        return {facet.name: facet for facet in made}
+
+    @once
+    def _published(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         import polars as pl
 
-        published = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False)
-        largest = published.select(pl.col("counts").arr.max()).collect(engine="streaming")["counts"].to_numpy()
-        return np.where(largest > ABSENT, largest, -1).astype(np.int64)
+        counts = pl.col("counts")
+        told = pl.scan_parquet(self.folder.file(PUBLISHED), glob=False).select(
+            largest=counts.arr.max(), there=counts.arr.eval(pl.element() > ABSENT, as_list=True).list.sum()
+        )
+        found = told.collect(engine="streaming")
+        largest, there = found["largest"].to_numpy(), found["there"].to_numpy()
+        return np.where(largest > ABSENT, largest, -1).astype(np.int64), there.astype(np.int64)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The largest published count of every area, -1 where nothing was published."""
+        return self._published[0]
+
+    @property
+    def published(self) -> NDArray[np.int64]:
+        """How many counts of every area were published."""
+        return self._published[1]
+
+    @once
+    def boundaries(self) -> Boundaries | None:
+        """The shapes of the areas, where some were given."""
+        if self._boundaries_file is not None:
+            return boundaries_of(self.folder, self._boundaries_file)
+        return kept_boundaries(self.folder)
 
     @once
     def contradictions(self) -> pl.DataFrame:
         """What cannot be, as text."""
+        return self._listed(CONTRADICTIONS)
+
+    @once
+    def suspects(self) -> pl.DataFrame:
+        """What is possible but absurd, as text; the least likely first."""
+        import polars as pl
+
+        return self._listed(SUSPECTS).sort(pl.col("chance_at_most").cast(pl.Float64), maintain_order=True)
+
+    def _listed(self, name: str) -> pl.DataFrame:
+        """Return the rows of a CSV file, as text."""
         import polars as pl
 
         text = pl.col(pl.String)
         # The file is safe for spreadsheets: before what looks like a formula it has an apostrophe, which is not ours.
         plain = pl.when(text.str.contains(r"^'[=+\-@\t\r]")).then(text.str.slice(1)).otherwise(text).name.keep()
-        return pl.read_csv(self.folder.file(CONTRADICTIONS), infer_schema=False, glob=False).fill_null("").select(plain)
+        return pl.read_csv(self.folder.file(name), infer_schema=False, glob=False).fill_null("").select(plain)
+
+    @once
+    def footing(self) -> tuple[Footing, ...]:
+        """What the claims rest on."""
+        return footing(self.summary, decision_of(self.folder))
 
     # -- single areas and cells ---------------------------------------------------------------------------------------
 
@@ -188,35 +307,34 @@ class Explorer:
             return found or self._explained.put((row, cell), explain_in(self.look(row), cell), 1)
 
     def title(self, row: int) -> str:
-        """Return what an area is called in headings: its name, or its code."""
-        return self.names[row] or self.short(row)
-
-    def short(self, row: int) -> str:
-        """Return an area's code without what all codes of its level start with, where the file has such a code."""
-        areas = self.folder.areas
-        return str(areas["code"][row]) if "code" in areas.columns and areas["code"][row] else self.codes[row]
+        """Return what an area is called in headings: its name, or its level and code."""
+        return self.places.title(row)
 
     def place(self, row: int) -> dict[str, Any]:
         """Return where an area is, as plain data."""
         told = {axis: self.folder.areas[axis][row] for axis in self.folder.told["areas"]}
-        return told | {"name": self.title(row), "level": str(self.levels[row])}
+        return told | {
+            "name": self.title(row),
+            "level": level_named(str(self.levels[row])),
+            "within": self.places.around(row),
+        }
 
     def warm(self) -> None:
-        """Make everything ready, so that the first visitor does not wait for it."""
-        _ = self.claims, self.index, self._rows, self.level_names, self.contradictions
+        """Make everything ready, so that the first visitor does not wait for it: what the first page shows first."""
+        _ = self.footing, self.boundaries, self.claims, self.area_weights, self.places
+        _ = self.facets, self.index, self.line_index, self.by_line, self.cell_index, self._rows, self.contradictions
         if self.codes:
-            self.look(0)
-        _ = self.sizes
+            self.look(0)  # last: loading the kernels takes seconds, and nothing else is made meanwhile
 
 
 class Shelf:
     """The explorer of a folder, opened anew when another audit has taken the place of the old one."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, boundaries: Path | None = None) -> None:
+        self.path, self.boundaries = path, boundaries
         self._lock = threading.Lock()
         self._stamp = self._now()
-        self._explorer = Explorer(AuditFolder.open(path))
+        self._explorer = Explorer(AuditFolder.open(path), boundaries)
 
     def _now(self) -> tuple[int, int] | None:
         try:
@@ -238,6 +356,6 @@ class Shelf:
             if now is None:
                 raise InputError(f"the audit in {self.path} is gone, or is being written anew. Reload when it is complete.")
             if now != self._stamp:
-                self._explorer = Explorer(AuditFolder.open(self.path))
+                self._explorer = Explorer(AuditFolder.open(self.path), self.boundaries)
                 self._stamp = now
             return self._explorer

@@ -75,6 +75,11 @@ class Outline:
         """How many lines there are."""
         return sum(len(table.lines) for table in self.tables)
 
+    @property
+    def lines(self) -> tuple[OutlineLine, ...]:
+        """All lines, in order."""
+        return tuple(line for table in self.tables for line in table.lines)
+
 
 def outline_of(model: Model, axes: list[str]) -> Outline:
     """Put the cells of a model into lines: indentation tells which stands under which, and sums where there is none."""

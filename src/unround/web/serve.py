@@ -22,7 +22,7 @@ PATIENCE = 10.0
 """Seconds that a request may take to arrive."""
 
 
-def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) -> None:
+def serve(folder: Path, host: str, port: int, started: Callable[[str], None], boundaries: Path | None = None) -> None:
     """Serve an audit until somebody stops it.
 
     Arguments are documented with `unround.serve`.
@@ -32,7 +32,9 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None]) ->
     from unround.web.app import explorer_app
     from unround.web.guard import hosts_for
 
-    app = explorer_app(folder, hosts_for(host))
+    app = explorer_app(folder, hosts_for(host), boundaries=boundaries)
+    if boundaries is not None:
+        _ = app.state.shelf.explorer().boundaries  # what is wrong with them is said before anybody is told an address
     listening = _listen(host, port)
     config = uvicorn.Config(
         app,
@@ -127,14 +129,14 @@ def _address(host: str, port: int) -> str:
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
 
 
-def get(folder: Path, path: str) -> tuple[int, bytes]:
+def get(folder: Path, path: str, boundaries: Path | None = None) -> tuple[int, bytes]:
     """Return the status and the content of one address, without a server."""
     from urllib.parse import unquote
 
     from unround.web.app import explorer_app
     from unround.web.guard import LOCAL
 
-    app = explorer_app(folder, LOCAL)
+    app = explorer_app(folder, LOCAL, boundaries=boundaries)
     path, _, query = path.partition("?")
     status, parts = 500, list[bytes]()
 

@@ -5,28 +5,38 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unround.audits.certificates import proof_lines
-from unround.audits.summary import CLAIMS
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
 from unround.presentation import selfcheck
 from unround.presentation.charts import histogram, shown_part
+from unround.presentation.check import rounded_independently
+from unround.presentation.front import next_steps, picture
+from unround.presentation.report import checked
 from unround.presentation.words import (
+    CLAIMS,
     INCONSISTENCIES,
     again,
     arithmetic,
     conclusion,
     growth,
+    headline,
     inconsistencies,
     not_listed,
     notice,
     verdict,
 )
-from unround.web.claims import AREA_SIZES, KINDS, PROBABILITIES, SIZES, SORTS, Filter
+from unround.web.claims import SIZES
 from unround.web.explorer import Explorer
+from unround.web.lists import opened
+from unround.web.maps import small_map
 from unround.web.outline import UNNAMED, OutlineTable
 from unround.web.page import PER_PAGE, Asked, Missing, Page, Part, area_address, cell_address, key_meant, meant, with_query
+from unround.web.rows import area_told, cell_told, finding_told
 from unround.web.structure import ORIGINS, map_of, shapes, sum_told, sums_by_table
 from unround.web.trial import LONGEST, MOST_CELLS
 
@@ -34,17 +44,15 @@ MOST_LINES = 400
 """Lines of an area that are shown at once; a longer profile is shown one table at a time."""
 STRONGEST = 6
 """Findings and areas that the start page names."""
-MOST_EXPORTED = 100_000
-"""Findings that can be exported at once."""
-SUGGESTED = 12
-"""Areas suggested while typing."""
+MOST_LOOKED = 1000
+"""Findings among which these are chosen."""
 
 
 def start(asked: Asked) -> Page:
     """Show the verdict, and where to go from it."""
     explorer, told = asked.explorer, asked.explorer.summary
-    best = [finding_told(explorer, one) for one in explorer.claims.frame.head(STRONGEST).to_dicts()]
-    order = explorer.claims.by_area.argsort(kind="stable")[::-1][:STRONGEST]
+    best = [finding_told(explorer, one) for one in explorer.claims.told(strongest(explorer))]
+    order = np.argsort(-explorer.area_weights, kind="stable")[:STRONGEST]
     riskiest = [area_told(explorer, int(row)) for row in order if explorer.claims.by_area[row]]
     names = {table.name: table.at for table in explorer.outline.tables}
     blocks = [
@@ -57,34 +65,43 @@ def start(asked: Asked) -> Page:
         "blocks": blocks,
         "largest": max((sum(one["claims"].values()) for one in blocks), default=1),
         "tables": len(explorer.outline.tables),
-        "contradictions": inconsistencies(told) if told["contradictions"] else "",
-        "not_listed": not_listed(told),
-        "selfcheck": [one for one in (selfcheck.in_short(told), *selfcheck.withheld(told)) if one],
+        "sizes": SIZES,
+        "headline": headline(told),
+        "tone": next((kind for kind in CLAIMS if told[kind]), ""),
+        "picture": picture(told),
+        "next_steps": next_steps(told, public=False),
+        "map": small_map(explorer),
     }
     answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
     return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
 
 
-def areas(asked: Asked) -> Page:
-    """Search areas."""
-    explorer, query = asked.explorer, asked.query.get("q", "").strip()
-    total = int(explorer.index.mask(query).sum())
-    size = SUGGESTED if asked.query.get("few") else PER_PAGE
-    part = Part.of(asked.query, total, size)
-    rows, _ = explorer.index.find(query, size, part.first)
-    found = [area_told(explorer, row) for row in rows]
-    told = {"query": query, **part.to_json(), "areas": found}
-    title = f"Areas: {query}" if query else "Areas"
-    return Page("explorer/areas.html", title, told, {"part": part, "parameters": {"q": query}}, found)
+def strongest(explorer: Explorer) -> NDArray[np.int64]:
+    """Return the findings to look at first: about counts of one or two, then others by rank; at most one of an area.
+
+    No single area must fill them.
+    """
+    claims = explorer.claims
+    head = np.concatenate([np.flatnonzero(claims.size == 0)[:MOST_LOOKED], np.flatnonzero(claims.size)[:MOST_LOOKED]])
+    _, first = np.unique(claims.row[head], return_index=True)
+    chosen = np.sort(first)[:STRONGEST]
+    rest = np.setdiff1d(np.arange(min(len(head), STRONGEST)), chosen)
+    places: NDArray[np.int64] = head[np.concatenate([chosen, rest])[:STRONGEST]]
+    return places
 
 
 def area(asked: Asked) -> Page:
-    """Show one area: its tables as published, or its counts by risk."""
+    """Show one area: its findings, and all its counts, as published or by risk."""
     explorer, row = asked.explorer, _row(asked)
     outline, sort = explorer.outline, asked.query.get("sort") or "published"
     seen, claims = explorer.look(row), claims_by_table(asked.explorer, row)
-    told: dict[str, Any] = {"area": explorer.place(row), "sort": sort}
+    own = [finding_told(explorer, one) for one in explorer.claims.told(explorer.claims.of_area(row))]
+    told: dict[str, Any] = {"area": explorer.place(row), "sort": sort, "findings": own}
     more: dict[str, Any] = {
+        "open": opened(asked),
+        "whole": bool(asked.query.get("sort") or asked.query.get("table")),
+        "telling": [one for one in own if one["value"]],
+        "zeros": [one for one in own if not one["value"]],
         "row": row,
         "variants": outline.variants,
         "claims": claims,
@@ -137,6 +154,8 @@ def cell(asked: Asked) -> Page:
     drawn = bool(found.distribution) and found.kind != "given"
     more = {
         "area_name": explorer.title(row),
+        "level": explorer.place(row)["level"],
+        "within": explorer.place(row)["within"],
         "area_link": area_address(explorer.codes[row]),
         "one": found,
         "conclusion": conclusion(found),
@@ -166,41 +185,6 @@ def certificate(asked: Asked) -> Page:
         raise Missing("this count is not proved, so there is no certificate.")
     told = next(proof_lines(explorer.folder.model, written, explorer.folder.areas[row : row + 1], axes))
     return Page("explorer/cell.html", "Certificate", told)
-
-
-def findings(asked: Asked) -> Page:
-    """List findings, as filtered."""
-    explorer = asked.explorer
-    wanted = Filter.read(asked.query, asked.query.getlist("kind"))
-    if wanted.level and wanted.level not in explorer.level_names:
-        raise InputError(f"there is no level {wanted.level!r} in this release: choose {', '.join(explorer.level_names)}.")
-    if wanted.table is not None and wanted.table >= len(explorer.outline.tables):
-        raise InputError(f"there is no table {wanted.table} in this release.")
-    sizes = explorer.sizes if wanted.area_size else None
-    found = explorer.claims.find(wanted, explorer.index, explorer.levels, sizes)
-    if asked.whole and found.height > MOST_EXPORTED:
-        raise InputError(
-            f"{found.height:,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter them, or "
-            "take findings.csv from the folder of the audit."
-        )
-    part = Part.of(asked.query, found.height)
-    chosen = found if asked.whole else found[part.first : part.last]
-    rows = [finding_told(explorer, one) for one in chosen.iter_rows(named=True)]
-    told = {"filter": {name: value for name, value in wanted.query().items() if value}, **part.to_json(), "findings": rows}
-    more = {
-        "wanted": wanted,
-        "part": part,
-        "parameters": wanted.query(),
-        "kinds": KINDS,
-        "sizes": SIZES,
-        "area_sizes": AREA_SIZES,
-        "sorts": SORTS,
-        "tables": [one for one in explorer.outline.tables if explorer.claims.by_table[one.at]],
-        "levels": explorer.level_names,
-        "all_exported": part.total <= MOST_EXPORTED,
-    }
-    table = [{name: value for name, value in row.items() if name != "address"} for row in rows]
-    return Page("explorer/findings.html", "Findings", told, more, table)
 
 
 def structure(asked: Asked) -> Page:
@@ -241,10 +225,11 @@ def structure(asked: Asked) -> Page:
 
 
 def contradictions(asked: Asked) -> Page:
-    """List inconsistent published figures."""
+    """List inconsistent published figures, and areas whose figures are possible but absurd."""
     explorer = asked.explorer
     part = Part.of(asked.query, explorer.contradictions.height)
     rows = explorer.contradictions[part.first : part.last].to_dicts()
+    suspects = explorer.suspects.head(PER_PAGE).to_dicts() if part.number == 1 else []
     axes = explorer.folder.told["areas"]
     said = inconsistencies(explorer.summary) if explorer.summary["contradictions"] else ""
     more = {
@@ -252,10 +237,23 @@ def contradictions(asked: Asked) -> Page:
         "parameters": {},
         "said": said,
         "kinds": INCONSISTENCIES,
-        "addresses": [area_address("/".join(row[axis] for axis in axes)) for row in rows],
-        "axes": axes,
+        "addresses": [_address(row, axes) for row in rows],
+        "titles": [_titled(explorer, row, axes) for row in rows],
+        "suspects": [{**row, "title": _titled(explorer, row, axes), "address": _address(row, axes)} for row in suspects],
+        "more_suspects": explorer.suspects.height - len(suspects),
+        "suspect": explorer.summary["suspect"],
     }
-    return Page("explorer/contradictions.html", "Inconsistencies", {**part.to_json(), "contradictions": rows}, more, rows)
+    told = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
+    return Page("explorer/contradictions.html", "Faults in the data", told, more, rows)
+
+
+def _address(row: dict[str, str], axes: list[str]) -> str:
+    return area_address("/".join(row[axis] for axis in axes))
+
+
+def _titled(explorer: Explorer, row: dict[str, str], axes: list[str]) -> str:
+    """Return what an area that a file names is called."""
+    return explorer.title(explorer.row("/".join(row[axis] for axis in axes)))
 
 
 def about(asked: Asked) -> Page:
@@ -264,7 +262,14 @@ def about(asked: Asked) -> Page:
     names = ("unround", "command", "source", "product", "threshold", "prior_in_words", "priors")
     kept = {name: told[name] for name in names} | {"selfcheck": told.get("selfcheck")}
     answer = {"notice": notice(told["product"]), **kept, "population": told["population"], "notes": told["notes"]}
-    more = {"folder": str(asked.explorer.folder.path), "checked": selfcheck.section(told)}
+    more = {
+        "folder": str(asked.explorer.folder.path),
+        "checked": selfcheck.section(told),
+        "check": checked(told.get("check"), public=False),
+        "independent": rounded_independently(told),
+        "contradictions": inconsistencies(told) if told["contradictions"] else "",
+        "not_listed": not_listed(told),
+    }
     return Page("explorer/about.html", "About these values", answer, more)
 
 
@@ -321,35 +326,6 @@ def try_it(asked: Asked) -> Page:
     return Page(
         "explorer/try.html", "Try it", solution or ({"error": error} if error else {}), more, status=422 if error else 200
     )
-
-
-# -- rows of lists ----------------------------------------------------------------------------------------------------
-
-
-def area_told(explorer: Explorer, row: int) -> dict[str, Any]:
-    """Return one area as a row of a list."""
-    return {
-        "code": explorer.codes[row],
-        "name": explorer.title(row),
-        "level": str(explorer.levels[row]),
-        "findings": int(explorer.claims.by_area[row]),
-        "address": area_address(explorer.codes[row]),
-    }
-
-
-def finding_told(explorer: Explorer, one: dict[str, Any]) -> dict[str, Any]:
-    """Return one finding as a row of a list."""
-    row, column = one["row"], explorer.folder.model.columns[one["cell"]]
-    return {
-        **explorer.place(row),
-        **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
-        "key": column.key,
-        "label": column.label,
-        "table": explorer.outline.tables[one["table"]].name,
-        **{name: one[name] for name in ("published", "low", "high", "value", *PROBABILITIES, "due_to_sums")},
-        "kind": CLAIMS[one["kind"]],
-        "address": cell_address(explorer.codes[row], column.key),
-    }
 
 
 # -- what an address means --------------------------------------------------------------------------------------------
@@ -409,24 +385,6 @@ def _variant(explorer: Explorer, at: int) -> str:
 
 RISK = ("proved", "conditional", "likely", "open", "given")
 """Kinds, the riskiest first."""
-
-
-def cell_told(explorer: Explorer, row: int, seen: InferredArea, cell: int) -> dict[str, Any]:
-    """Return what is known of one cell, without its argument."""
-    column, found = explorer.folder.model.columns[cell], seen.finding(cell)
-    return {
-        **dict(zip(explorer.folder.told["axes"], column.codes, strict=True)),
-        "key": column.key,
-        "label": column.label,
-        "published": found.published,
-        "why_absent": found.why_absent,
-        "low": found.low,
-        "high": found.high,
-        "value": found.value,
-        **{name: getattr(found, name) for name in (*PROBABILITIES, "due_to_sums")},
-        "kind": found.kind,
-        "address": cell_address(explorer.codes[row], column.key),
-    }
 
 
 def table_told(explorer: Explorer, row: int, table: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ function suggest(input) {
   list.id = "suggestions";
   list.className = "suggestions";
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Areas");
+  list.setAttribute("aria-label", "Areas and characteristics");
   list.hidden = true;
   input.after(list);
   input.setAttribute("role", "combobox");
@@ -35,33 +35,45 @@ function suggest(input) {
     input.setAttribute("aria-activedescendant", options[chosen].id);
   }
 
+  // One line of the list; whatever it says is text.
+  function offer(address, name, rest) {
+    const option = document.createElement("li");
+    option.id = `suggestion${list.querySelectorAll("[role=option]").length}`;
+    option.setAttribute("role", "option");
+    option.setAttribute("aria-selected", "false");
+    option.dataset.address = address;
+    const named = document.createElement("span");
+    named.textContent = name;
+    const more = document.createElement("small");
+    more.textContent = rest.filter(Boolean).join(" · ");
+    option.append(named, more);
+    list.append(option);
+  }
+
+  function note(text) {
+    const line = document.createElement("li");
+    line.className = "note";
+    line.setAttribute("role", "presentation");
+    line.textContent = text;
+    list.append(line);
+  }
+
+  const many = (number) => (number ? `${number.toLocaleString("en")} found` : "");
+
   function show(found) {
+    const before = list.querySelectorAll("[role=option]")[chosen]?.dataset.address; // a late answer must not lose the choice
     list.replaceChildren();
-    found.areas.forEach((area, k) => {
-      const option = document.createElement("li");
-      option.id = `suggestion${k}`;
-      option.setAttribute("role", "option");
-      option.setAttribute("aria-selected", "false");
-      option.dataset.address = area.address;
-      const name = document.createElement("span");
-      name.textContent = area.name;
-      const rest = document.createElement("small");
-      const findings = area.findings ? ` · ${area.findings} found` : "";
-      rest.textContent = `${area.level || area.code}${findings}`;
-      option.append(name, rest);
-      list.append(option);
-    });
-    const all = found.total > found.areas.length || !found.total;
-    if (all) {
-      const note = document.createElement("li");
-      note.className = "note";
-      note.setAttribute("role", "presentation");
-      note.textContent = found.total ? `${found.total.toLocaleString("en")} in all; Enter lists them` : "No area fits";
-      list.append(note);
-    }
+    const lines = found.characteristics.filter((line) => line.findings);
+    for (const area of found.areas) offer(area.address, area.name, [area.within || area.level, many(area.findings)]);
+    if (lines.length) note("Characteristics");
+    for (const line of lines) offer(line.address, line.name, [line.table, many(line.findings)]);
+    if (!found.total && !lines.length) note("Nothing fits");
+    else if (found.total > found.areas.length) note(`${found.total.toLocaleString("en")} areas in all; Enter lists them`);
     chosen = -1;
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
+    const again = [...list.querySelectorAll("[role=option]")].findIndex((option) => option.dataset.address === before);
+    if (again >= 0) choose(again);
   }
 
   async function ask() {

@@ -11,14 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from unround.audits import AuditFolder
+from unround.audits.ranking import SMALL_FIRST
 from unround.presentation import selfcheck
 from unround.presentation.check import fit_in_words
+from unround.presentation.footing import DOUBT, FINE, UNKNOWN, decision_of, footing
 from unround.presentation.keys import by_part, rows, sentences
 from unround.presentation.nesting import TITLE, section
 from unround.presentation.terminal.calibrate import show_claims
 from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import (
     CLAIMS,
+    headline,
     inconsistencies,
     not_listed,
     notice,
@@ -31,6 +34,9 @@ from unround.presentation.words import (
     why_several,
 )
 
+TONES = {FINE: "", DOUBT: "bold yellow", UNKNOWN: "bold"}
+"""How the state of what claims rest on is printed."""
+
 EXAMPLES = 8
 """Kinds of sums that are listed."""
 
@@ -38,12 +44,15 @@ EXAMPLES = 8
 def show_audit(folder: AuditFolder, console: Console) -> None:
     """Print the verdict on a release, and where to look next."""
     summary = folder.summary
-    console.print(Text(" ".join(verdict(summary)), style="bold"))
+    console.print(Text(headline(summary), style="bold"))
+    console.print(Text(f"\n{' '.join(verdict(summary))}"))
+    console.print(_footing(summary, decision_of(folder)))
     if any(summary[name] for name in CLAIMS):
         console.print()
         table = plain_table("inferred count", *CLAIMS)
-        for size, numbers in summary["sensitive_claims"]["by_value"].items():
-            table.add_row(size_named(size), *(f"{numbers[name]:,}" for name in CLAIMS))
+        by_value = summary["sensitive_claims"]["by_value"]
+        for size in SMALL_FIRST:
+            table.add_row(size_named(size), *(f"{by_value[size][name]:,}" for name in CLAIMS))
         table.add_row("all", *(f"{summary[name]:,}" for name in CLAIMS), style="bold")
         console.print(table)
     for sentence in not_listed(summary):
@@ -68,6 +77,14 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
         console.print(Text(f"Note: {note}"), style="dim")
     console.print(Text(f"\n{notice(summary['product'])}"), style="dim")
     _show_files(folder, console)
+
+
+def _footing(summary: Mapping[str, Any], decision: str | None) -> Text:
+    """Say in a line what the claims rest on."""
+    line = Text("\nWhat this rests on: ")
+    for at, one in enumerate(footing(summary, decision)):
+        line.append(f"{'; ' if at else ''}{one.what.lower()} ").append(one.state, style=TONES[one.tone])
+    return line.append(".")
 
 
 def _show_prior(summary: Mapping[str, Any], console: Console) -> None:
@@ -213,14 +230,16 @@ def _show_files(folder: AuditFolder, console: Console) -> None:
     what = {
         "report.html": "the result as a page; open it in a browser",
         "report-public.html": "the same without any area or inferred value, to share",
-        "findings.csv": "every claim with its range, probability and route (also as findings.parquet)",
+        "findings.csv": "every claim, those that matter most first (also as findings.parquet)",
         "contradictions.csv": "inconsistent published figures, with the smallest clash",
+        "suspects.csv": "areas whose counts are possible, but add up absurdly badly",
         "proofs.jsonl": "a certificate for every proved count",
         "estimates.parquet": "an estimate of every count, with error bars",
         "summary.json": "the numbers above, and more",
     }
     found = any(folder.summary[name] for name in CLAIMS)
-    useful = {"contradictions.csv": folder.summary["contradictions"], "proofs.jsonl": found, "findings.csv": found}
+    useful = {"contradictions.csv": folder.summary["contradictions"], "suspects.csv": folder.summary["suspect"]["areas"]}
+    useful |= {"proofs.jsonl": found, "findings.csv": found}
     console.print(f"\nWritten to {folder.path}/. Look next at:")
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, text in what.items():
@@ -235,13 +254,9 @@ def _show_files(folder: AuditFolder, console: Console) -> None:
 
 
 def _an_example(folder: AuditFolder) -> str | None:
-    """Return the arguments of `explain` for the first claim, the proved ones before the others."""
-    import polars as pl
-
+    """Return the arguments of `explain` for the claim that matters most."""
     axes = folder.told["axes"]
-    found = pl.scan_parquet(folder.file("findings.parquet"), glob=False)
-    order = pl.col("kind").replace_strict({"proved": 0, "conditional": 1, "likely": 2}, return_dtype=pl.Int8)
-    rows = found.with_columns(order.alias("order")).sort("order", maintain_order=True).head(1).collect().to_dicts()
+    rows = folder.first_findings(1).to_dicts()
     if not rows or len(folder.told["areas"]) > 1:
         return None
     row = rows[0]

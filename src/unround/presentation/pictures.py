@@ -1,7 +1,11 @@
-"""Charts to work with in a notebook: Altair, in the palette of everything else."""
+"""Charts to work with in a notebook: Altair, in the palette of everything else.
+
+Altair is the one thing that `pip install unround` does not bring: nothing but these charts needs it.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,7 +24,17 @@ KINDS = (*CLAIMS, "open", "given")
 MOST_PANELS = 24
 """Distributions that are drawn; more would make a picture that nobody can look at."""
 
+NEEDED = 'charts in a notebook need Altair: pip install "unround[charts]".'
+
 NOTE = "Inferred from published values; not official counts."
+
+
+def check_altair() -> None:
+    """Raise InputError unless Altair is installed."""
+    try:
+        importlib.import_module("altair")
+    except ModuleNotFoundError:
+        raise InputError(NEEDED) from None
 
 
 class Drawn(NamedTuple):
@@ -38,8 +52,9 @@ def colour(name: str) -> str:
     return PALETTE[name][0]
 
 
-def claims_figure(summary: Mapping[str, Any]) -> alt.Chart:
+def claims_picture(summary: Mapping[str, Any]) -> alt.Chart:
     """Draw how many counts an audit claims, by their size and by how certain they are."""
+    check_altair()
     import altair as alt
 
     by_value = summary["sensitive_claims"]["by_value"]
@@ -59,8 +74,9 @@ def claims_figure(summary: Mapping[str, Any]) -> alt.Chart:
     return _styled(drawn)
 
 
-def distributions_figure(drawn: Iterable[Drawn], title: str) -> alt.FacetChart:
+def distributions_picture(drawn: Iterable[Drawn], title: str) -> alt.FacetChart:
     """Draw how likely each count is, a panel for every cell."""
+    check_altair()
     import altair as alt
 
     shown = [one for one in drawn if len(list(one.counts))]
@@ -90,8 +106,9 @@ def distributions_figure(drawn: Iterable[Drawn], title: str) -> alt.FacetChart:
     return _styled(facets)
 
 
-def residuals_figure(check: Check) -> alt.FacetChart:
+def residuals_picture(check: Check) -> alt.FacetChart:
     """Draw observed residuals beside those that the mechanism implies, the worst family first."""
+    check_altair()
     import altair as alt
 
     from unround.presentation.check import ordered

@@ -1,0 +1,177 @@
+"""Suspect data: areas whose counts add up so badly that rounding is no explanation, though nothing is impossible.
+
+Whatever the true counts are, the residual of a sum (total − parts) is made of the errors of its counts. How likely errors
+that large are has a bound (Chernoff's): for every t > 0,
+
+    P(parts are off by R or more) ≤ exp(−tR) · Π E[exp(t·error)] over the parts.
+
+The errors of large counts are averaged over their remainders, which are even; small counts are taken at their worst,
+whatever they are. The total is let off with the largest error that it can have. So the bound needs no prior, holds with keys
+as well as without, and errs on the side of believing the data. A sum is suspect if the bound is below a chance that allows
+for all sums of the release: at most one release in a hundred that was made as documented has any such area.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.contradictions import Active
+from unround.audits.model import Model
+from unround.batch.types import Ints
+from unround.mechanisms import Exact, Mechanism, Residues, Rounding, Sample
+from unround.mechanisms.base import FloatArray, step_of
+from unround.release import ABSENT, Counts
+
+LEVEL = 0.01
+"""How likely it may be that any area of a release is called suspect though it was published as documented."""
+
+LARGE = 3
+"""Counts of so many steps and more have even remainders."""
+
+_T: FloatArray = np.geomspace(1e-3, 20.0, 160)
+"""Where the bound is tried, in steps of the rounding; the least of all is taken."""
+
+LEAST_CHANCE = 1e-300
+"""What is less likely than this counts as this likely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A sum of one area that is possible, but absurd.
+
+    Parameters
+    ----------
+    area : int
+        The area's place in its block.
+    equation : int
+        The sum, by position.
+    total, parts : int
+        What was published of the total, and what the published parts add up to.
+    chance : float
+        How likely it is at most that rounding alone leads this far apart.
+    """
+
+    area: int
+    equation: int
+    total: int
+    parts: int
+    chance: float
+
+
+def testable(model: Model) -> tuple[int, ...]:
+    """Return the sums that can be judged: of two parts or more, all of whose errors are known and bounded."""
+    known = [isinstance(how, Exact | Rounding | Residues | Sample) for how in model.mechanisms]
+    return tuple(
+        e
+        for e, (total, parts) in enumerate(model.equations)
+        if len(parts) > 1 and known[total] and all(known[part] and not model.exact[part] for part in parts)
+    )
+
+
+def chance_below(areas: int, sums: int) -> float:
+    """Return the chance below which a sum is suspect, given how many are looked at; 0 where there are none.
+
+    Examples
+    --------
+    >>> chance_below(1000, 10)
+    1e-06
+    """
+    return LEVEL / (areas * sums) if areas and sums else 0.0
+
+
+def find_suspects(model: Model, counts: Counts, slack: Ints, active: Active, below: float) -> tuple[Suspect, ...]:
+    """Return the suspect sums of a block, by area.
+
+    Parameters
+    ----------
+    model : Model
+        What all areas share.
+    counts : array
+        Areas × cells, as published.
+    slack : array
+        By how much each exact count may have been changed.
+    active : array
+        Which sums apply; those that contradict each other are not judged.
+    below : float
+        The chance below which a sum is suspect.
+    """
+    found: list[Suspect] = []
+    if below > 0:
+        for e in testable(model):
+            found += _of_sum(model, e, counts, slack, active[:, e], below)
+    return tuple(sorted(found, key=lambda one: (one.area, one.chance, one.equation)))
+
+
+def _of_sum(
+    model: Model, e: int, counts: Counts, slack: Ints, applies: NDArray[np.bool_], below: float
+) -> Iterable[Suspect]:
+    total, parts = model.equations[e]
+    members = list(parts)
+    hows = [model.mechanisms[part] for part in parts]
+    rows = np.flatnonzero(applies & (counts[:, total] > ABSENT) & (counts[:, members] > ABSENT).all(axis=1))
+    published = counts[rows][:, members].astype(np.int64)
+    added = published.sum(axis=1)
+    residual = counts[rows, total] - added
+    far = np.abs(residual) - (slack[rows, total] if model.exact[total] else _reach(model.mechanisms[total]))
+    # A bound below any chance of interest needs more than three standard deviations: few areas are looked at closely.
+    least = 3 * np.sqrt(np.sum([_variance(how) for how in hows]))
+    for at in np.flatnonzero(far > least).tolist():
+        large = published[at] >= LARGE * np.array([step_of(how) for how in hows])
+        chance = _bound(hows, large, int(far[at]), bool(residual[at] > 0))
+        if chance < below:
+            yield Suspect(int(rows[at]), e, int(counts[rows[at], total]), int(added[at]), chance)
+
+
+def _bound(hows: Sequence[Mechanism], large: NDArray[np.bool_], far: int, too_low: bool) -> float:
+    """Bound the chance that parts are off by so much together, all published too low, or all too high."""
+    unit = max(map(step_of, hows))
+    laws = [_cumulants(how, too_low, unit) for how in hows]
+    together = sum(of_large if even else worst for (of_large, worst), even in zip(laws, large.tolist(), strict=True))
+    least = float((together - _T * (far / unit)).min())
+    return float(np.exp(np.clip(least, np.log(LEAST_CHANCE), 0.0)))
+
+
+_CUMULANTS: dict[tuple[Mechanism, bool, int], tuple[FloatArray, FloatArray]] = {}
+
+
+def _cumulants(how: Mechanism, too_low: bool, unit: int) -> tuple[FloatArray, FloatArray]:
+    """Return log E[exp(t·error)] of a count, errors the way that is asked about: of a large one, and of any at its worst."""
+    if (how, too_low, unit) not in _CUMULANTS:
+        _CUMULANTS[how, too_low, unit] = _fresh_cumulants(how, too_low, unit)
+    return _CUMULANTS[how, too_low, unit]
+
+
+def _fresh_cumulants(how: Mechanism, too_low: bool, unit: int) -> tuple[FloatArray, FloatArray]:
+    errors = _errors(how)
+    turned = np.exp(np.outer((-errors if too_low else errors) / unit, _T))
+    of_large = _likelihood(how, _remainders(how)) @ turned
+    of_small = _likelihood(how, np.arange(4 * step_of(how))) @ turned
+    return np.log(of_large.mean(axis=0)), np.log(np.maximum(of_small.max(axis=0), of_large.max(axis=0)))
+
+
+def _variance(how: Mechanism) -> float:
+    """Return the mean square of the error of a large count."""
+    return float((_likelihood(how, _remainders(how)) @ _errors(how) ** 2).mean())
+
+
+def _reach(how: Mechanism) -> int:
+    """Return how far a published count can be from the true one."""
+    return step_of(how) * (2 if isinstance(how, Sample) else 1) - 1
+
+
+def _errors(how: Mechanism) -> NDArray[np.int64]:
+    return np.arange(-_reach(how), _reach(how) + 1)
+
+
+def _remainders(how: Mechanism) -> NDArray[np.int64]:
+    """Return large counts, one of each remainder."""
+    return 100 * step_of(how) + np.arange(step_of(how))
+
+
+def _likelihood(how: Mechanism, true: NDArray[np.int64]) -> FloatArray:
+    """Return how likely each error of some true counts is: counts × errors."""
+    return how.likelihood(true[:, None] + _errors(how), true[:, None])

@@ -1,0 +1,140 @@
+"""The lists: findings with their facets, areas, and what a search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unround.errors import InputError
+from unround.web.claims import SIZES, Found, find
+from unround.web.explorer import Explorer
+from unround.web.facets import SORTS, Filter
+from unround.web.page import PER_PAGE, Asked, Page, Part, with_query
+from unround.web.rows import area_told, finding_told, line_told
+
+MOST_EXPORTED = 100_000
+"""Findings that can be exported at once."""
+SUGGESTED, LINES_SUGGESTED = 9, 5
+"""Areas, and characteristics, suggested while typing."""
+LINES_FOUND = 20
+"""Characteristics that a search shows."""
+FIRST_CHOICES, MOST_CHOICES = 6, 60
+"""Classes of a facet that are shown at first, and at all."""
+AREA_SORTS = {"findings": "most findings first", "file": "as in the file"}
+
+
+def findings(asked: Asked) -> Page:
+    """List findings, as filtered; a row opens its argument beside the list."""
+    explorer = asked.explorer
+    wanted = Filter.read(asked.query, explorer.facets, len(explorer.lines))
+    found = find(explorer.claims, wanted, explorer.facets, explorer.index, explorer.cell_index)
+    if asked.whole and len(found.places) > MOST_EXPORTED:
+        raise InputError(
+            f"{len(found.places):,} findings are more than the {MOST_EXPORTED:,} that can be exported at once: filter them, "
+            "or take findings.csv from the folder of the audit."
+        )
+    part = Part.of(asked.query, len(found.places))
+    chosen = found.places if asked.whole else found.places[part.first : part.last]
+    rows = [finding_told(explorer, one) for one in explorer.claims.told(chosen)]
+    parameters = wanted.query()
+    told = {
+        "filter": {name: value for name, value in parameters.items() if value not in ("", None, ())},
+        **part.to_json(),
+        "facets": {
+            name: [{"key": one.key, "label": one.label, "number": one.number} for one in offered]
+            for name, offered in found.choices.items()
+        },
+        "findings": rows,
+    }
+    more = {
+        "wanted": wanted,
+        "part": part,
+        "parameters": parameters,
+        "facets": shown_facets(explorer, wanted, found),
+        "steps": found.steps,
+        "chips": chips(explorer, wanted),
+        "sorts": SORTS,
+        "zeros": folded_zeros(wanted, found),
+        "open": opened(asked),
+        "all_exported": part.total <= MOST_EXPORTED,
+    }
+    table = [{name: value for name, value in row.items() if not name.endswith("address")} for row in rows]
+    return Page("explorer/findings.html", "Findings", told, more, table)
+
+
+def opened(asked: Asked) -> str:
+    """Return the address of the count whose argument stands beside the list; "" where none does."""
+    address = asked.query.get("open", "")
+    if address and not address.startswith("/area/"):
+        raise InputError(
+            f"only a count can be opened beside the list, by an address that begins with /area/; not {address!r}."
+        )
+    return address
+
+
+def first_choice(summary: Mapping[str, Any]) -> str:
+    """Return where to begin: the findings about the smallest counts that there are, zeros apart."""
+    numbers = summary["sensitive_claims"]["by_value"]
+    first = next((key for key in SIZES if key in numbers and sum(numbers[key].values())), "")
+    return with_query("/findings", {"size": first})
+
+
+def shown_facets(explorer: Explorer, wanted: Filter, found: Found) -> list[dict[str, Any]]:
+    """Return the facets that sort the findings into more than one class, or that something is chosen of."""
+    shown = []
+    for name, facet in explorer.facets.items():
+        offered = found.choices[name]
+        if len(offered) < 2 and name not in wanted.chosen:
+            continue
+        first = max(FIRST_CHOICES, len(wanted.chosen.get(name, ()))) if facet.by_number else len(offered)
+        shown.append(
+            {
+                "name": name,
+                "title": facet.title,
+                "first": offered[:first],
+                "rest": offered[first:MOST_CHOICES],
+                "more": max(0, len(offered) - max(first, MOST_CHOICES)),
+            }
+        )
+    return shown
+
+
+def chips(explorer: Explorer, wanted: Filter) -> list[tuple[str, str]]:
+    """Return what is filtered by besides the facets, each with the address without it."""
+    parameters = wanted.query()
+    said = []
+    if wanted.words:
+        said.append((f"“{wanted.words}”", "q"))
+    if wanted.area:
+        said.append((f"areas with “{wanted.area}”", "area"))
+    if wanted.line is not None:
+        said.append((explorer.lines[wanted.line].label, "line"))
+    return [(text, with_query("/findings", {**parameters, name: ""})) for text, name in said]
+
+
+def folded_zeros(wanted: Filter, found: Found) -> dict[str, Any] | None:
+    """Return how many zeros are left out because another size was chosen, and where they are listed."""
+    sizes = wanted.chosen.get("size", ())
+    number = next((one.number for one in found.choices.get("size", ()) if one.key == "0"), 0)
+    if not sizes or "0" in sizes or not number:
+        return None
+    return {"number": number, "address": with_query("/findings", {**wanted.query(), "size": "0"})}
+
+
+def areas(asked: Asked) -> Page:
+    """Search areas and characteristics; or list all areas, those with the most findings first."""
+    explorer, query = asked.explorer, asked.query.get("q", "").strip()
+    sort = asked.query.get("sort") or "findings"
+    if sort not in AREA_SORTS:
+        raise InputError(f"there is no sort {sort!r}: choose among {', '.join(AREA_SORTS)}.")
+    few = bool(asked.query.get("few"))
+    rows = explorer.index.find(query, explorer.area_weights if sort == "findings" else None)
+    part = Part.of(asked.query, len(rows), SUGGESTED if few else PER_PAGE)
+    found = [area_told(explorer, int(row)) for row in rows[part.first : part.last]]
+    lines = explorer.line_index.find(query, explorer.by_line).tolist() if query else []
+    most = LINES_SUGGESTED if few else LINES_FOUND
+    counts = [line_told(explorer, at) for at in lines[:most]]
+    told = {"query": query, **part.to_json(), "areas": found, "characteristics": counts, "characteristics_total": len(lines)}
+    title = f"Search: {query}" if query else "Areas"
+    more = {"part": part, "sort": sort, "sorts": AREA_SORTS, "parameters": {"q": query, "sort": asked.query.get("sort", "")}}
+    return Page("explorer/areas.html", title, told, more, found)
