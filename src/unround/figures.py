@@ -22,6 +22,10 @@ class FigureKind(StrEnum):
     MEDIAN = "median"
 
 
+Steps = tuple[tuple[Fraction, Fraction], ...]
+"""From which absolute value on, and the step from there; ascending, the first from 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """The values that a figure was rounded to: multiples of a step, which may grow with the value.
@@ -30,6 +34,9 @@ class Grid:
     ----------
     steps : tuple of (Fraction, Fraction)
         From which absolute value on, and the step from there; ascending, the first from 0.
+    by_units : tuple of (int, steps)
+        Where figures of many units are printed on finer steps: from how many units on, as published, and the steps by
+        value from there; ascending. `steps` are those of fewer units, and where their number is not known.
 
     Examples
     --------
@@ -38,20 +45,29 @@ class Grid:
     ['247/20', '249/20']
     """
 
-    steps: tuple[tuple[Fraction, Fraction], ...]
+    steps: Steps
+    by_units: tuple[tuple[int, Steps], ...] = ()
 
     @classmethod
     def of(cls, step: Fraction) -> Grid:
         """Return the grid of one step everywhere."""
         return cls(((Fraction(0), step),))
 
-    def step(self, value: Fraction) -> Fraction:
-        """Return the step around a value; where two meet, the larger."""
-        return self.steps[bisect_right(self.steps, abs(value), key=lambda one: one[0]) - 1][1]
+    def step(self, value: Fraction, units: int | None = None) -> Fraction:
+        """Return the step around a value of so many units; where two meet, the larger."""
+        steps = self.steps_for(units)
+        at = bisect_right(steps, abs(value), key=lambda one: one[0]) - 1
+        edge = at > 0 and steps[at][0] == abs(value)
+        return max(steps[at - 1][1], steps[at][1]) if edge else steps[at][1]
 
-    def around(self, value: Fraction) -> tuple[Fraction, Fraction]:
+    def steps_for(self, units: int | None) -> Steps:
+        """Return the steps by value of figures of so many units."""
+        at = 0 if units is None else bisect_right(self.by_units, units, key=lambda one: one[0])
+        return self.by_units[at - 1][1] if at else self.steps
+
+    def around(self, value: Fraction, units: int | None = None) -> tuple[Fraction, Fraction]:
         """Return the least and the largest number that may have been rounded to a value; ties go either way."""
-        half = self.step(value) / 2
+        half = self.step(value, units) / 2
         return value - half, value + half
 
 
@@ -83,9 +99,9 @@ class Figure:
     kind : FigureKind
         Rate, mean or median.
     universe : str
-        The count of all units: the denominator.
+        The count of all units: the denominator; "" where it was not published.
     numerator : str
-        For a rate, the count of those who are meant.
+        For a rate, the count of those who are meant; "" where it was not published.
     groups : tuple of Group
         For a mean or a median, counts that partition the universe, by the values of their units.
     grid : Grid
@@ -94,6 +110,11 @@ class Figure:
         What a rate of one is printed as: 100 for percentages.
     label : str
         What the file calls it.
+    within : str
+        A count that has the universe in it and is not much larger, where the universe itself was not published: it tells
+        the size of an area, and nothing else.
+    sampled : bool
+        Whether it is of a weighted sample, whose estimates are no whole numbers: such a figure is never evidence.
     """
 
     name: str
@@ -104,19 +125,33 @@ class Figure:
     grid: Grid = Grid(((Fraction(0), Fraction(1, 10)),))
     per: Fraction = Fraction(100)
     label: str = ""
+    within: str = ""
+    sampled: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all the counts that it is of were published: else nothing can be inferred from it."""
+        return bool(self.universe and (self.numerator if self.kind is FigureKind.RATE else self.groups))
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """The counts that it is about, each once."""
+        """The counts that it is about, each once; those that were published."""
         of = (self.numerator,) if self.kind is FigureKind.RATE else tuple(group.count for group in self.groups)
-        return tuple(dict.fromkeys((*of, self.universe)))
+        return tuple(key for key in dict.fromkeys((*of, self.universe)) if key)
 
-    def inequalities(self, value: Fraction) -> tuple[Inequality, ...]:
+    def inequalities(self, value: Fraction, units: int | None = None) -> tuple[Inequality, ...]:
         """Return what must hold of the true counts if the figure was computed from them and printed as `value`.
 
         Inequalities that hold whatever the counts are, are left out.
+
+        Parameters
+        ----------
+        value : Fraction
+            As printed.
+        units : int, optional
+            The universe as published, which grids that depend on it need; without it the coarsest steps are taken.
         """
-        low, high = self.grid.around(value)
+        low, high = self.grid.around(value, units)
         if self.kind is FigureKind.RATE:
             return self._rate(low / self.per, high / self.per)
         return self._mean(low, high) if self.kind is FigureKind.MEAN else self._median(low, high)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism, Unpublished
 
 if TYPE_CHECKING:
@@ -47,6 +49,13 @@ WHY_ABSENT: Mapping[int, str] = {
     UNRELIABLE: "too unreliable to be published",
     UNREADABLE: "not a count",
 }
+
+FigureValues = NDArray[np.int64]
+"""Published figures, areas × figures, as whole multiples of `FIGURE_UNIT`: decimals stay what they are in print."""
+FIGURE_UNIT = Fraction(1, 10_000)
+"""What figures are counted in."""
+FIGURE_ABSENT = int(np.iinfo(np.int64).min)
+"""In place of a figure that is not there, or has more decimals than are kept."""
 
 AREA = "region"
 """What the axis of areas is called in all census formats, and in findings."""
@@ -133,11 +142,12 @@ class Block:
 
     The frame's first columns are the axes of `Release.areas`; for a census `region`, `region_name`, `level` (as the file
     calls it, or ""), `parent` (or null) and `adjustable` (whether exact counts may have been changed a little; null where
-    the format does not say) follow.
+    the format does not say) follow. `figures` are the values of `Release.figures`, None where a release has none.
     """
 
     areas: pl.DataFrame
     counts: Counts
+    figures: FigureValues | None = None
 
 
 def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
@@ -173,8 +183,10 @@ class Release:
         Of the file, in bytes, for progress bars.
     product : str or None
         What to cite, where the format says: "Statistics Canada, 2021 Census of Population".
+    figures : tuple of Figure
+        Rates, means and medians beside the counts, with the counts that labels or the user's file say they are of.
     left_out : mapping
-        Labels of what is not a count, by reason (percentages, medians …).
+        Labels of what is neither a count nor such a figure, by reason (densities, amounts …).
     notes : list of str
         What a user should know about how the file was read. Reading may add notes.
     obstacle : str
@@ -190,6 +202,7 @@ class Release:
     proposals: tuple[Proposal, ...] = field(default=(), repr=False)
     size: int = 0
     product: str | None = None
+    figures: tuple[Figure, ...] = field(default=(), repr=False)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     notes: list[str] = field(default_factory=list, repr=False)
     obstacle: str = field(default="", repr=False)

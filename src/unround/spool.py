@@ -1,7 +1,7 @@
 """The spool: a release on disk, once parsed, to be read again block by block.
 
 Parsing takes far longer than inference on most files, and a release may be larger than memory. So the file is read once; its
-counts are kept as plain integers in the audit's working folder.
+counts are kept as plain integers in the audit's working folder, and its figures beside them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.release import Block, Counts, Release
+from unround.release import Block, Counts, FigureValues, Release
 from unround.structure import PlanFile, Structure, Survey
 
 if TYPE_CHECKING:
@@ -22,26 +22,35 @@ if TYPE_CHECKING:
 
 COUNTS = "counts.bin"
 """The file of counts in the working folder."""
+FIGURES = "figures.bin"
+"""The file of rates, means and medians, beside that of the counts."""
 
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and out of how much."""
 
 
 class Spool:
-    """Counts on disk, areas in memory."""
+    """Counts on disk, areas in memory; figures, where a release has some, in a second file."""
 
-    def __init__(self, path: Path, columns: int) -> None:
+    def __init__(self, path: Path, columns: int, figures: int = 0) -> None:
         self.path = path
         self.columns = columns
+        self.figure_columns = figures
         self.rows = 0
         self._frames: list[pl.DataFrame] = []
         self._areas: pl.DataFrame | None = None
         self._file: BinaryIO | None = None
+        self._figures: BinaryIO | None = None
+
+    @property
+    def figures_path(self) -> Path:
+        """Where the figures are."""
+        return self.path.with_name(FIGURES)
 
     @classmethod
-    def open(cls, path: Path, columns: int, areas: pl.DataFrame | int) -> Spool:
+    def open(cls, path: Path, columns: int, areas: pl.DataFrame | int, figures: int = 0) -> Spool:
         """Open counts that were written before; `areas` are the areas, or their number."""
-        spool = cls(path, columns)
+        spool = cls(path, columns, figures)
         if isinstance(areas, int):
             spool.rows = areas
         else:
@@ -53,6 +62,11 @@ class Spool:
         if self._file is None:
             self._file = self.path.open("wb")
         np.ascontiguousarray(block.counts, dtype=np.int32).tofile(self._file)
+        if self.figure_columns:
+            if self._figures is None:
+                self._figures = self.figures_path.open("wb")
+            assert block.figures is not None, "a release with figures has them in every block"
+            np.ascontiguousarray(block.figures, dtype=np.int64).tofile(self._figures)
         self._frames.append(block.areas)
         self.rows += len(block.counts)
 
@@ -66,8 +80,9 @@ class Spool:
         """
         import polars as pl
 
-        if self._file is not None:
-            self._file.close()
+        for file in (self._file, self._figures):
+            if file is not None:
+                file.close()
         if not self.rows:
             raise InputError("there is no area in this file: it has a header, but no counts.")
         self._areas = pl.concat(self._frames, how="vertical_relaxed")
@@ -87,6 +102,23 @@ class Spool:
         read = np.fromfile(self.path, dtype=np.int32, count=(stop - start) * self.columns, offset=start * self.columns * 4)
         return read.reshape(stop - start, self.columns)
 
+    def figures(self, start: int, stop: int) -> FigureValues | None:
+        """Return the figures of some areas, in units of `FIGURE_UNIT`; None where the release has none."""
+        width = self.figure_columns
+        if not width:
+            return None
+        read = np.fromfile(self.figures_path, dtype=np.int64, count=(stop - start) * width, offset=start * width * 8)
+        return read.reshape(stop - start, width)
+
+    def pick_figures(self, rows: NDArray[np.int64]) -> FigureValues | None:
+        """Return the figures of the areas at these positions; None where the release has none."""
+        if not self.figure_columns:
+            return None
+        if rows.size and (np.diff(rows) == 1).all():
+            return self.figures(int(rows[0]), int(rows[-1]) + 1)
+        shape = (self.rows, self.figure_columns)
+        return np.array(np.memmap(self.figures_path, dtype=np.int64, mode="r", shape=shape)[rows])
+
     def pick(self, rows: NDArray[np.int64]) -> Counts:
         """Return the counts of the areas at these positions; consecutive ones are read at once."""
         if rows.size and (np.diff(rows) == 1).all():
@@ -97,7 +129,7 @@ class Spool:
         """Iterate over the areas again, `size` at a time."""
         for start in range(0, self.rows, size):
             stop = min(start + size, self.rows)
-            yield Block(self.areas[start:stop], self.counts(start, stop))
+            yield Block(self.areas[start:stop], self.counts(start, stop), self.figures(start, stop))
 
 
 def survey(
@@ -123,7 +155,7 @@ def survey(
     insist : bool
         Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
     """
-    spool = Spool(work / COUNTS, len(release.columns))
+    spool = Spool(work / COUNTS, len(release.columns), len(release.figures))
     seen = Survey(release, plan_file, insist=insist)
     for block in release.blocks(lambda done: progress("Reading", done, release.size)):
         spool.add(block)

@@ -265,4 +265,4 @@ def with_truth(truth: Release, release: Release) -> Release:
             yield Block(block.areas, wider(block.counts))
 
     columns = (*truth.columns, *(replace(truth.columns[at], key=column.key, codes=column.codes) for column, at in again))
-    return replace(truth, columns=columns, read=read)
+    return replace(truth, columns=columns, read=read, figures=())

@@ -161,7 +161,7 @@ def with_areas(release: Release, path: str | Path) -> Release:
         for block in release.blocks(progress):
             frame, unknown, several = _attach(block.areas, known, release.areas)
             missing, seen, split = missing + unknown, seen + block.areas.height, split + several
-            yield Block(frame, block.counts)
+            yield Block(frame, block.counts, block.figures)
         if missing == seen:
             raise InputError(
                 f"{known.path} has none of the areas in the table; give the file that lists them, or leave it out."

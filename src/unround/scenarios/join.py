@@ -86,7 +86,7 @@ def aligned(table: Release, frame: pl.DataFrame, release: Release, areas: pl.Dat
             yield Block(renamed[start:stop], block.counts)
             start = stop
 
-    return replace(table, columns=tuple(columns), axes=release.axes, areas=release.areas, read=read)
+    return replace(table, columns=tuple(columns), axes=release.axes, areas=release.areas, read=read, figures=())
 
 
 def _labelled(columns: Iterable[Column], release: Release) -> Iterable[Column]:

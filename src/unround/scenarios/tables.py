@@ -67,7 +67,7 @@ def kept(release: Release, numbers: Numbers) -> Release:
     def read(_: Progress) -> Iterable[Block]:
         return numbers.spool.blocks(AT_A_TIME)
 
-    return replace(release, read=read)
+    return replace(release, read=read, figures=())
 
 
 def repeated(release: Release, numbers: Numbers, rows: NDArray[np.int64], times: int) -> Release:
@@ -79,7 +79,7 @@ def repeated(release: Release, numbers: Numbers, rows: NDArray[np.int64], times:
                 here = rows[start : start + AT_A_TIME]
                 yield Block(called(numbers.spool.areas[here], release.areas, time), numbers.spool.pick(here))
 
-    return replace(release, read=read)
+    return replace(release, read=read, figures=())
 
 
 def called(areas: pl.DataFrame, axes: tuple[str, ...], time: int) -> pl.DataFrame:
@@ -108,7 +108,7 @@ def renamed(release: Release, numbers: Numbers, like: Release, own: Mapping[str,
         for block in numbers.spool.blocks(AT_A_TIME):
             yield Block(block.areas, numbers.of_areas(block.areas, [own[column.key] for column in there]))
 
-    return replace(release, columns=tuple(there), axes=like.axes, proposals=(), read=read)
+    return replace(release, columns=tuple(there), axes=like.axes, proposals=(), read=read, figures=())
 
 
 def without(table: Release, dropped: Collection[int]) -> Release:
@@ -127,7 +127,7 @@ def without(table: Release, dropped: Collection[int]) -> Release:
         for block in table.blocks(progress):
             yield Block(block.areas, np.ascontiguousarray(block.counts[:, stay]))
 
-    return replace(table, columns=tuple(table.columns[at] for at in stay), proposals=proposals, read=read)
+    return replace(table, columns=tuple(table.columns[at] for at in stay), proposals=proposals, read=read, figures=())
 
 
 def with_numbers_of(table: Release, old: Numbers, mechanisms: Mapping[int, Mechanism | None]) -> Release:
@@ -142,7 +142,7 @@ def with_numbers_of(table: Release, old: Numbers, mechanisms: Mapping[int, Mecha
             counts[:, shared] = np.where(before == NOT_AVAILABLE, counts[:, shared], before)
             yield Block(block.areas, counts)
 
-    return replace(table, columns=_published_by(table, mechanisms), read=read)
+    return replace(table, columns=_published_by(table, mechanisms), read=read, figures=())
 
 
 def published_anew(table: Release, true: Numbers, mechanisms: Mapping[int, Mechanism], seed: int) -> Release:
@@ -171,7 +171,7 @@ def published_anew(table: Release, true: Numbers, mechanisms: Mapping[int, Mecha
             counts[:, which] = np.where(shown, fresh, counts[:, which])
             yield Block(block.areas, counts)
 
-    return replace(table, columns=_published_by(table, mechanisms), read=read)
+    return replace(table, columns=_published_by(table, mechanisms), read=read, figures=())
 
 
 def _published_by(table: Release, mechanisms: Mapping[int, Mechanism | None]) -> tuple[Column, ...]:

@@ -8,12 +8,15 @@
   `analogy`: sums too small to judge, judged like their neighbours
 - `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
 - `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
+- `figure_grids`: the steps that published rates, means and medians were rounded to
 - `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
 - `evidence`: what comes out
 """
 
 from unround.structure.evidence import (
+    FigureVerdict,
     GeographyVerdict,
+    JudgedFigure,
     JudgedSum,
     MechanismEvidence,
     PlanFile,
@@ -27,7 +30,9 @@ from unround.structure.survey import LOOK, Survey, find_structure
 
 __all__ = [
     "LOOK",
+    "FigureVerdict",
     "GeographyVerdict",
+    "JudgedFigure",
     "JudgedSum",
     "MechanismEvidence",
     "Nesting",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
 
+from unround.figures import Figure
 from unround.join.matching import Match
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Column
@@ -136,6 +139,62 @@ class GeographyVerdict:
     why: str
 
 
+FigureVerdict = Literal["recomputable", "evidence", "unclear"]
+"""What a figure tells: nothing, for it follows from the published counts; something; or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedFigure:
+    """A published rate, mean or median, and what the data say of how it was computed.
+
+    Parameters
+    ----------
+    figure : Figure
+        What it is of, with the grid that was found in its values.
+    verdict : str
+        "recomputable": it follows from the published counts and tells nothing. "evidence": it was computed from true
+        counts. "unclear": it cannot be told, and is not used.
+    why : str
+        The verdict in one sentence, for people.
+    areas : int
+        How many areas publish it.
+    compared : int
+        In how many of them the published counts give a figure to hold it against.
+    hits : int
+        In how many of these it is the one that the published counts give.
+    hits_by_chance : float
+        How many hits placebos have: the same figures, held against the counts of other areas of like size.
+    contradictions : int
+        In how many areas no true counts could give it.
+    contradictions_by_chance : float
+        In how many areas no true counts could give a placebo.
+    step : Fraction or None
+        The step of its grid where it is the same everywhere; else the one that most areas have.
+    reveals : tuple of str
+        Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
+    left : tuple of (float, float) or None
+        Of evidence: how many values a count has on average before the figure is used, and with it.
+    """
+
+    figure: Figure
+    verdict: FigureVerdict
+    why: str
+    areas: int = 0
+    compared: int = 0
+    hits: int = 0
+    hits_by_chance: float = 0.0
+    contradictions: int = 0
+    contradictions_by_chance: float = 0.0
+    step: Fraction | None = None
+    reveals: tuple[str, ...] = ()
+    left: tuple[float, float] | None = None
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether inference may use it: it was computed from true counts, and these were published."""
+        return self.verdict == "evidence" and self.figure.is_complete
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
     """What is known of a release before anything is inferred from it.
@@ -164,6 +223,8 @@ class Structure:
         For each equation the kept sum that it comes from, as a position in `sums`.
     geography : tuple of GeographyVerdict
         What adds up across areas.
+    figures : tuple of JudgedFigure
+        The release's figures, in its order, and what they tell.
     notes : tuple of str
         What a user should know: declared mechanisms that do not fit, mostly.
     """
@@ -180,6 +241,7 @@ class Structure:
     equation_sums: tuple[int, ...]
     guessed: frozenset[int] = frozenset()
     geography: tuple[GeographyVerdict, ...] = ()
+    figures: tuple[JudgedFigure, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
