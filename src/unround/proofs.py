@@ -462,7 +462,8 @@ def _figure_holds(system: System, step: Step, used: Mapping[tuple[str, str], int
 def _inequalities(stated: PublishedFigure) -> list[tuple[dict[str, Fraction], Fraction]]:
     """Work out, from its kind, grid and published value, what a figure says: factors by cell, and what they are at most."""
     one, value = stated.figure, stated.value
-    step = [step for start, step in one.grid.steps if start <= abs(value)][-1]
+    steps = [(start, step) for start, step in one.grid.steps if start <= abs(value)]
+    step = max(step for _, step in (steps[-2:] if steps[-1][0] == abs(value) else steps[-1:]))
     low, high = (2 * value - step) / 2, (2 * value + step) / 2
     if one.kind is FigureKind.RATE:
         said = [([(one.universe, low / one.per), (one.numerator, Fraction(-1))], 0)]

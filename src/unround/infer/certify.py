@@ -8,8 +8,8 @@ A certificate is plain data, ready for JSON. Each step states one bound of one c
 `by` is "published" (the window of the published value), "sum" (arithmetic on one sum with the bounds that `uses` names),
 "sums" (several sums, each taken the stated number of times, added to the cell: what remains is bounded by `uses`), "figure"
 (one inequality of the rate, mean or median that `figure` names: factors times cells, `terms`, add up to at most `at_most`),
-"gap" (the window has no value between the used bound and this one), "supposed" (inside a refutation only), or "contradiction":
-the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
+"gap" (the window has no value between the used bound and this one), "supposed" (inside a refutation only), or
+"contradiction": the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
 leaves some cell no value, or a split of one cell's values in two, with a refutation of each half.
 
 Several sums may say together what none says alone: x + y = a, y + z = c and x + z = b leave each of x, y and z open if

@@ -1,7 +1,8 @@
 """Solutions and bounds by search, for systems of any shape: with CP-SAT, or with Z3 as the paper did it.
 
 A system comes as `equations`, the sums as positions (total, parts), `domains`, one window a cell, and `rows`, the
-inequalities of its figures in whole numbers. Results are deterministic: one worker, a fixed seed, and solutions in lexicographic order.
+inequalities of its figures in whole numbers. Results are deterministic: one worker, a fixed seed, and solutions in
+lexicographic order.
 """
 
 from __future__ import annotations

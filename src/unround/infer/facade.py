@@ -11,8 +11,8 @@
 | `brute`  | small systems                         | the same in exact fractions: the reference     | exponential      |
 
 Cells that no sum and no figure connects are answered piece by piece. Figures that say more than bounds can are left to
-`cutset`, and to `cp-sat` where that is too much work (`figured`). Before `auto` comes to chains, it goes through all solutions
-if they are few (`enumeration`).
+`cutset`, and to `cp-sat` where that is too much work (`figured`). Before `auto` comes to chains, it goes through all
+solutions if they are few (`enumeration`).
 """
 
 from __future__ import annotations
