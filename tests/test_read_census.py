@@ -97,14 +97,12 @@ def test_censusmapper_accounts_for_every_column(small: Path) -> None:
     release = read(small)
     areas, _ = whole(release)
     header = next(csv.reader([small.read_text(encoding="utf-8-sig").split("\n")[0]]))
-    assert release.left_out == {
-        "median": ("v_CA21_560: Median income ($), - Total",),
-        "decimals": ("v_CA21_901: Rate-like, - Total",),
-    }
+    assert release.left_out == {"decimals": ("v_CA21_901: Rate-like, - Total",)}
+    assert [(figure.name, figure.kind) for figure in release.figures] == [("v_CA21_560", "median")]
     # Region, name and level stand for GeoUID, Region Name and Type; parent and adjustable are worked out.
     assert {"csd", "cd", "Area (sq km)", "Quality Flags"} <= set(areas.columns)
     left = sum(len(labels) for labels in release.left_out.values())
-    assert len(release.columns) + left + len(areas.columns) - 2 == len(header)
+    assert len(release.columns) + len(release.figures) + left + len(areas.columns) - 2 == len(header)
 
 
 def test_censusmapper_proposes_sexes_ages_and_the_population(small: Path) -> None:
@@ -249,9 +247,9 @@ def test_the_real_areas_of_censusmapper(census_data: Path) -> None:
     assert areas["parent"].to_list() == areas["csd"].to_list()
     left = sum(len(labels) for labels in release.left_out.values())
     read_columns = [column for column in release.columns if column.is_in_file]
-    assert len(read_columns) + left + len(areas.columns) - 2 == 330
+    assert len(read_columns) + len(release.figures) + left + len(areas.columns) - 2 == 330
     triples = [proposal for proposal in release.proposals if proposal.origin == "sex"]
-    medians = [label for label in release.left_out["median"] if label.endswith("- Male")]
+    medians = [figure for figure in release.figures if figure.name.endswith("/men")]
     assert len(triples) + len(medians) == 69
     ages = [p for p in triples if age_range(release.columns[p.total].label)]
     assert len(ages) == 18
@@ -330,7 +328,7 @@ def test_profile_page_reads_counts_and_leaves_figures_out(tmp_path: Path) -> Non
         "11": [4000],
     }
     assert {reason: len(labels) for reason, labels in release.left_out.items()} == {
-        "percentage": 3,
+        "percentage": 2,
         "not applicable": 1,
         "decimals": 1,
     }
@@ -424,8 +422,9 @@ def test_the_real_profile_page(census_data: Path) -> None:
     areas, counts = whole(release)
     assert areas.select("level", "adjustable").rows() == [("Census subdivision", False)]
     left = [label for labels in release.left_out.values() for label in labels]
-    assert len(release.columns) + len(left) == LAST
-    assert {str(row) for row in range(34, 39)} <= {label.split()[0] for label in left}
+    assert len(release.columns) + len(release.figures) + len(left) == LAST
+    assert "34" in {label.split()[0] for label in left}
+    assert {str(row) for row in range(35, 39)} <= {figure.name for figure in release.figures}
     # Line numbers are the official IDs, and every label is the official one.
     official = {}
     for line in (census_data / "canada-2021-characteristics.txt").read_text(encoding="latin-1").splitlines():
@@ -457,10 +456,11 @@ def test_indicators_put_finer_parts_in_place_of_missing_ones(tmp_path: Path) -> 
     assert counts["12"] == [100, NOT_AVAILABLE]
     ages = ("10", "11", "12", "13", "25", "26", "27", "28", "30", "31", "32", "33")
     assert sums(release) == {("names", "8", ages), ("universe", "1", ("8",))}
-    assert release.left_out == {
-        "figures that are not counts, by their ID": ("indicator_39", "indicator_208"),
-        "decimals": ("indicator_42",),
-    }
+    assert release.left_out == {"decimals": ("indicator_42",)}
+    assert [(figure.name, figure.kind, figure.universe) for figure in release.figures] == [
+        ("39", "mean", "8"),
+        ("208", "median", ""),
+    ]
     assert release.columns[0].mechanism == Exact()
     assert release.columns[2].label == "characteristic 10"
 
@@ -508,7 +508,8 @@ def test_the_real_indicators(census_data: Path) -> None:
     areas, counts = whole(release)
     assert len(areas) == 1646
     assert areas["level"].unique().to_list() == ["FSA"]
-    assert len(release.columns) + sum(len(labels) for labels in release.left_out.values()) == 76
+    left = sum(len(labels) for labels in release.left_out.values())
+    assert len(release.columns) + len(release.figures) + left == 76
     values = np.array(list(counts.values()))
     assert set(values[values <= ABSENT].tolist()) == {NOT_AVAILABLE}
     assert (values[values > ABSENT] % 5 == 0).all()

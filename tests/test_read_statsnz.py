@@ -172,11 +172,10 @@ def test_sums_that_names_suggest(tmp_path: Path) -> None:
 
 def test_what_is_no_count_is_left_out_and_said(tmp_path: Path) -> None:
     release = load(tmp_path)
-    assert release.left_out == {
-        "medians": ("age:by_sex_median_age_1_male_curp",),
-        "percentages": ("travel_by_workplace_address:proportions_001_bus_curp_15years_and_over",),
-        "numbers with decimals": (":".join(DECIMAL),),
-    }
+    assert release.left_out == {"numbers with decimals": (":".join(DECIMAL),)}
+    median, share = release.figures
+    assert (median.name, median.kind) == ("age:by_sex_median_age_1_male_curp", "median")
+    assert share.name == "travel_by_workplace_address:proportions_001_bus_curp_15years_and_over"
     # What is hidden in a few small areas may be there; what is blank in many large ones is not.
     assert set(counts(release)[:, release.index[":".join(FERRY)]]) == {SUPPRESSED}
     large = load(tmp_path, text(tuple(map(str, range(10))), times=100))
@@ -263,6 +262,7 @@ def test_real_tables(census_data: Path, name: str) -> None:
     # Nothing is dropped: every variable and group is a column, or left out by name; and every count is where it belongs.
     groups = raw.select("variable", pl.col("variable_group").fill_null("")).unique().rows()
     left_out = [label for labels in release.left_out.values() for label in labels]
+    left_out += [figure.name for figure in release.figures]
     assert len(groups) == len(release.columns) + len(left_out)
     assert len(set(left_out)) == len(left_out)
     codes = frame(release)["region"].to_list()

@@ -131,6 +131,8 @@ class Figure:
     @property
     def is_complete(self) -> bool:
         """Whether all the counts that it is of were published: else nothing can be inferred from it."""
+        if self.kind is FigureKind.MEAN:
+            return bool(self.groups)
         return bool(self.universe and (self.numerator if self.kind is FigureKind.RATE else self.groups))
 
     @property

@@ -17,6 +17,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.figures import Figure
+from unround.readers.figure_labels import TableLine, propose
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import FIRST, ProfileLine, blocks_of, by_sex, indented, universes
 from unround.readers.regions import published_exactly, with_limits
@@ -33,6 +35,7 @@ SAMPLE = 1 << 26
 """Bytes, at most, from which to tell what an area has."""
 LAST_ID = 1_000_000
 """There is room for every characteristic up to the last: a number that is no number of one must not ask for gigabytes."""
+DECIMAL = "figure with decimals"
 DECIMALS = 0.25
 """If so large a share of a line's numbers have decimals, it is no count, whatever it is called."""
 
@@ -63,7 +66,7 @@ def load(source: Source) -> Release:
     if not alike and not complete:
         lines = _all_lines(source, header)
     year = str(sample["year"][0]).strip()
-    columns, taken, left_out = _take(header, sample, lines, year)
+    columns, figures, taken, left_out = _take(header, sample, lines, year)
     notes = list(source.notes)
     return Release(
         source=str(source.path),
@@ -75,6 +78,7 @@ def load(source: Source) -> Release:
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
         size=source.size,
         product=f"Statistics Canada, {year} Census of Population, Census Profile",
+        figures=figures,
         left_out=left_out,
         notes=notes,
     )
@@ -205,17 +209,23 @@ def _all_lines(source: Source, header: Header) -> list[ProfileLine]:
 
 def _take(
     header: Header, sample: pl.DataFrame, lines: list[ProfileLine], year: str
-) -> tuple[tuple[Column, ...], TakenRows, dict[str, tuple[str, ...]]]:
-    """Decide which cells are columns of counts."""
+) -> tuple[tuple[Column, ...], tuple[Figure, ...], TakenRows, dict[str, tuple[str, ...]]]:
+    """Decide which cells are columns of counts, and which are figures."""
     fractions, nothing = _looked_at(header, sample, lines)
     kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
+    kinds = [DECIMAL if kind == COUNT and broken else kind for kind, broken in zip(kinds, fractions, strict=True)]
     tables = blocks_of(lines)
+    sexes = [tuple(SEXES[sex] for sex in range(len(header.cells)) if not nothing[at, sex]) for at in range(len(lines))]
+    figures = propose(
+        [TableLine(str(line.id), line.label, line.depth, table, kind, there)
+         for line, table, kind, there in zip(lines, tables, kinds, sexes, strict=True)]
+    )  # fmt: skip
+    figured = {figure.name.partition("/")[0] for figure in figures}
     columns, places, left_out = list[Column](), list[tuple[int, int]](), dict[str, list[str]]()
     for at, (line, kind, table) in enumerate(zip(lines, kinds, tables, strict=True)):
-        if kind == COUNT and fractions[at]:
-            kind = "figure with decimals"
         if kind != COUNT:
-            left_out.setdefault(kind, []).append(line.label)
+            if str(line.id) not in figured:
+                left_out.setdefault(kind, []).append(line.label)
             continue
         mechanism, adjusted = published_exactly(line.label) if table == FIRST else (None, 0)
         for sex in range(len(header.cells)):
@@ -228,7 +238,10 @@ def _take(
             places.append((at, sex))
     if not columns:
         raise InputError("none of the characteristics in this file is a count; choose a profile that has counts.")
-    counted = np.array([kind == COUNT for kind in kinds]) & ~fractions
+    counted = np.array([kind == COUNT for kind in kinds])
+    line_of = {str(line.id): at for at, line in enumerate(lines)}
+    names = [figure.name.partition("/") for figure in figures]
+    figure_places = [(line_of[number], SEXES.index(sex or SEXES[0])) for number, _, sex in names]
     population = next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None)
     taken = TakenRows(
         delimiter=header.delimiter,
@@ -243,11 +256,13 @@ def _take(
         ids=np.array([line.id for line in lines], dtype=np.int32),
         counted=counted,
         places=np.array(places, dtype=np.int64),
+        figures=np.array(figure_places, dtype=np.int64).reshape(-1, 2),
         nothing=nothing & counted[:, None],
         keys=tuple(column.key for column in columns),
         population=population,
     )
-    return tuple(with_limits(columns)), taken, {kind: tuple(labels) for kind, labels in left_out.items()}
+    told = {kind: tuple(labels) for kind, labels in left_out.items()}
+    return tuple(with_limits(columns)), tuple(figures), taken, told
 
 
 def _looked_at(

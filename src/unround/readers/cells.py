@@ -14,7 +14,18 @@ from unround.mechanisms import Mechanism
 from unround.readers.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
 from unround.readers.hierarchy import fit, parents, read_hierarchy
 from unround.readers.symbols import as_counts
-from unround.release import AREA, NOT_AVAILABLE, UNREADABLE, Block, Column, Counts, Progress, Proposal, Release
+from unround.release import (
+    AREA,
+    NOT_AVAILABLE,
+    UNREADABLE,
+    Block,
+    Column,
+    Counts,
+    FigureValues,
+    Progress,
+    Proposal,
+    Release,
+)
 from unround.small_files import shortened
 
 AREAS_AT_ONCE = 2_000
@@ -116,13 +127,16 @@ def assemble(
     )
 
 
-def in_blocks(frame: pl.DataFrame, counts: Counts, size: int) -> Callable[[Progress], Iterator[Block]]:
+def in_blocks(
+    frame: pl.DataFrame, counts: Counts, size: int, figures: FigureValues | None = None
+) -> Callable[[Progress], Iterator[Block]]:
     """Return what goes through a table in memory as `Release.read` does through a file."""
+    kept = figures if figures is not None and figures.shape[1] else None
 
     def read(progress: Progress) -> Iterator[Block]:
         for start in range(0, len(counts), AREAS_AT_ONCE):
             few = slice(start, start + AREAS_AT_ONCE)
-            yield Block(frame[few], counts[few])
+            yield Block(frame[few], counts[few], None if kept is None else kept[few])
             progress(size * min(start + AREAS_AT_ONCE, len(counts)) // len(counts))
 
     return read

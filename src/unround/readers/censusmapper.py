@@ -15,8 +15,12 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
+from unround.figures import Figure
 from unround.readers.ages import ALL, AgeRun, age_range, tile
 from unround.readers.documented import with_documented
+from unround.readers.documented_figures import documented_figures
+from unround.readers.figure_labels import TableLine, key_of, propose
+from unround.readers.figure_values import figures_of
 from unround.readers.kinds import COUNT, kind_of
 from unround.readers.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
 from unround.readers.named_tables import NamedLine, partitions_by_name, tables_by_name
@@ -33,7 +37,7 @@ from unround.readers.wide import (
     refuse_repeated,
     unreadable,
 )
-from unround.release import AREA, Column, Proposal, Release
+from unround.release import AREA, Column, FigureValues, Proposal, Release
 
 LAYOUT = "censusmapper"
 _VECTOR = re.compile(r"(v_([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)_(\d+))(?:\s*:\s*(.*?))?\s*", re.DOTALL)
@@ -53,6 +57,7 @@ _BASE = {
 """What is known of columns other than vectors, by their names in lower case: GeoJSON and some versions shorten them."""
 
 EXACT = ("Population", "Dwellings", "Households")
+_BASE_IDS = {"Population": 1, "Dwellings": 4, "Households": 5}
 
 _CODES = ("csd", "cd", "ct", "cma", "pr", "c", "da")
 _WITHIN = {
@@ -108,6 +113,7 @@ def load(source: Source) -> Release:
     every = _paired(_vectors(source, table), notes)
     left_out = LeftOut()
     vectors, counts = _only_counts(table, every, left_out)
+    figures, values = _figures(table, every, {vector.code for vector in vectors}, base)
     whole = [name for name in EXACT if name in base]
     whole_counts, _ = counts_of(table, [base[name] for name in whole])
     areas = _areas(table, base, others, dict(zip(whole, whole_counts.T, strict=True)))
@@ -128,11 +134,12 @@ def load(source: Source) -> Release:
         columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
-        read=read_blocks(areas, counts, source.size),
+        read=read_blocks(areas, counts, source.size, values),
         proposals=tuple(proposals),
         size=source.size,
         product=_product({vector.dataset for vector in vectors}),
-        left_out=left_out.by_reason,
+        figures=tuple(figures),
+        left_out=left_out.without({vector.header for vector in every if _key(vector) in {one.name for one in figures}}),
         notes=[*notes, *unreadable(counts)],
     )
 
@@ -237,6 +244,40 @@ def _only_counts(table: WideTable, vectors: Sequence[_Vector], left_out: LeftOut
     return [counting[at] for at in kept], counts[:, kept]
 
 
+def _figures(
+    table: WideTable, vectors: Sequence[_Vector], counting: set[str], base: Mapping[str, int]
+) -> tuple[list[Figure], FigureValues]:
+    """Return the rates, means and medians, and their values: as documented for 2021, else as labels tell."""
+    tables = _tables(vectors, counting)
+    sexes: dict[str, list[str]] = {}
+    for vector in vectors:
+        sexes.setdefault(_id(vector), []).append(vector.sex)
+    kinds = {}  # what has decimals in one sex is no count in the others either
+    for vector in vectors:
+        kind = kind_of(vector.label)
+        kinds[_id(vector)] = kind if kind != COUNT or vector.code in counting else "decimals"
+    lines = {
+        _id(vector): TableLine(
+            _id(vector), vector.label, 0, tables[vector.code], kinds[_id(vector)], tuple(sexes[_id(vector)])
+        )
+        for vector in vectors
+    }
+    whole = [TableLine(name, name, 0, FIRST, COUNT) for name in EXACT if name in base]
+    if _is_documented(vectors):
+        numbers = {vector.of: _id(vector) for vector in vectors if vector.dataset == DATASET}
+        known = {number: lines[one] for of, one in numbers.items() if (number := id_of(of)) is not None}
+        known |= {_BASE_IDS[line.id]: line for line in whole}
+        figures = documented_figures(known)
+    else:
+        figures = propose([*whole, *lines.values()])
+    places = {_key(vector): vector.place for vector in vectors}
+    return figures, figures_of([table.column(places[figure.name]) for figure in figures], len(table.cells))
+
+
+def _key(vector: _Vector) -> str:
+    return key_of(_id(vector), vector.sex)
+
+
 def _areas(
     table: WideTable, base: Mapping[str, int], others: Mapping[str, int], exact: Mapping[str, np.ndarray]
 ) -> pl.DataFrame:
@@ -317,10 +358,9 @@ def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
 def _characteristics(columns: Sequence[Column]) -> dict[tuple[int, str], int]:
     """Return which columns hold characteristics of the 2021 profile, by ID and sex."""
     found: dict[tuple[int, str], int] = {}
-    base = {"Population": 1, "Dwellings": 4, "Households": 5}
     for place, column in enumerate(columns):
         vector = _VECTOR.fullmatch(column.codes[0])
-        number = base.get(column.key) if vector is None else id_of(int(vector[3])) if vector[2] == DATASET else None
+        number = _BASE_IDS.get(column.key) if vector is None else id_of(int(vector[3])) if vector[2] == DATASET else None
         if number is not None:
             found.setdefault((number, column.codes[1]), place)
     return found

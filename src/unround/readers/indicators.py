@@ -7,12 +7,16 @@ The file has no labels, and only totals. What the IDs stand for is public (the p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
 from unround.errors import InputError
 from unround.readers.documented import with_documented
+from unround.readers.documented_figures import documented_figures, label_of
+from unround.readers.figure_labels import TableLine
+from unround.readers.figure_values import figures_of
+from unround.readers.kinds import COUNT
 from unround.readers.lines import TOTAL
 from unround.readers.profile_2021 import LAST, table_of
 from unround.readers.regions import adjustable, published_exactly, with_limits
@@ -48,6 +52,16 @@ FIGURES = _ids(
     "2228-2230 2236"
 )
 """IDs of percentages, averages, medians, amounts, rates and ratios: many are whole numbers, and look like counts."""
+
+MEDIANS = _ids(
+    "40 113 115 117 119 121 123 125 143 146 206 208 210 212 214 216 232 235 243-244 246-247 249-250 302-303 306-307 310-311 "
+    "314-315 318-319 1486 1488 1494 1498"
+)
+AVERAGES = _ids(
+    "39 57 76-77 128 130 132 134 136 138 140 144 147 219 221 223 225 227 229 233 236 252-253 255-256 258-259 304 308 312 "
+    "316 321-322 324-325 327-328 330-331 333-334 1433 1487 1489 1495 1499 2236"
+)
+"""Those of them that are medians and averages; the rates are documented one by one."""
 
 EXACT: Mapping[int, str] = {
     1: "Population, 2021",
@@ -95,6 +109,15 @@ def load(source: Source) -> Release:
     if not numbers:
         raise InputError(f"{source.path} has no indicators that are counts; there is nothing to infer.")
     counts = counts[:, kept].copy()
+    labels = {number: label_of(number) or _label(number) for number in places}
+    figures = documented_figures(
+        {
+            number: TableLine(str(number), label, 0, table_of(number), _kind(number, numbers))
+            for number, label in labels.items()
+        }
+    )
+    values = figures_of([table.column(places[int(figure.name)]) for figure in figures], len(table.cells))
+    known = {table.header[places[int(figure.name)]] for figure in figures}
     areas = _areas(source, table, counts[:, numbers.index(1)].tolist() if 1 in numbers else None)
     places_of = {(number, TOTAL): at for at, number in enumerate(numbers)}
     columns, counts, proposals = with_documented(
@@ -106,11 +129,12 @@ def load(source: Source) -> Release:
         columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
-        read=read_blocks(areas, counts, source.size),
+        read=read_blocks(areas, counts, source.size, values),
         proposals=tuple(proposals),
         size=source.size,
         product="Statistics Canada, 2021 Census of Population",
-        left_out=left_out.by_reason,
+        figures=tuple(figures),
+        left_out=left_out.without(known),
         notes=[
             *source.notes,
             "The file has no labels; its indicators are assumed to be CHARACTERISTIC_IDs of the 2021 profile.",
@@ -119,8 +143,19 @@ def load(source: Source) -> Release:
     )
 
 
+def _kind(number: int, counts: Collection[int]) -> str:
+    """Return what kind of number a characteristic is, as `kinds` calls it."""
+    if number in counts:
+        return COUNT
+    return "median" if number in MEDIANS else "average" if number in AVERAGES else "figure"
+
+
+def _label(number: int) -> str:
+    return EXACT.get(number, f"characteristic {number}")
+
+
 def _column(number: int) -> Column:
-    label = EXACT.get(number, f"characteristic {number}")
+    label = _label(number)
     exact, adjusted = published_exactly(label)
     return Column(str(number), (str(number), TOTAL), label, table_of(number), mechanism=exact, adjusted=adjusted)
 

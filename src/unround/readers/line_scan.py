@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED
+from unround.release import FIGURE_ABSENT, FIGURE_UNIT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
@@ -25,6 +25,9 @@ SHORT = -2
 """In place of the ID of a line that lacks fields."""
 PLAIN_DIGITS = 9
 """Numbers of so many digits fit a count."""
+SKIPPED, COUNTED, FIGURE = 0, 1, 2
+"""What to do with the cells of a line: nothing, read counts, read figures."""
+_UNITS = FIGURE_UNIT.denominator
 
 _QUOTE, _LINE_END, _RETURN, _NOUGHT, _NINE, _MINUS = (ord(character) for character in '"\n\r09-')
 _POINT, _X = ord("."), ord("x")
@@ -66,7 +69,12 @@ class ScanBuffers(NamedTuple):
     starts: Places
     """Where in the text those lines start."""
     odd: Places
-    """Cells left to be read closely: line, sex, from and to of the cell, from and to of its sign."""
+    """Cells left to be read closely: line, sex, from and to of the cell, from and to of its sign. For figures, the place in
+    `figures` instead of the line, and sex plus the number of sexes."""
+    figure_lines: Places
+    """The lines of figures."""
+    figures: NDArray[np.int64]
+    """Their values, in `FIGURE_UNIT`, by sex."""
 
 
 @_inner
@@ -174,8 +182,31 @@ def _cell(text: Bytes, begin: int, end: int, sign: int, sign_end: int) -> tuple[
     return (NOT_APPLICABLE if signs == 3 else NOT_AVAILABLE), signs <= 3
 
 
+@_inner
+def _decimal(text: Bytes, begin: int, end: int, signs: int) -> tuple[int, bool]:
+    """Read a figure, in units; False where that takes a closer look."""
+    if begin >= end:
+        return FIGURE_ABSENT, True
+    if signs or end - begin > PLAIN_DIGITS:
+        return 0, False
+    negative = text[begin] == _MINUS
+    number, scale, after = 0, _UNITS, False
+    for at in range(begin + 1 if negative else begin, end):
+        digit = int(text[at]) - _NOUGHT
+        if text[at] == _POINT and not after:
+            after = True
+        elif digit < 0 or digit > _NINE - _NOUGHT or scale == 1:
+            return 0, False
+        else:
+            number = number * 10 + digit
+            if after:
+                scale //= 10
+    number *= scale
+    return (-number if negative else number), end - begin > 1 or not negative
+
+
 @njit(nogil=True, cache=True)
-def scan(text: Bytes, where: FieldPlaces, counted: NDArray[np.bool_], found: ScanBuffers) -> tuple[int, int, int]:
+def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> tuple[int, int, int, int]:
     """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
 
     Parameters
@@ -184,19 +215,20 @@ def scan(text: Bytes, where: FieldPlaces, counted: NDArray[np.bool_], found: Sca
         In any encoding that keeps ASCII as it is.
     where : FieldPlaces
         The fields to read.
-    counted : array of bool
-        By ID: whether to read the cells of such lines at all. Those of IDs beyond it are read.
+    roles : array
+        By ID: what to do with the cells of such lines. Those of IDs beyond it are read as counts.
     found : ScanBuffers
         Filled.
 
     Returns
     -------
-    lines, areas, odd cells : int
+    lines, areas, odd cells, lines of figures : int
         How many were found.
     """
     size = len(text)
     place = np.zeros((where.last + 1, 2), dtype=np.int64)
-    lines, areas, odds = 0, 0, 0
+    lines, areas, odds, figures = 0, 0, 0, 0
+    sexes = len(where.cells)
     before, length = 0, 0  # where the line before starts, and how long what describes its area is
     region, region_end = 0, -1
     # Of every line of an area: its ID, where that stood last, and how far it is from there to the first cell.
@@ -252,18 +284,27 @@ def scan(text: Bytes, where: FieldPlaces, counted: NDArray[np.bool_], found: Sca
             known[line, 0], known[line, 1], known[line, 2] = number, id_at, to_cell
         found.ids[lines] = number
         line += 1
-        if number >= 0 and (number >= len(counted) or counted[number]):
-            for sex in range(len(where.cells)):
+        role = COUNTED if number >= len(roles) else int(roles[number]) if number >= 0 else SKIPPED
+        if role != SKIPPED:
+            at_row, shift = (lines, 0) if role == COUNTED else (figures, sexes)
+            for sex in range(sexes):
                 begin, end = place[where.cells[sex], 0], place[where.cells[sex], 1]
                 sign, sign_end = 0, 0
                 if where.symbols[sex] >= 0:
                     sign, sign_end = place[where.symbols[sex], 0], place[where.symbols[sex], 1]
-                count, plain = _cell(text, begin, end, sign, sign_end)
-                if plain:
-                    found.counts[lines, sex] = count
+                if role == COUNTED:
+                    count, plain = _cell(text, begin, end, sign, sign_end)
+                    if plain:
+                        found.counts[lines, sex] = count
                 else:
+                    value, plain = _decimal(text, begin, end, sign_end - sign)
+                    found.figures[figures, sex] = value if plain else FIGURE_ABSENT
+                if not plain:
                     row = found.odd[odds]
-                    row[0], row[1], row[2], row[3], row[4], row[5] = lines, sex, begin, end, sign, sign_end
+                    row[0], row[1], row[2], row[3], row[4], row[5] = at_row, sex + shift, begin, end, sign, sign_end
                     odds += 1
+            if role == FIGURE:
+                found.figure_lines[figures] = lines
+                figures += 1
         lines += 1
-    return lines, areas, odds
+    return lines, areas, odds, figures

@@ -18,13 +18,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.figures import Figure
+from unround.readers.figure_labels import TableLine, propose
+from unround.readers.figure_values import as_figures
 from unround.readers.kinds import COUNT, kinds_of
 from unround.readers.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
 from unround.readers.regions import adjustable, published_exactly, with_limits
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import LeftOut, ragged, read_blocks, rows_of, unreadable
-from unround.release import AREA, NOT_APPLICABLE, Column, Counts, Release
+from unround.release import AREA, FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, FigureValues, Release
 from unround.small_files import LONGEST_NAME
 
 LAYOUT = "profile-page"
@@ -77,7 +80,7 @@ def load(source: Source) -> Release:
     page = _page(source)
     titles = list(dict.fromkeys(values.area for values in page.values))
     left_out = LeftOut()
-    columns, counts = _columns(page, titles, left_out)
+    columns, counts, figures = _columns(page, titles, left_out)
     if not columns:
         raise InputError(f"{source.path} has no lines of counts; download the page with its counts.")
     year = _year(source.head())
@@ -87,7 +90,8 @@ def load(source: Source) -> Release:
         columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
-        read=read_blocks(_areas(titles, columns, counts), counts, source.size),
+        read=read_blocks(_areas(titles, columns, counts), counts, source.size, _figures(page, titles, figures)),
+        figures=tuple(figures),
         proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
         size=source.size,
         product=_product(page, year),
@@ -204,8 +208,8 @@ def _carried(line: Sequence[str], width: int) -> Iterator[str]:
 # What it means
 
 
-def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[list[Column], Counts]:
-    """Make a column of every line and sex that holds counts, and return these as areas × columns."""
+def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[list[Column], Counts, list[Figure]]:
+    """Make a column of every line and sex that holds counts, return these as areas × columns, and propose the figures."""
     for measure, sex in dict.fromkeys((values.measure, values.sex) for values in page.values if values.measure != COUNT):
         left_out.add(measure, f"all lines, {sex}")
     places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
@@ -213,20 +217,47 @@ def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[lis
     counts, decimals = _counts(page, [[places.get((title, sex)) for sex in sexes] for title in titles])
     kinds = kinds_of([line.label for line in page.lines], [line.depth for line in page.lines])
     columns, kept = list[Column](), list[Counts]()
-    for at, (line, block) in enumerate(zip(page.lines, blocks_of(page.lines), strict=True)):
-        # The page writes counts without a decimal point: where there is one, there is no count.
-        figure = kinds[at] if kinds[at] != COUNT else "decimals" if decimals[:, at].any() else ""
+    # The page writes counts without a decimal point: where there is one, there is no count.
+    kinds = ["decimals" if kind == COUNT and decimals[:, at].any() else kind for at, kind in enumerate(kinds)]
+    blocks = blocks_of(page.lines)
+    there = [tuple(sex for n, sex in enumerate(sexes) if (counts[:, at, n] != NOT_APPLICABLE).any())
+             for at in range(len(page.lines))]  # fmt: skip
+    figures = propose(
+        [TableLine(str(line.id), line.label, line.depth, block, kind, own)
+         for line, block, kind, own in zip(page.lines, blocks, kinds, there, strict=True)]
+    )  # fmt: skip
+    known = {figure.name for figure in figures}
+    for at, (line, block) in enumerate(zip(page.lines, blocks, strict=True)):
+        figure = "" if kinds[at] == COUNT else kinds[at]
         exact, adjusted = published_exactly(line.label)
         for number, sex in enumerate(sexes):
             key = str(line.id) if sex == TOTAL else f"{line.id}/{sex}"
             if figure:
-                left_out.add(figure, f"{key} {line.label}")
+                if key not in known:
+                    left_out.add(figure, f"{key} {line.label}")
             elif (counts[:, at, number] == NOT_APPLICABLE).all():
                 left_out.add("not applicable", f"{key} {line.label}")
             else:
                 columns.append(Column(key, (str(line.id), sex), line.label, block, line.depth, exact, adjusted))
                 kept.append(counts[:, at, number])
-    return columns, np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
+    table = np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
+    return columns, table, figures
+
+
+def _figures(page: _Page, titles: Sequence[str], figures: Sequence[Figure]) -> FigureValues:
+    """Return the figures, areas × figures."""
+    places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
+    found = np.full((len(titles), len(figures)), FIGURE_ABSENT, dtype=np.int64)
+    names = [figure.name.partition("/") for figure in figures]
+    for area, title in enumerate(titles):
+        for sex in (TOTAL, MEN, WOMEN):
+            if (values := places.get((title, sex))) is not None:
+                flags = None if values.flag is None else page.column(values.flag)
+                read = as_figures(page.column(values.place), flags)
+                for at, (number, _, own) in enumerate(names):
+                    if (own or TOTAL) == sex:
+                        found[area, at] = read[int(number) - 1]
+    return found
 
 
 def _counts(page: _Page, wanted: Sequence[Sequence[_PageValues | None]]) -> tuple[Counts, NDArray[np.bool_]]:

@@ -19,13 +19,28 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.figures import Figure, FigureKind
 from unround.readers.cells import Index, first_of, in_blocks, repeats, require_room
+from unround.readers.edges import finest
+from unround.readers.figure_labels import KINDS
+from unround.readers.figure_values import as_figures
 from unround.readers.kinds import COUNT, kind_of
 from unround.readers.lines import MEN, TOTAL, WOMEN, by_sex
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
 from unround.readers.wide import read_table
-from unround.release import ABSENT, AREA, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Column, Counts, Proposal, Release
+from unround.release import (
+    ABSENT,
+    AREA,
+    FIGURE_ABSENT,
+    NOT_AVAILABLE,
+    SUPPRESSED,
+    UNREADABLE,
+    Column,
+    Counts,
+    Proposal,
+    Release,
+)
 from unround.small_files import LONGEST_NAME, shortened
 
 HEADER = ("code", "name", "variable", "variable_group", "count")
@@ -73,6 +88,9 @@ def load(source: Source) -> Release:
     out = {at for ats in left_out.values() for at in ats}
     order = _order(understood, out)
     columns = [_column(understood[at], understood) for at in order]
+    printed = np.full((len(codes), len(understood)), FIGURE_ABSENT, dtype=np.int64)
+    printed[row, place] = as_figures(table["count"])
+    figures = figures_by_name(understood, order, [at for at in sorted(out) if (printed[:, at] != FIGURE_ABSENT).any()])
     notes = [*source.notes, *_notes(understood, left_out, counts[:, order])]
     frame = _frame(table, codes, row, source.name)
     year = re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", source.name)
@@ -82,11 +100,18 @@ def load(source: Source) -> Release:
         columns=tuple(columns),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
-        read=in_blocks(frame, np.ascontiguousarray(counts[:, order]), source.size),
+        read=in_blocks(
+            frame, np.ascontiguousarray(counts[:, order]), source.size, np.ascontiguousarray(printed[:, list(figures)])
+        ),
+        figures=tuple(figures.values()),
         proposals=tuple(_proposals([understood[at] for at in order], columns)),
         size=source.size,
         product=f"Stats NZ, {year[0]} Census" if year else "Stats NZ census tables",
-        left_out={why: tuple(_name(understood[at]) for at in ats) for why, ats in left_out.items()},
+        left_out={
+            why: names
+            for why, ats in left_out.items()
+            if (names := tuple(_name(understood[at]) for at in ats if at not in figures))
+        },
         notes=notes,
     )
 
@@ -177,6 +202,58 @@ def _column(group: NamedGroup, groups: Sequence[NamedGroup]) -> Column:
     depth += max(0, group.level - 1)
     key = group.id if group.sex == TOTAL else f"{group.id}/{group.sex}"
     return Column(key, (group.id, group.sex), group.label, group.block, depth)
+
+
+def figures_by_name(groups: Sequence[NamedGroup], counting: Sequence[int], others: Sequence[int]) -> dict[int, Figure]:
+    """Return what is a proportion or a median, by its place, and what names say it is of.
+
+    Proportions belong to the counts of the same name in their variable, out of all who answered; "worked today" are out of
+    those who did, who are no group. A median belongs to the groups of ages, or of incomes.
+    """
+    there = {(groups[at].variable, groups[at].what.strip("_"), groups[at].sex, groups[at].universe): at for at in counting}
+    found: dict[int, Figure] = {}
+    for at in others:
+        group = groups[at]
+        kind = next((KINDS[kind] for name in (group.variable, group.group) if (kind := kind_of(name)) in KINDS), None)
+        if kind is FigureKind.RATE:
+            figure = _proportion(group, groups, there)
+        elif kind is FigureKind.MEDIAN:
+            figure = _median(group, groups, counting)
+        else:
+            continue
+        if figure is not None:
+            found[at] = figure
+    return found
+
+
+def _key(group: NamedGroup) -> str:
+    return group.id if group.sex == TOTAL else f"{group.id}/{group.sex}"
+
+
+def _proportion(
+    group: NamedGroup, groups: Sequence[NamedGroup], there: Mapping[tuple[str, str, str, str], int]
+) -> Figure | None:
+    what = re.sub(r"^proportions_(worked_today_)?", "", group.what).strip("_")
+    numerator = there.get((group.variable, what, group.sex, group.universe))
+    stated = there.get((group.variable, "total_stated", group.sex, group.universe))
+    if numerator is None or numerator == stated:
+        return None
+    whole = "" if stated is None else _key(groups[stated])
+    some = "worked_today" in group.what
+    universe, within = ("", whole) if some else (whole, "")
+    return Figure(_name(group), FigureKind.RATE, universe, _key(groups[numerator]), label=group.label, within=within)
+
+
+def _median(group: NamedGroup, groups: Sequence[NamedGroup], counting: Sequence[int]) -> Figure:
+    of = "years" if "age" in group.variable.split("_") else "money"
+    sex = next((sex for name, sex in _SEXES.items() if name in group.group), group.sex)
+    for variable in (group.variable, "age_5_year_groups" if of == "years" else "grouped_personal_income"):
+        own = [groups[at] for at in counting if groups[at].variable == variable and groups[at].sex == sex]
+        parts = finest([(_key(one), one.text) for one in own if not one.repeat], of)
+        answered = [one for one in own if one.is_stated] or [one for one in own if one.is_total]
+        if parts and answered:
+            return Figure(_name(group), FigureKind.MEDIAN, _key(answered[0]), groups=parts, label=group.label)
+    return Figure(_name(group), FigureKind.MEDIAN, "", label=group.label)
 
 
 def _notes(groups: Sequence[NamedGroup], left_out: Mapping[str, list[int]], counts: Counts) -> list[str]:

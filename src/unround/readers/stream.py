@@ -21,10 +21,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.readers.figure_values import as_figures
 from unround.readers.regions import describe
 from unround.readers.source import Source
 from unround.readers.symbols import as_counts
-from unround.release import ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, Progress
+from unround.release import ABSENT, FIGURE_ABSENT, NOT_AVAILABLE, UNREADABLE, Block, Counts, FigureValues, Progress
 
 Item = TypeVar("Item")
 
@@ -127,6 +128,8 @@ class TakenRows:
         Which of them are counts.
     places : array
         For every column of the release the characteristic, as a position in `ids`, and the sex.
+    figures : array
+        For every figure of the release likewise.
     nothing : array of bool
         Characteristics × sexes of which no column was made, being not applicable in the first areas.
     keys : tuple of str
@@ -143,6 +146,7 @@ class TakenRows:
     ids: NDArray[np.int32]
     counted: NDArray[np.bool_]
     places: NDArray[np.int64]
+    figures: NDArray[np.int64]
     nothing: NDArray[np.bool_]
     keys: tuple[str, ...]
     population: int | None
@@ -150,12 +154,17 @@ class TakenRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Lines of the file: the ID and the counts of each, the lines with which areas begin, and what is said of those."""
+    """Lines of the file: the ID and the counts of each, the lines with which areas begin, and what is said of those.
+
+    `figure_lines` are those that hold figures, `figures` their values.
+    """
 
     ids: NDArray[np.int32]
     counts: Counts
     begins: NDArray[np.int64]
     areas: list[dict[str, str]]
+    figure_lines: NDArray[np.int64]
+    figures: FigureValues
 
 
 @dataclass(slots=True)
@@ -227,22 +236,33 @@ def _blocks(source: Source, taken: TakenRows, notes: list[str], progress: Progre
 def _gathered(source: Source, taken: TakenRows, progress: Progress) -> Iterator[_Rows]:
     """Put the lines of chunks together, and yield them when there are enough; areas are never cut apart."""
     ids, counts, begins = list[NDArray[np.int32]](), list[Counts](), list[NDArray[np.int64]]()
+    figure_lines, figures = list[NDArray[np.int64]](), list[FigureValues]()
     areas, held = list[dict[str, str]](), 0
+
+    def together() -> _Rows:
+        texts = np.concatenate(ids), np.concatenate(counts), np.concatenate(begins)
+        return _Rows(*texts, areas, np.concatenate(figure_lines), np.concatenate(figures))
+
     for rows in _scanned(source, taken, progress):
         goes_on = bool(areas) and areas[-1]["region"] == rows.areas[0]["region"]
         ids.append(rows.ids)
         counts.append(rows.counts)
         begins.append(rows.begins[goes_on:] + held)
+        figure_lines.append(rows.figure_lines + held)
+        figures.append(rows.figures)
         areas += rows.areas[goes_on:]
         held += len(rows.ids)
         if held >= BLOCK_ROWS and len(areas) > 1:
-            whole = _Rows(np.concatenate(ids), np.concatenate(counts), np.concatenate(begins), areas)
+            whole = together()
             cut = int(whole.begins[-1])
-            yield _Rows(whole.ids[:cut], whole.counts[:cut], whole.begins[:-1], areas[:-1])
+            upto = int(np.searchsorted(whole.figure_lines, cut))
+            some = whole.figure_lines[:upto], whole.figures[:upto]
+            yield _Rows(whole.ids[:cut], whole.counts[:cut], whole.begins[:-1], areas[:-1], *some)
             ids, counts, begins = [whole.ids[cut:]], [whole.counts[cut:]], [np.zeros(1, dtype=np.int64)]
+            figure_lines, figures = [whole.figure_lines[upto:] - cut], [whole.figures[upto:]]
             areas, held = areas[-1:], held - cut
     if areas:
-        yield _Rows(np.concatenate(ids), np.concatenate(counts), np.concatenate(begins), areas)
+        yield together()
 
 
 def _scanned(source: Source, taken: TakenRows, progress: Progress) -> Iterator[_Rows]:
@@ -263,23 +283,27 @@ def _scanned(source: Source, taken: TakenRows, progress: Progress) -> Iterator[_
 
 def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows | None:
     """Read the lines of a chunk."""
-    from unround.readers.line_scan import FieldPlaces, ScanBuffers, scan
+    from unround.readers.line_scan import COUNTED, FIGURE, FieldPlaces, ScanBuffers, scan
 
     text = np.frombuffer(chunk, dtype=np.uint8)[start:]
     most, sexes = int(np.count_nonzero(text == _LINE_END)), len(taken.cells)
     cells, symbols = (np.array(places, dtype=np.int64) for places in zip(*taken.cells, strict=True))
     last = int(max(taken.id, cells.max(), symbols.max()))
-    counted = np.ones(int(taken.ids.max()) + 1, dtype=bool)
-    counted[taken.ids] = taken.counted
+    roles = np.full(int(taken.ids.max()) + 1, COUNTED, dtype=np.uint8)
+    roles[taken.ids] = np.where(taken.counted, COUNTED, 0)
+    roles[taken.ids[taken.figures[:, 0]]] = FIGURE
+    figured = most if len(taken.figures) else 0
     found = ScanBuffers(
         np.empty(most, dtype=np.int32),
         np.full((most, sexes), NOT_AVAILABLE, dtype=np.int32),
         np.empty(most, dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.empty((most * sexes, 6), dtype=np.int64),
+        np.empty(figured, dtype=np.int64),
+        np.empty((figured, sexes), dtype=np.int64),
     )
     where = FieldPlaces(ord(taken.delimiter), taken.region, taken.id, cells, symbols, last)
-    lines, areas, odd = scan(text, where, counted, found)
+    lines, areas, odd, figures = scan(text, where, roles, found)
     if not lines:
         return None
     body = memoryview(chunk)[start:]
@@ -289,9 +313,10 @@ def _rows(chunk: bytes, start: int, taken: TakenRows, source: Source) -> _Rows |
     if lines < most:
         _refuse_broken(body, lines, source)
     if odd:
-        _read_closely(body, found.odd[:odd], counts, source)
+        _read_closely(body, found.odd[:odd], counts, found.figures, source)
     firsts = [_first_line(body, int(begin), taken, source) for begin in found.starts[:areas]]
-    return _Rows(ids, counts, found.begins[:areas], firsts)
+    there = found.figure_lines[:figures].copy(), found.figures[:figures].copy()
+    return _Rows(ids, counts, found.begins[:areas], firsts, *there)
 
 
 def _no_line(body: memoryview, number: int, source: Source) -> InputError:
@@ -313,12 +338,18 @@ def _refuse_broken(body: memoryview, lines: int, source: Source) -> None:
         )
 
 
-def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, source: Source) -> None:
+def _read_closely(body: memoryview, odd: NDArray[np.int64], counts: Counts, figures: FigureValues, source: Source) -> None:
     """Read the cells that are no plain numbers."""
-    places = odd.tolist()
-    text = pl.Series([source.as_text(bytes(body[place[2] : place[3]])) for place in places], dtype=pl.String)
-    signs = pl.Series([source.as_text(bytes(body[place[4] : place[5]])) for place in places], dtype=pl.String)
-    counts[odd[:, 0], odd[:, 1]] = as_counts(text, signs)[0]
+    sexes = counts.shape[1]
+    for counted in (True, False):
+        these = odd[(odd[:, 1] < sexes) == counted]
+        places = these.tolist()
+        text = pl.Series([source.as_text(bytes(body[place[2] : place[3]])) for place in places], dtype=pl.String)
+        signs = pl.Series([source.as_text(bytes(body[place[4] : place[5]])) for place in places], dtype=pl.String)
+        if counted and places:
+            counts[these[:, 0], these[:, 1]] = as_counts(text, signs)[0]
+        elif places:
+            figures[these[:, 0], these[:, 1] - sexes] = as_figures(text, signs)
 
 
 def _first_line(body: memoryview, start: int, taken: TakenRows, source: Source) -> dict[str, str]:
@@ -348,7 +379,20 @@ def _block(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Block:
     _watch(table, counts, rows, taken, seen)
     described = pl.DataFrame(rows.areas)
     population = None if taken.population is None else counts[:, taken.population]
-    return Block(describe(described, population), counts)
+    return Block(describe(described, population), counts, _figures(rows, taken))
+
+
+def _figures(rows: _Rows, taken: TakenRows) -> FigureValues | None:
+    """Put the figures of lines into their places: one row per area, a column a figure."""
+    if not len(taken.figures):
+        return None
+    place = np.full(int(taken.ids.max()) + 1, -1, dtype=np.int64)
+    own = np.unique(taken.figures[:, 0])
+    place[taken.ids[own]] = np.arange(len(own))
+    table = np.full((len(rows.areas), len(own), len(taken.cells)), FIGURE_ABSENT, dtype=np.int64)
+    area = np.searchsorted(rows.begins, rows.figure_lines, side="right") - 1
+    table[area, place[rows.ids[rows.figure_lines]]] = rows.figures
+    return table[:, np.searchsorted(own, taken.figures[:, 0]), taken.figures[:, 1]]
 
 
 def _sorted_in(rows: _Rows, taken: TakenRows, source: Source, seen: _Seen) -> Counts:

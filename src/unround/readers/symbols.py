@@ -46,7 +46,7 @@ EXACT_DIGITS = 15
 
 _PADDING = " \t\r\n\u00a0\u202f\u2009\"'"
 _GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f\u2009][0-9]{3})+|(?:['\u2019][0-9]{3})+)(?:\\.[0-9]*)?$"
-_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
+NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 
 
 def as_counts(
@@ -154,12 +154,11 @@ def _beyond(numbers: pl.Series) -> pl.Series:
 
 def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Read cells that are no plain numbers."""
-    bare = cells.str.replace_all("−", "-", literal=True).str.strip_chars(_PADDING)
+    bare = _bare(cells)
     sign = bare.str.to_lowercase().replace_strict(dict(SIGNS), default=None, return_dtype=pl.Int32)
-    grouped = bare.str.contains(_GROUPED)
-    joined = bare.str.replace_all("[, \u00a0\u202f\u2009'\u2019]", "").zip_with(grouped, bare)
+    joined = joined_digits(bare)
     # A cast alone would take "inf" for a number.
-    number = joined.str.contains(_NUMBER)
+    number = joined.str.contains(NUMBER)
     value = joined.cast(pl.Float64, strict=False).set(~number, None)
     whole, fraction = _whole(value)
     counts = whole.copy()
@@ -173,6 +172,18 @@ def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[n
     counts[(bare == "").to_numpy()] = blank
     point = (bare.str.contains(".", literal=True) & ~bare.str.contains("(?i)e")).to_numpy()
     return counts, number.to_numpy() & (point | fraction)
+
+
+def _bare(cells: pl.Series) -> pl.Series:
+    """Return cells without padding, and with a plain minus."""
+    return cells.str.replace_all("−", "-", literal=True).str.strip_chars(_PADDING)
+
+
+def joined_digits(cells: pl.Series) -> pl.Series:
+    """Return cells without padding and without signs between thousands."""
+    bare = _bare(cells)
+    grouped = bare.str.contains(_GROUPED)
+    return bare.str.replace_all("[, \u00a0\u202f\u2009'\u2019]", "").zip_with(grouped.fill_null(False), bare)
 
 
 def _has_fraction(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.readers.source import Source, called
 from unround.readers.symbols import as_counts
-from unround.release import ABSENT, UNREADABLE, Block, Counts, Progress
+from unround.release import ABSENT, UNREADABLE, Block, Counts, FigureValues, Progress
 from unround.small_files import LONGEST_NAME
 
 AREAS_AT_ONCE = 2_000
@@ -173,14 +173,17 @@ def counts_of(table: WideTable, places: Sequence[int]) -> tuple[Counts, NDArray[
     return counts, shares
 
 
-def read_blocks(areas: pl.DataFrame, counts: Counts, size: int) -> Callable[[Progress], Iterator[Block]]:
+def read_blocks(
+    areas: pl.DataFrame, counts: Counts, size: int, figures: FigureValues | None = None
+) -> Callable[[Progress], Iterator[Block]]:
     """Return what goes through a table that is in memory, block by block."""
+    kept = figures if figures is not None and figures.shape[1] else None
 
     def blocks(progress: Progress) -> Iterator[Block]:
         for start in range(0, len(areas), AREAS_AT_ONCE):
             end = min(start + AREAS_AT_ONCE, len(areas))
             progress(size * end // len(areas))
-            yield Block(areas[start:end], counts[start:end])
+            yield Block(areas[start:end], counts[start:end], None if kept is None else kept[start:end])
 
     return blocks
 
@@ -205,4 +208,9 @@ class LeftOut:
     @property
     def by_reason(self) -> Mapping[str, tuple[str, ...]]:
         """What `Release.left_out` wants."""
-        return {reason: tuple(labels) for reason, labels in self._labels.items()}
+        return self.without(())
+
+    def without(self, kept: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return what was left out, but for labels that were kept after all."""
+        found = {reason: tuple(label for label in labels if label not in kept) for reason, labels in self._labels.items()}
+        return {reason: labels for reason, labels in found.items() if labels}

@@ -8,7 +8,8 @@
   `analogy`: sums too small to judge, judged like their neighbours
 - `propose`, `repeats`: sums and repeated counts that nobody proposed, searched for in the counts
 - `area_sums`: whether areas add up to their parents; `nesting` (with `family_fit`): which areas make up which
-- `figure_grids`: the steps that published rates, means and medians were rounded to
+- `figure_verdicts`: what published rates, means and medians tell; `figure_data`, `figure_tests`: figures held against
+  counts; `figure_grids`: the steps that they were rounded to
 - `plan_file`: the findings as a TOML file to edit, and the edited decisions applied
 - `evidence`: what comes out
 """

@@ -173,7 +173,9 @@ class JudgedFigure:
     reveals : tuple of str
         Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
     left : tuple of (float, float) or None
-        Of evidence: how many values a count has on average before the figure is used, and with it.
+        Of a rate that is evidence: how many values its numerator has on average before the rate is used, and with it.
+    excludes : float or None
+        Of evidence: in how large a part of the areas it excludes some of the counts that were possible without it.
     """
 
     figure: Figure
@@ -188,6 +190,7 @@ class JudgedFigure:
     step: Fraction | None = None
     reveals: tuple[str, ...] = ()
     left: tuple[float, float] | None = None
+    excludes: float | None = None
 
     @property
     def is_evidence(self) -> bool:

@@ -12,7 +12,9 @@ from unround.mechanisms import Exact, Mechanism
 from unround.release import Block, Column, Counts, Proposal, Release, adjustable
 from unround.structure.analogy import by_analogy, for_everybody, overlapping
 from unround.structure.area_sums import GeographyTally, columns_to_compare
-from unround.structure.evidence import Equation, JudgedSum, MechanismEvidence, PlanFile, Repeat, Structure
+from unround.structure.evidence import Equation, JudgedFigure, JudgedSum, MechanismEvidence, PlanFile, Repeat, Structure
+from unround.structure.figure_data import FigureData
+from unround.structure.figure_verdicts import judge_figures
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.perturbation import find_perturbation, without_noisy
 from unround.structure.plan_file import AppliedPlan
@@ -103,11 +105,13 @@ class Survey:
         self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
         self._adjustable = np.zeros(0, dtype=np.bool_)
+        self._figures = FigureData(release)
 
     def add(self, block: Block) -> None:
         """Take in some areas."""
         self._areas += len(block.counts)
         self._divisibility.add(block.counts)
+        self._figures.add(block)
         if self._tally is None:
             self._first.append(block)
             if sum(len(b.counts) for b in self._first) >= LOOK:
@@ -218,8 +222,14 @@ class Survey:
             equations=equations,
             equation_sums=sources,
             geography=self._nesting.results(mechanisms),
+            figures=self._judged_figures(mechanisms),
             notes=tuple(self._notes(how)),
         )
+
+    def _judged_figures(self, mechanisms: Sequence[Mechanism | None]) -> tuple[JudgedFigure, ...]:
+        """Judge rates, means and medians by all areas."""
+        self._figures.close(mechanisms, self._adjusted)
+        return judge_figures(self._figures)
 
     def _again(self, results: list[SumTally], moved: set[int], mechanisms: list[Mechanism | None]) -> list[SumTally]:
         """Judge anew, by the first areas, the sums with columns that later turned out to be published otherwise."""
