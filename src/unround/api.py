@@ -350,6 +350,7 @@ def audit(
     estimates: bool | str = False,
     doubtful: bool = False,
     bom: bool = False,
+    figures: str = "verified",
     truth: Table | None = None,
     plan: PlanFile | AnyPath | None = None,
     base: int | None = None,
@@ -386,6 +387,8 @@ def audit(
         Whether to list conditional claims even if the check finds that the data contradict the mechanism.
     bom : bool
         Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
+    figures : str
+        "verified" uses the rates, means and medians that the data show to be computed from true counts; "off" none.
     truth : table, optional
         The unrounded table, if you have it: scores every claim.
     cluster : str, optional
@@ -401,7 +404,7 @@ def audit(
     from unround.presentation.report import write_pages
     from unround.results.tables import AuditFolder
 
-    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom)
+    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom, figures)
     true_counts = None if truth is None else read(truth)
     release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
     refuse_hopeless(release, plan_file)

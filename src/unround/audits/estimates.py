@@ -65,7 +65,8 @@ def distributions_of(
         rows = np.array([area]) if nested is None else nested.family(area)
         family = None if nested is None else nested.reordered(rows)
         family = family if family is not None and family.any else None
-        found.append(auditor.infer(inferred.counts[rows], may_differ[rows], family, keep=0).probabilities.kept)
+        values = None if inferred.figured is None else inferred.figured.values[rows]
+        found.append(auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values).probabilities.kept)
     return found
 
 

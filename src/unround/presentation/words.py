@@ -253,6 +253,7 @@ INCONSISTENCIES = {
     "cell": ("count its mechanism cannot produce", "counts their mechanism cannot produce"),
     "assumption": ("area whose population was adjusted", "areas whose population was adjusted"),
     "unresolved": ("area without any solution", "areas without any solution"),
+    "figure": ("figure that is not of the true counts", "figures that are not of the true counts"),
     "areas": ("area that cannot be the sum of its parts", "areas that cannot be the sum of their parts"),
 }
 """The kinds of inconsistencies: one of them, and more."""
