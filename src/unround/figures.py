@@ -37,6 +37,9 @@ class Grid:
     by_units : tuple of (int, steps)
         Where figures of many units are printed on finer steps: from how many units on, as published, and the steps by
         value from there; ascending. `steps` are those of fewer units, and where their number is not known.
+    nested : bool
+        Whether steps are only known not to be larger. The step around a value is then the largest of 1, 2, 4 or 5 times a
+        power of ten, up to that, of which it is a multiple: 12.4 cannot have been rounded to 0.5, but 12.5 can.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Grid:
 
     steps: Steps
     by_units: tuple[tuple[int, Steps], ...] = ()
+    nested: bool = False
 
     @classmethod
     def of(cls, step: Fraction) -> Grid:
@@ -58,7 +62,8 @@ class Grid:
         steps = self.steps_for(units)
         at = bisect_right(steps, abs(value), key=lambda one: one[0]) - 1
         edge = at > 0 and steps[at][0] == abs(value)
-        return max(steps[at - 1][1], steps[at][1]) if edge else steps[at][1]
+        most = max(steps[at - 1][1], steps[at][1]) if edge else steps[at][1]
+        return _largest_that_divides(value, most) if self.nested else most
 
     def steps_for(self, units: int | None) -> Steps:
         """Return the steps by value of figures of so many units."""
@@ -69,6 +74,22 @@ class Grid:
         """Return the least and the largest number that may have been rounded to a value; ties go either way."""
         half = self.step(value, units) / 2
         return value - half, value + half
+
+
+FINEST = Fraction(1, 10_000)
+"""No step is finer."""
+
+
+def _largest_that_divides(value: Fraction, most: Fraction) -> Fraction:
+    """Return the largest nice step, up to a limit, of which a value is a multiple; the finest, if of none."""
+    found, power = FINEST, FINEST
+    while power <= most:
+        for digit in (1, 2, 4, 5):
+            step = digit * power
+            if step <= most and value % step == 0:
+                found = step
+        power *= 10
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +122,8 @@ class Figure:
     universe : str
         The count of all units: the denominator; "" where it was not published.
     numerator : str
-        For a rate, the count of those who are meant; "" where it was not published.
+        For a rate, the count of those who are meant; "" where it was not published. For a mean, the sum of what all units
+        have, where that is a count too, such as the persons of households.
     groups : tuple of Group
         For a mean or a median, counts that partition the universe, by the values of their units.
     grid : Grid

@@ -113,6 +113,7 @@ def simulate(
     keys: bool = False,
     constants: str = "",
     weighted: bool = False,
+    figures: str = "true",
     world: str | None = None,
     base: int | None = None,
     mechanism: Mechanism | str | None = None,
@@ -130,7 +131,8 @@ def simulate(
     file_format : str
         "statcan" (bulk CSV, the default), "censusmapper" (wide) or "tidy" (Parquet, the only one for other worlds).
     rows : str
-        "age" (33 rows, the default), "short" (462), "sample" (150, most of them sample tables) or "all" (2,631).
+        "age" (33 rows, the default), "short" (462), "income" (140, with rates of low income), "sample" (150, most of them
+        sample tables) or "all" (2,631).
     zipped : bool
         Whether to zip the bulk CSV together with its companion files.
     levels : str, optional
@@ -146,6 +148,8 @@ def simulate(
         With `keys`: the constants of the tables, as "0" for all or "8=0.31,58=0.19" for some; the others are drawn.
     weighted : bool
         Whether sample tables show weighted estimates, which are not whole before they are rounded.
+    figures : str
+        What rates, averages and medians are computed from: the "true" counts, the "published" ones; or "none" are written.
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     base, mechanism : int, Mechanism or str, optional
@@ -163,11 +167,11 @@ def simulate(
         from unround.simulation.worlds import world as world_named
         from unround.simulation.worlds.write import simulate_world
 
-        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted)
+        of_census = (rows is not None, zipped, levels, apart, repeat != 1, keys, constants, weighted, figures != "true")
         if file_format not in (None, "tidy") or any(of_census):
             raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants} and {weighted} are for "
-                "the census: leave them out if you give {world}."
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {keys}, {constants}, {weighted}, {figures}"
+                " are for the census: leave them out if you give {world}."
             )
         return simulate_world(Path(out), world_named(world), areas, seed, how or "rounding:5", rounded_total=rounded_total)
     if how is not None or rounded_total:
@@ -187,7 +191,7 @@ def simulate(
         levels=levels,
         apart=apart,
         repeat=repeat,
-        rounds=Rounds(Constants.parse(constants) if keys else None, weighted),
+        rounds=Rounds(Constants.parse(constants) if keys else None, weighted, figures),
     )
 
 

@@ -132,7 +132,8 @@ def simulate(
         ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(help="age (33 rows), short (462), sample (150) or all (2,631).", show_default="age")
+        str | None,
+        typer.Option(help="age (33 rows), short (462), income (140), sample (150) or all (2,631).", show_default="age"),
     ] = None,
     zipped: Annotated[bool, typer.Option("--zip", help="Zip the bulk CSV together with its companion files.")] = False,
     levels: Annotated[
@@ -155,6 +156,10 @@ def simulate(
     weighted: Annotated[
         bool, typer.Option("--weighted", help="Let sample tables show weighted estimates; for rows sample or all.")
     ] = False,
+    figures: Annotated[
+        str,
+        typer.Option(metavar="SOURCE", help="Rates, averages and medians: from true or published counts, or none."),
+    ] = "true",
     world: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
@@ -183,6 +188,7 @@ def simulate(
       unround simulate -o keyed --areas 2000 --rows short --keys   rounded by keys, with a constant for every table
       unround simulate -o alike --rows short --keys --constants 0  the same count rounds alike wherever it stands
       unround simulate -o sample --rows sample --keys --weighted   sample tables of weighted estimates
+      unround simulate -o rates --rows income                      rates of low income, from true counts
       unround simulate -o couples --world couples --mechanism rounding:3
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
@@ -209,6 +215,7 @@ def simulate(
             keys=keys,
             constants=constants,
             weighted=weighted,
+            figures=figures,
             world=world,
             base=base,
             mechanism=mechanism,

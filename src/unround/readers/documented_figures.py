@@ -40,6 +40,9 @@ _GROUPED: Mapping[int, tuple[FigureKind, int, tuple[int, ...]]] = {
 }
 """Means and medians: the line whose parts are their groups, and the lines that count all units, the best first."""
 
+_TOTALS = {57: 56, 76: 90}
+"""The persons whose average number is given."""
+
 _MEASURES = {39: "years", 40: "years", 57: "persons", 76: "persons"}
 """What the groups measure; money where nothing is said."""
 
@@ -85,7 +88,9 @@ def _meaning(number: int, line: TableLine, lines: Mapping[int, TableLine]) -> Fi
     if number in _GROUPED:
         grouped, total, universes = _GROUPED[number]
         own = [(lines[one].id, label_of(one) or lines[one].label) for one in _below(total) if there(one)]
-        return FigureMeaning(grouped, there(*universes), groups=finest(own, _MEASURES.get(number, "money")))
+        return FigureMeaning(
+            grouped, there(*universes), there(_TOTALS.get(number, 0)), finest(own, _MEASURES.get(number, "money"))
+        )
     kind = KINDS.get(line.kind)
     if kind is None or kind is FigureKind.RATE:
         return None

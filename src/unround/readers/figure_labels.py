@@ -37,6 +37,17 @@ _LABOUR = {
 _FEW = re.compile(r"one-person|two-or-more|economic famil|couple|one-parent|full-year|part-year|not in")
 _INCOME = re.compile(r"\b(total|after-tax|market|employment) income\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_PERSONS = (
+    (
+        re.compile(r"\bhousehold size\b", re.IGNORECASE),
+        re.compile(r"^number of persons in private households", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\bsize of census families\b", re.IGNORECASE),
+        re.compile(r"\bpersons in census families\b", re.IGNORECASE),
+    ),
+)
+"""Averages of persons, and the lines that count those persons."""
 _FAR = 100
 """Lines that a percentage may be away from its counts."""
 SAMPLE = re.compile(r"\bsample\b", re.IGNORECASE)
@@ -147,8 +158,16 @@ def _meaning(lines: Sequence[TableLine], at: int, edged: Sequence[int]) -> Figur
     above = _above(lines, at)
     groups, universe = _groups(lines, at, edged)
     if groups:
-        return FigureMeaning(kind, universe or above, groups=groups)
+        return FigureMeaning(kind, universe or above, _total(lines, line.label), groups)
     return FigureMeaning(kind, above)
+
+
+def _total(lines: Sequence[TableLine], label: str) -> str:
+    """Return the count of all persons whose average number per household or family is given, or ""."""
+    for said, counted in _PERSONS:
+        if said.search(label):
+            return next((line.id for line in lines if line.kind == COUNT and counted.search(line.label)), "")
+    return ""
 
 
 def bare(label: str) -> str:

@@ -7,6 +7,7 @@ Canadian census of 2021; the numbers are invented.
 - `schema`: the rows of the profile, their kinds and the sums between them
 - `true_counts`, `published_counts`: blocks of areas as arrays, for experiments
 - `Rounds`: how they are rounded: with keys and `Constants` of tables, with a weighted sample, or neither
+- `figures`: rates, averages and medians, from true counts or from published ones
 - `simulate`: files on disk, in one of three layouts, with `truth.parquet` and `SIMULATED.txt` beside them
 
 Areas come children first (the DAs of a CSD, the CSD, … the province), so that one pass adds up every parent.
@@ -28,6 +29,7 @@ from unround.simulation.companions import NOTE_TITLE, note
 from unround.simulation.constants import Constants
 from unround.simulation.counts import BLOCK, MISSING, PLAIN, CountBlock, Rounds, published_counts, true_counts
 from unround.simulation.editions import AREAS, Editions, Files, write_areas
+from unround.simulation.figures import require_source
 from unround.simulation.geography import plan
 from unround.simulation.profile import ROWS, SAMPLE
 from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
@@ -154,6 +156,7 @@ def simulate(
         raise InputError(f"only the statcan format can be zipped, not {format}.")
     if seed < 0:
         raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
+    require_source(rounds.figures)
     table = schema(rows, rounds.weighted)
     if rounds.weighted and not any(row.mechanism == SAMPLE for row in table.rows):
         raise InputError(f"the rows called {rows} are all 100% data, so nothing is weighted: choose rows sample or all.")

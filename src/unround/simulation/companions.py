@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from fractions import Fraction
 from textwrap import fill
 
 from unround._version import __version__
+from unround.figures import Figure
 from unround.simulation.profile import EXACT
 from unround.simulation.schema import Schema
 
@@ -123,8 +126,26 @@ def _list(values: tuple[int, ...] | list[int]) -> str:
     return "[" + ", ".join(str(value) for value in values) + "]"
 
 
-def release_toml(table: Schema, data: str = "release.parquet") -> str:
-    """Describe a tidy release: its file, axes, hierarchies, mechanisms and sums."""
+def _edge(edge: Fraction | None, name: str) -> str:
+    return "" if edge is None else f", {name} = {float(edge):g}"
+
+
+def _figure_toml(figure: Figure) -> list[str]:
+    """Describe a rate, a mean or a median."""
+    lines = ["[[figures]]", f"column = {json.dumps(figure.name)}", f'kind = "{figure.kind}"']
+    lines += [f"numerator = {json.dumps(figure.numerator)}"] if figure.numerator else []
+    lines += [f"universe = {json.dumps(figure.universe)}"] if figure.universe else []
+    if figure.groups:
+        lines.append("groups = [")
+        for group in figure.groups:
+            ends = _edge(group.low, "low") + _edge(group.high, "high")
+            lines.append(f"    {{ count = {json.dumps(group.count)}{ends} }},")
+        lines.append("]")
+    return [*lines, *(["sampled = true"] if figure.sampled else []), ""]
+
+
+def release_toml(table: Schema, data: str = "release.parquet", figures: Sequence[Figure] = ()) -> str:
+    """Describe a tidy release: its file, axes, hierarchies, mechanisms, sums and figures."""
     by_mechanism: dict[str, list[int]] = {}
     for row in table.rows:
         if row.is_count:
@@ -167,4 +188,6 @@ def release_toml(table: Schema, data: str = "release.parquet") -> str:
             f'why = "{item.why}"',
             "",
         ]
+    for figure in figures:
+        lines += _figure_toml(figure)
     return "\n".join(lines)

@@ -83,16 +83,20 @@ class Rounds:
         Where every record has a key, the constants of the tables; None where every count has a random number of its own.
     weighted : bool
         Whether sample tables show sums of weights, which are not whole, in place of counts.
+    figures : str
+        What rates, averages and medians are computed from, as `figures` says: "true" counts, "published" ones, or "none".
     """
 
     constants: Constants | None = None
     weighted: bool = False
+    figures: str = "true"
 
     def options(self) -> str:
         """Return what to type for the same."""
         told = "" if self.constants is None else " --keys"
         told += f" --constants {self.constants.name}" if self.constants is not None and self.constants.name else ""
-        return told + (" --weighted" if self.weighted else "")
+        told += " --weighted" if self.weighted else ""
+        return told + (f" --figures {self.figures}" if self.figures != "true" else "")
 
 
 PLAIN = Rounds()

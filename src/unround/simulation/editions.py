@@ -143,9 +143,9 @@ class Files:
 
 def _writer(folder: Path, file_format: str, table: Schema, seed: int, tail: str, rounds: Rounds) -> Writer:
     if file_format == "censusmapper":
-        return CensusMapper(folder, table, seed, tail)
+        return CensusMapper(folder, table, seed, tail, rounds)
     if file_format == "tidy":
-        return Tidy(folder, table, seed, tail)
+        return Tidy(folder, table, seed, tail, rounds)
     return StatCan(folder, table, seed, zipped=file_format != "statcan", tail=tail, rounds=rounds)
 
 

@@ -231,6 +231,12 @@ LABELLED = (
         labels="In low income (LIM-AT)|0 to 17 years|0 to 5 years|18 to 64 years|65 years and over",
     ),
     _block(
+        "345 335 figures full sexes",
+        "0p1p2p1p1p",
+        labels="Prevalence of low income (LIM-AT) (%)|0 to 17 years (%)|0 to 5 years (%)|18 to 64 years (%)|"
+        "65 years and over (%)",
+    ),
+    _block(
         "350 private core full sexes",
         "012s11",
         labels="Total - LICO low-income status in 2020 - 100% data|0 to 17 years|0 to 5 years|"
@@ -240,6 +246,12 @@ LABELLED = (
         "355 350 within full sexes",
         "012s11",
         labels="In low income (LICO-AT)|0 to 17 years|0 to 5 years|18 to 64 years|65 years and over",
+    ),
+    _block(
+        "360 350 figures full sexes",
+        "0p1p2p1p1p",
+        labels="Prevalence of low income (LICO-AT) (%)|0 to 17 years (%)|0 to 5 years (%)|18 to 64 years (%)|"
+        "65 years and over (%)",
     ),
     _block(
         "383 noninst split full sexes",
@@ -318,8 +330,6 @@ NUMBERED = """\
 326 =81+84 stats sample - | 01a1a | Income of couples with children | family income
 329 =86 stats sample - | 01a1a | Income of one-parent families | family income
 332 =96 stats sample sexes | 01a1a | Income of people outside families | income
-345 335 figures full sexes | 0p1p2p1p1p | Prevalence of low income, LIM-AT (%) | Age group
-360 350 figures full sexes | 0p1p2p1p1p | Prevalence of low income, LICO-AT (%) | Age group
 365 private split full sexes | 01(2)5 1(2)5 | Income rank of people's families | Rank | skew=0
 378 private stats full sexes | 01n1n1n1n | Inequality of incomes | inequality, index
 393 noninst split full sexes | LANGUAGE_ANSWERS | First language learned | Language | skew=1.9 clump=6
@@ -401,6 +411,7 @@ INCOME_FIRST, INCOME_LAST = 111, 382
 ROWS = {
     "age": ((1, 33),),
     "short": ((1, 110), (383, 734)),
+    "income": ((1, 110), (335, 364)),
     "sample": ((1, 33), (1949, 2029), (2223, 2258)),
     "all": ((1, 2631),),
 }

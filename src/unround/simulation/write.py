@@ -2,9 +2,7 @@
 
 Each writer takes blocks of areas as they come and holds no more than one of them.
 
-Numbers that are no counts (percentages, averages, medians, rates) are worked out from the published counts wherever they
-can be, as a reader of the tables would; amounts of money and the like are drawn, so that files look right. Nothing is to be
-inferred from them.
+Numbers that are no counts (percentages, averages, medians, rates) are those of `figures`.
 """
 
 from __future__ import annotations
@@ -21,105 +19,12 @@ from numpy.typing import NDArray
 
 from unround.readers.profile_2021 import vector_of
 from unround.simulation.companions import META_NOTE, meta, release_toml
-from unround.simulation.counts import FIGURES, MISSING, PLAIN, CountBlock, Rounds, stream
+from unround.simulation.counts import MISSING, PLAIN, CountBlock, Rounds
+from unround.simulation.figures import NONE, described_figures, figures, ratio
 from unround.simulation.geography import LEVEL_NAMES
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT
 from unround.simulation.schema import SEXES, Row, Schema
-
-MIDDLES = np.array([2.5 + 5 * step for step in range(20)] + [101.0])
-AGE_IDS = (*range(10, 13), *range(14, 24), *range(25, 29), *range(30, 34))
-# Percentages of one row in another: figure → (part, whole).
-PERCENTAGES = {35: (9, 8), 36: (13, 8), 37: (24, 8), 38: (29, 8)}
-PERCENTAGES |= {345 + at: (340 + at, 335 + at) for at in range(5)} | {360 + at: (355 + at, 350 + at) for at in range(5)}
-PERCENTAGES |= {2228: (2224, 2223), 2229: (2225, 2223), 2230: (2226, 2224)}
-AVERAGES = {57: (56, (50,)), 76: (90, (71,)), 77: (93, (81, 84, 86))}  # persons to households or families
-HUNDREDS = frozenset({34, 148, 237})
-FAMILY_SIZES = frozenset({304, 308, 312, 316})
-TYPICAL_MONEY, TYPICAL_RENT, TYPICAL_VALUE = 40_000.0, 1_300.0, 420_000.0
-
-
-def _significant(values: Floats, digits: int = 3) -> Floats:
-    """Round to so many significant digits, as the agency does with amounts of money."""
-    scale = 10.0 ** (np.floor(np.log10(np.maximum(values, 1.0))) - digits + 1)
-    return np.asarray(np.rint(values / scale) * scale)
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(whole > 0, part / whole, np.nan)
-
-
-def _ages(counts: Floats) -> tuple[Floats, Floats]:
-    """Return average and median age from areas × 21 ages × 3."""
-    total = counts.sum(1)
-    average = _ratio((counts * MIDDLES[:, None]).sum(1), total)
-    reached = np.cumsum(counts, axis=1) >= total[:, None] / 2
-    at = reached.argmax(1)
-    before = np.take_along_axis(np.cumsum(counts, axis=1) - counts, at[:, None], 1)[:, 0]
-    inside = np.take_along_axis(counts, at[:, None], 1)[:, 0]
-    median = np.where(total > 0, 5.0 * at + 5.0 * np.nan_to_num(_ratio(total / 2 - before, inside)), np.nan)
-    return np.round(average, 1), np.rint(median * 5.0) / 5.0
-
-
-def _drawn(kind: str, row: int, areas: int, rng: np.random.Generator) -> Floats:
-    """Draw a plausible figure for total, men and women."""
-    if kind == "percent":
-        return np.round(100.0 * rng.beta(2.0, 6.0, (areas, 3)), 1)
-    if row in FAMILY_SIZES or row == 1433:
-        return np.round(rng.lognormal(np.log(5.8 if row == 1433 else 2.9), 0.08, (areas, 3)), 1)
-    if 378 <= row <= 382:
-        return np.round(rng.uniform(0.25, 0.45, (areas, 3)), 3)
-    if row == 2236:
-        return np.round(rng.normal(42.0, 2.0, (areas, 3)), 1)
-    typical = TYPICAL_MONEY if row < 400 else TYPICAL_VALUE if row in (1488, 1489) else TYPICAL_RENT
-    by_sex = np.array([1.0, 1.12, 0.88])
-    return _significant(typical * by_sex * rng.lognormal(0.0, 0.22, (areas, 1)) * rng.lognormal(0.0, 0.05, (areas, 3)))
-
-
-def _figure(row: Row, values: Floats, at: dict[int, int], block: CountBlock, rng: np.random.Generator) -> Floats:
-    """Work out or draw one figure of every area: areas × 3."""
-
-    def count(*rows: int) -> Floats:
-        return np.asarray(values[:, [at[each] for each in rows]].sum(1))
-
-    if row.id == 3:
-        return np.round(100.0 * _ratio(count(1) - count(2), count(2)), 1)
-    if row.id in (6, 7):
-        land: Floats = np.maximum(np.round(block.land, 2), 0.01)[:, None].repeat(3, axis=1)
-        return land if row.id == 7 else np.asarray(np.round(count(1) / land, 1))
-    if row.id in HUNDREDS:
-        return np.full((len(values), 3), 100.0)
-    if row.id in PERCENTAGES:
-        part, whole = PERCENTAGES[row.id]
-        share = _ratio(100.0 * count(part), count(whole))
-        capped: Floats = np.where(share > 100.0, 100.0, share)
-        return np.round(capped, 1)
-    if row.id in (39, 40):
-        return _ages(values[:, [at[age] for age in AGE_IDS]])[row.id - 39]
-    if row.id in AVERAGES:
-        part, wholes = AVERAGES[row.id]
-        return np.round(_ratio(count(part), count(*wholes)), 1)
-    return _drawn(row.kind, row.id, len(values), rng)
-
-
-def figures(block: CountBlock, table: Schema, seed: int) -> Floats:
-    """Return areas × rows × 3 numbers: published counts and the figures beside them; NaN for none."""
-    if block.published is None:
-        raise ValueError("figures need published counts")
-    at = table.index
-    values = np.where(block.published == MISSING, np.nan, block.published.astype(np.float64))
-    for step in table.plans:
-        rng = stream(seed, FIGURES, block.number, step.number)
-        for row in table.rows[step.start : step.stop]:
-            if row.is_count:
-                continue
-            values[:, at[row.id]] = _figure(row, values, at, block, rng)
-            if not row.has_sex:
-                values[:, at[row.id], 1:] = np.nan
-            if row.block > 1:
-                values[block.income_hidden if row.is_income else block.hidden, at[row.id]] = np.nan
-    return values
 
 
 def rates(values: Floats, table: Schema) -> Floats:
@@ -128,7 +33,7 @@ def rates(values: Floats, table: Schema) -> Floats:
     for step in table.plans:
         rows = slice(step.start, step.stop)
         if step.block.first > 1 and table.rows[step.start].is_count:
-            shown[:, rows] = np.round(100.0 * _ratio(values[:, rows], values[:, step.start : step.start + 1]), 1)
+            shown[:, rows] = np.round(100.0 * ratio(values[:, rows], values[:, step.start : step.start + 1]), 1)
     for at, row in enumerate(table.rows):
         if not row.is_count:
             shown[:, at] = values[:, at] if row.kind == "percent" else np.nan
@@ -226,7 +131,7 @@ class StatCan:
 
     def add(self, block: CountBlock, keep: Keep = None) -> None:
         """Write the lines of a block, a few areas at a time."""
-        values = figures(block, self._table, self._seed)
+        values = figures(block, self._table, self._seed, self._rounds.figures)
         shares = rates(values, self._table)
         numbers = np.concatenate([values, shares], axis=2)
         symbols = np.concatenate(
@@ -305,8 +210,8 @@ class CensusMapper:
 
     SEX = ("Total", "Male", "Female")
 
-    def __init__(self, folder: Path, table: Schema, seed: int, tail: str = "") -> None:
-        self._table, self._seed = table, seed
+    def __init__(self, folder: Path, table: Schema, seed: int, tail: str = "", rounds: Rounds = PLAIN) -> None:
+        self._table, self._seed, self._rounds = table, seed, rounds
         self._path = folder / release_names("censusmapper", tail)[0]
         self._out = self._path.open("wb")
         self._first = True
@@ -322,7 +227,7 @@ class CensusMapper:
 
     def add(self, block: CountBlock, keep: Keep = None) -> None:
         """Write the lines of a block."""
-        values, at = figures(block, self._table, self._seed), self._table.index
+        values, at = figures(block, self._table, self._seed, self._rounds.figures), self._table.index
         regions = block.regions
         whole = {name: pl.Series(values[:, at[row], 0].astype(np.int64)) for name, row in _WHOLE.items()}
         columns = {
@@ -405,19 +310,24 @@ class Parts:
         return [self._path]
 
 
-def _cells(block: CountBlock, table: Schema) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return area, row and sex of every cell that holds a count, in the order of the file."""
-    row, sex = np.nonzero(table.shown)
+def _cells(block: CountBlock, shown: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return area, row and sex of every cell that is shown, in the order of the file."""
+    row, sex = np.nonzero(shown)
     areas = len(block.land)
     return np.repeat(np.arange(areas), len(row)), np.tile(row, areas), np.tile(sex, areas)
 
 
 class Tidy:
-    """One row a cell: region, characteristic, sex, what was published; and a `release.toml` beside it."""
+    """One row a cell: region, characteristic, sex, what was published; and a `release.toml` beside it.
 
-    def __init__(self, folder: Path, table: Schema, _seed: int, tail: str = "") -> None:
+    Figures that are of counts in the table are cells too, and then all numbers are decimals.
+    """
+
+    def __init__(self, folder: Path, table: Schema, seed: int, tail: str = "", rounds: Rounds = PLAIN) -> None:
         data, about = release_names("tidy", tail)
         self._table, self._about, self._data = table, folder / about, data
+        self._seed, self._rounds = seed, rounds
+        self._figures = described_figures(table) if rounds.figures != NONE else []
         self._parts = Parts(folder / data)
         self._names = pl.Series([row.name for row in table.rows])
         self._ids = pl.Series(table.ids)
@@ -426,11 +336,20 @@ class Tidy:
         """Write the cells of a block."""
         if block.published is None:
             raise ValueError("the tidy table needs published counts")
-        area, row, sex = _cells(block, self._table)
+        shown = self._table.shown
+        numbers: NDArray[np.int32] | Floats = block.published
+        if self._figures:
+            at = self._table.index
+            for figure in self._figures:
+                number, _, named = figure.name.partition("/")
+                shown[at[int(number)], SEXES.index(named or SEXES[0])] = True
+            numbers = figures(block, self._table, self._seed, self._rounds.figures)
+        area, row, sex = _cells(block, shown)
         if keep is not None:
             area, row, sex = area[keep[area]], row[keep[area]], sex[keep[area]]
         regions = block.regions
-        published = pl.Series(block.published[area, row, sex])
+        published = pl.Series(numbers[area, row, sex])
+        published = published.fill_nan(None) if published.dtype.is_float() else published.set(published == MISSING, None)
         self._parts.add(
             pl.DataFrame(
                 {
@@ -441,14 +360,14 @@ class Tidy:
                     "characteristic_id": self._ids.gather(row),
                     "characteristic": self._names.gather(row),
                     "sex": pl.Series(SEXES).gather(sex),
-                    "published": published.set(published == MISSING, None),
+                    "published": published,
                 }
             )
         )
 
     def close(self) -> list[Path]:
         """Finish the table and describe it."""
-        self._about.write_text(release_toml(self._table, self._data), encoding="utf-8")
+        self._about.write_text(release_toml(self._table, self._data, self._figures), encoding="utf-8")
         return [*self._parts.close(), self._about]
 
     def drop(self) -> None:
@@ -473,7 +392,7 @@ class TruthWriter:
 
     def add(self, block: CountBlock) -> None:
         """Write the cells of a block."""
-        area, row, sex = _cells(block, self._table)
+        area, row, sex = _cells(block, self._table.shown)
         self.cells += len(area)
         cells = pl.DataFrame(
             {

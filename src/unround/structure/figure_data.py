@@ -45,7 +45,7 @@ class FigureData:
     def __init__(self, release: Release) -> None:
         self.figures: tuple[Figure, ...] = release.figures
         place = release.index
-        keys = {key for figure in self.figures for key in (*figure.counts, figure.within) if key}
+        keys = {key for one in self.figures for key in (*one.counts, one.numerator, one.within) if key}
         self.used = sorted(place[key] for key in keys)
         self._at = {release.columns[column].key: at for at, column in enumerate(self.used)}
         self._counts: list[Counts] = []

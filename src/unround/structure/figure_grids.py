@@ -7,7 +7,7 @@ the largest step in use, never one that is too small: a step that is too small w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -27,10 +27,14 @@ _ERRORS = 4.0
 """And so many standard errors more."""
 FEW = 40
 """Values from which a step can be told."""
-AREAS_A_BIN, MOST_BINS = 400, 48
-"""Areas of like size that are looked at together, at least, and how many such bins there are at most."""
+SLIPS = 5
+"""A step is too large for areas of some size if so many values of smaller areas are no multiples of it."""
+MARGIN = 1.3
+"""Areas must be so many times as large for that: within a range of values, sizes at which steps change differ by as much."""
 _DECADE = (100, 128, 160, 200, 256, 320, 400, 500, 640, 800)
 """Where steps may change within a power of ten, in hundredths of it."""
+_UNKNOWN = 1 << 50
+"""More units than there are."""
 
 
 def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Ints:
@@ -46,19 +50,27 @@ def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Int
         The published universe of each, for grids that depend on it; negative where it is not known.
     """
     size = np.where(values == FIGURE_ABSENT, 0, np.abs(values))
-    steps = _by_value(grid.steps, size)
-    if units is not None:
-        for least, finer in grid.by_units:
-            steps = np.where(units >= least, _by_value(finer, size), steps)
-    return steps
-
-
-def _by_value(steps: Steps, size: Ints) -> Ints:
-    ends = np.array([int(start / FIGURE_UNIT) for start, _ in steps], dtype=np.int64)
-    wide = np.array([int(step / FIGURE_UNIT) for _, step in steps], dtype=np.int64)
+    tables = [grid.steps, *(steps for _, steps in grid.by_units)]
+    ends = np.array(sorted({int(start / FIGURE_UNIT) for steps in tables for start, _ in steps}), dtype=np.int64)
+    table = np.stack([_spread(steps, ends) for steps in tables])
+    edges = np.array([least for least, _ in grid.by_units], dtype=np.int64)
+    row = np.zeros(len(size), np.int64) if units is None else np.searchsorted(edges, units, side="right")
     at = np.searchsorted(ends, size, side="right") - 1
-    before = np.where((at > 0) & (ends[at] == size), wide[np.maximum(at - 1, 0)], 0)
-    return np.maximum(wide[at], before)
+    before = np.where((at > 0) & (ends[at] == size), table[row, np.maximum(at - 1, 0)], 0)
+    most = np.maximum(table[row, at], before)
+    if not grid.nested:
+        return most
+    found = np.ones_like(most)
+    for step in nice_steps(int(most.max(initial=1))):
+        found = np.where((step <= most) & (size % step == 0), step, found)
+    return found
+
+
+def _spread(steps: Steps, ends: Ints) -> Ints:
+    """Return the step from each of some ends on, in units."""
+    starts = np.array([int(start / FIGURE_UNIT) for start, _ in steps], dtype=np.int64)
+    wide = np.array([int(step / FIGURE_UNIT) for _, step in steps], dtype=np.int64)
+    return np.asarray(wide[np.searchsorted(starts, ends, side="right") - 1])
 
 
 def nice_steps(largest: int) -> Ints:
@@ -83,7 +95,11 @@ def decimals_of(values: FigureValues) -> int:
 
 
 def find_grid(values: FigureValues, units: Ints | None = None) -> Grid:
-    """Return the grid of some published values.
+    """Return the grid of some published values: one step everywhere, or limits to steps that differ.
+
+    That a step is too large can be seen in values that are no multiples of it; that it is not, never for certain. So a
+    step counts as possible in every area but those that are clearly larger than some whose values rule it out, as steps do
+    not grow with the number of units.
 
     Parameters
     ----------
@@ -94,16 +110,47 @@ def find_grid(values: FigureValues, units: Ints | None = None) -> Grid:
     """
     size = np.abs(values)
     fine = decimals_of(size)
-    simple = Grid.of(fine * FIGURE_UNIT)
     shown = size > 0
     if shown.sum() < FEW or largest_in_use(size[shown]) == fine:
-        return simple
+        return Grid.of(fine * FIGURE_UNIT)
     ends = _ends(int(size.max()), fine)
     place = np.searchsorted(ends, size, side="right") - 1
-    by_value = _Cells.of(size, place, len(ends), ends)
-    if units is None or not by_value.mixed:
-        return Grid(by_value.steps())
-    return _by_units(size, units, place, ends, by_value)
+    ruled_out = {}
+    for cell in range(len(ends)):
+        here = np.flatnonzero((place == cell) & shown)
+        high = int(ends[cell + 1]) if cell + 1 < len(ends) else int(size.max()) + 1
+        many = np.zeros(len(here), np.int64) if units is None else np.where(units[here] < 0, _UNKNOWN, units[here])
+        ruled_out[cell] = _sizes(size[here], many, nice_steps(high), int(ends[cell]))
+    edges = sorted({edge for found in ruled_out.values() for edge in found.values() if 0 < edge < _UNKNOWN})
+    rows = [_as_steps(ends, [_limit(ruled_out[cell], edge, fine) for cell in range(len(ends))]) for edge in (0, *edges)]
+    by_units = tuple((edge, row) for (before, row), edge in zip(pairwise(rows), edges, strict=True) if row != before)
+    return Grid(rows[0], by_units, nested=True)
+
+
+def _sizes(size: Ints, units: Ints, steps: Ints, low: int) -> dict[int, int]:
+    """Return from how many units on each step is ruled out by values of smaller areas; rounded up to some 5%.
+
+    A value rules out steps that are larger than the largest that it is a multiple of. It need not be a multiple of all
+    smaller ones: 13 was not rounded to 0.4, but may have been to 1.
+    """
+    inner = size > low  # at the lower end of a range, the steps of the range below end as well
+    own = np.ones(len(size), dtype=np.int64)
+    for step in steps:
+        own = np.where(size % step == 0, step, own)
+    found = {}
+    for step in steps.tolist():
+        off = np.sort(units[(own < step) & inner])
+        if len(off) < SLIPS or off[SLIPS - 1] >= _UNKNOWN:
+            found[step] = _UNKNOWN
+            continue
+        edge = float(off[SLIPS - 1]) * MARGIN
+        found[step] = int(np.ceil(1.05 ** np.ceil(np.log(edge) / np.log(1.05)))) if edge > 0 else 0
+    return found
+
+
+def _limit(ruled_out: dict[int, int], units: int, fine: int) -> int:
+    """Return the largest step that is not ruled out for so many units."""
+    return max((step for step, edge in ruled_out.items() if units < edge), default=fine)
 
 
 def largest_in_use(values: Ints, low: int = 0, high: int | None = None) -> int:
@@ -153,75 +200,7 @@ def _ends(largest: int, fine: int) -> Ints:
     return np.array(sorted(set(found)), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
-    """The largest step in use in each range of values; 0 where there are too few. `mixed`: finer ones are used there too."""
-
-    ends: Ints
-    found: Ints
-    mixed: bool
-
-    @classmethod
-    def of(cls, size: Ints, place: Ints, many: int, ends: Ints) -> _Cells:
-        found, mixed = np.zeros(many, dtype=np.int64), False
-        order = np.argsort(place, kind="stable")
-        starts = np.searchsorted(place[order], np.arange(many + 1))
-        for cell in range(many):
-            here = size[order[starts[cell] : starts[cell + 1]]]
-            here = here[here > 0]
-            if len(here) >= FEW:
-                high = int(ends[cell + 1]) if cell + 1 < many else None
-                found[cell] = largest_in_use(here, int(ends[cell]), high)
-                mixed |= bool(np.mean(here % found[cell] == 0) < NEARLY_ALL)
-        return cls(ends, found, mixed)
-
-    def steps(self) -> Steps:
-        """Return them as a grid has them; where there are too few values, the coarser of the steps around."""
-        return _as_steps(self.ends, _filled(self.found))
-
-
-def _filled(found: Ints) -> Ints:
-    """Fill gaps with the coarser of the steps on both sides; above the last, nobody knows, and it is doubled."""
-    known = np.flatnonzero(found)
-    if not len(known):
-        return np.ones_like(found)
-    filled = found.copy()
-    for cell in np.flatnonzero(found == 0):
-        near = [found[known[known < cell][-1:]], found[known[known > cell][:1]]]
-        filled[cell] = np.concatenate(near).max()
-    last = int(known[-1])
-    filled[last + 1 :] = 2 * found[last]
-    return filled
-
-
-def _as_steps(ends: Ints, found: Ints) -> Steps:
+def _as_steps(ends: Ints, found: Sequence[int]) -> Steps:
     """Return ranges with their steps, neighbours of one step as one."""
-    first = [0, *(np.flatnonzero(np.diff(found)) + 1).tolist()]
+    first = [at for at in range(len(found)) if at == 0 or found[at] != found[at - 1]]
     return tuple((Fraction(int(ends[at])) * FIGURE_UNIT, Fraction(int(found[at])) * FIGURE_UNIT) for at in first)
-
-
-def _by_units(size: Ints, units: Ints, place: Ints, ends: Ints, every: _Cells) -> Grid:
-    """Return a grid whose steps shrink with the number of units.
-
-    Areas are sorted by size and looked at in bins. A step in a bin is at least that of all larger areas, and of the bins
-    beside it: sizes are rounded, so that an area may belong there.
-    """
-    known = np.flatnonzero((units >= 0) & (size > 0))
-    order = known[np.argsort(units[known], kind="stable")]
-    bins = max(1, min(MOST_BINS, len(order) // AREAS_A_BIN))
-    edges = np.unique(units[order[np.linspace(0, len(order) - 1, bins + 1).astype(np.int64)]])[:-1]
-    own = np.searchsorted(edges, units, side="right") - 1
-    coarsest = _filled(every.found)
-    table = np.zeros((len(edges), len(ends)), dtype=np.int64)
-    for at in range(len(edges)):
-        here = own == at
-        table[at] = _Cells.of(size[here], place[here], len(ends), ends).found
-    for at in range(len(edges)):  # what is not known of a bin is as in the one of smaller areas before it
-        table[at] = np.where(table[at] == 0, table[at - 1] if at else coarsest, table[at])
-    table = np.maximum.accumulate(table[::-1], axis=0)[::-1]
-    wide = table.copy()
-    wide[1:] = np.maximum(wide[1:], table[:-1])
-    top = np.maximum(coarsest, wide.max(axis=0))
-    by_units = [(int(edge), _as_steps(ends, row)) for edge, row in zip(edges, wide, strict=True)]
-    kept = [by_units[0], *(one for before, one in pairwise(by_units) if one[1] != before[1])]
-    return Grid(_as_steps(ends, top), tuple(kept))
