@@ -110,18 +110,29 @@ def with_rates(
     nothing : array
         Where nothing will be claimed.
     """
-    pairs = here.model.rate_pairs
-    if pairs is None:
+    forests = here.model.rate_pairs
+    if not forests:
         return found
-    chosen = np.asarray((figured.values[:, list(pairs.figures)] != FIGURE_ABSENT).any(axis=1))
-    used = np.isin(np.arange(len(here.model.figures)), pairs.figures)
+    # Bounds that means and medians give, too, would leave what is unlikely together with the rest: not these.
+    used = np.isin(np.arange(len(here.model.figures)), [f for forest in forests for f in forest.figures])
     rows = figured.rows.of_figures(used)
     reach = tighten(here.model.compiled, here.bounds.windows, here.active, rows=rows)
-    rates = _Rates(here, pairs, rows, reach, chosen & reach.feasible)
+    for pairs in forests:
+        chosen = np.asarray((figured.values[:, list(pairs.figures)] != FIGURE_ABSENT).any(axis=1)) & reach.feasible
+        found = _with_forest(_Rates(here, pairs, rows, reach, chosen), found, threshold, nothing, keep)
+    return found
+
+
+def _with_forest(
+    rates: _Rates, found: BlockProbabilities, threshold: float, nothing: BoolArray, keep: int | None
+) -> BlockProbabilities:
+    """Put in the probabilities of the parts of one forest."""
+    here, pairs, reach = rates.here, rates.pairs, rates.reach
+    parts = pairs.cells[pairs.parts]
     best, *others = here.prior.variants
     posterior = rates.posterior(best)
     weighed = np.zeros(posterior.mode.shape, dtype=np.bool_)
-    weighed[np.ix_(posterior.possible, pairs.cells)] = True
+    weighed[np.ix_(posterior.possible, parts)] = True
     weighed &= posterior.mode >= 0
     near = np.asarray(weighed & (posterior.probability >= NEAR * threshold) & (posterior.probability < 1) & ~nothing)
     alone = probability_alone(here, posterior, near)
@@ -140,6 +151,7 @@ def with_rates(
     }
     if found.posterior.error is not None:
         merged["error"] = np.where(weighed, 0.0, found.posterior.error)
+    before = weighed & (found.lowest >= threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
     kept = found.kept
     if keep is not None and weighed[keep].any():
         kept = kept | _kept(rates.of(np.array([keep])), weighed[keep], each.lowest[keep])
@@ -153,8 +165,8 @@ def with_rates(
         alone=np.where(weighed, alone, found.alone),
         cut_off=found.cut_off & ~weighed,
         kept=kept,
-        by_rates=weighed,
-        before=weighed & (found.lowest >= threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off,
+        by_rates=weighed if found.by_rates is None else found.by_rates | weighed,
+        before=before if found.before is None else found.before | before,
     )
 
 

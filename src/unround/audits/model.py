@@ -282,18 +282,18 @@ class Model:
         return np.isin(self.piece, self.piece[self.adjusted > 0])
 
     @cached_property
-    def rate_pairs(self) -> RatePairs | None:
-        """The universes and parts of rates, made into nodes of a forest: what probabilities use of figures."""
+    def rate_pairs(self) -> tuple[RatePairs, ...]:
+        """The universes and parts of rates, made into nodes of forests: what probabilities use of figures."""
         rates = [
             (f, self.index[one.figure.universe], self.index[one.figure.numerator])
             for f, one in enumerate(self.figures)
             if one.figure.kind is FigureKind.RATE
         ]
-        return rate_pairs(self.equations, rates) if rates else None
+        return rate_pairs(self.equations, rates)
 
     def weighs_figure(self, figure: int) -> bool:
         """Whether probabilities use a figure; if not, only bounds and certificates do."""
-        return self.rate_pairs is not None and figure in self.rate_pairs.figures
+        return any(figure in forest.figures for forest in self.rate_pairs)
 
     def members(self, equation: int) -> tuple[int, ...]:
         """Return the cells of a sum, the total first."""
@@ -315,7 +315,8 @@ class Model:
     def figure_in_short(self, figure: int) -> str:
         """Return a figure as it appears in routes: "rate 345 of 340", "median of 8"."""
         one = self.figures[figure].figure
-        return f"{one.kind} of {one.universe}" if not one.numerator else f"{one.kind} {one.numerator} of {one.universe}"
+        is_rate = one.kind is FigureKind.RATE
+        return f"rate {one.numerator} of {one.universe}" if is_rate else f"{one.kind} of {one.universe}"
 
     def sum_in_words(self, equation: int) -> str:
         """Return a sum by the names that people know, long ones shortened."""

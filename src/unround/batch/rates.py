@@ -1,7 +1,8 @@
 """Rates in probabilities: a universe and the part of it that a rate counts become one node of the forest.
 
 With a cell for the rest, universe = part + rest, the state of such a node is a pair of counts, as for men and women; sums
-that run through universes and parts alike become one link between pairs. The rate then rules out states of its node, exactly.
+that run through universes and parts alike become one link between pairs. The rate then rules out states of its node,
+exactly.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from unround.jit import inner
 from unround.mechanisms.base import BoolArray, FloatArray
 
 Longs = NDArray[np.int64]
+
+Rate = tuple[int, int, int]
+"""A figure, and the cells of its universe and of the part of it that it counts."""
 
 
 class RateInput(NamedTuple):
@@ -91,6 +95,11 @@ class RatePairs:
     figures: tuple[int, ...]
     splits: tuple[tuple[int, int, int], ...]
 
+    @property
+    def parts(self) -> Longs:
+        """The parts that rates count, as positions here."""
+        return np.array([part for _, part, _ in self.splits], dtype=np.int64)
+
     def input(self, rows: BlockRows) -> RateInput:
         """Return what rates say in a block; `rows` are those of all figures, of each rate the least and then the most."""
         node = np.full(len(self.compiled.plan.nodes), -1, dtype=np.int64)
@@ -143,8 +152,8 @@ class RatePairs:
         )
 
 
-def rate_pairs(equations: Equations, rates: Sequence[tuple[int, int, int]]) -> RatePairs | None:
-    """Make universes and parts of rates into nodes; None where no rate can become one.
+def rate_pairs(equations: Equations, rates: Sequence[Rate]) -> tuple[RatePairs, ...]:
+    """Make universes and parts of rates into nodes, in as many forests as it takes.
 
     Parameters
     ----------
@@ -155,21 +164,40 @@ def rate_pairs(equations: Equations, rates: Sequence[tuple[int, int, int]]) -> R
 
     Notes
     -----
-    Only sums among universes and parts are used. A cell belongs to one node: of several rates with the same universe, the
-    first becomes one, and the others are left out.
+    Only sums among universes and parts are used. So a rate is used only if its part stands in no other sum: what those say
+    would be lost. A cell belongs to one node of a forest: of several rates with the same universe, the second goes into
+    another forest.
     """
-    chosen = _disjoint(rates)
-    while chosen:
-        found = _compiled(equations, chosen)
-        there = {frozenset(node.cells) for node in found.compiled.plan.nodes if node.is_pair and not node.copy}
-        kept = [rate for rate, split in zip(chosen, found.splits, strict=True) if frozenset(split) in there]
-        if len(kept) == len(chosen):
-            return found
-        chosen = kept
-    return None
+    left, found = _closed(equations, rates), list[RatePairs]()
+    while left:
+        chosen = _disjoint(left)
+        while chosen:
+            forest = _compiled(equations, chosen)
+            there = {frozenset(node.cells) for node in forest.compiled.plan.nodes if node.is_pair and not node.copy}
+            kept = [rate for rate, split in zip(chosen, forest.splits, strict=True) if frozenset(split) in there]
+            if len(kept) == len(chosen):
+                found.append(forest)
+                break
+            chosen = kept
+        if not chosen:
+            break
+        left = [rate for rate in left if rate not in chosen]
+    return tuple(found)
 
 
-def _compiled(equations: Equations, rates: Sequence[tuple[int, int, int]]) -> RatePairs:
+def _closed(equations: Equations, rates: Sequence[Rate]) -> list[Rate]:
+    """Return the rates whose parts stand in no sum but those among universes and parts of such rates."""
+    left = list(rates)
+    while True:
+        cells = {cell for _, total, part in left for cell in (total, part)}
+        outside = {c for total, parts in equations if not cells.issuperset((total, *parts)) for c in (total, *parts)}
+        kept = [rate for rate in left if rate[2] not in outside]
+        if len(kept) == len(left):
+            return kept
+        left = kept
+
+
+def _compiled(equations: Equations, rates: Sequence[Rate]) -> RatePairs:
     cells = sorted({cell for _, total, part in rates for cell in (total, part)})
     at = {cell: i for i, cell in enumerate(cells)}
     splits = tuple((at[total], at[part], len(cells) + k) for k, (_, total, part) in enumerate(rates))
@@ -181,9 +209,9 @@ def _compiled(equations: Equations, rates: Sequence[tuple[int, int, int]]) -> Ra
     return RatePairs(np.array(cells, dtype=np.int64), compiled, np.array(inside, dtype=np.int64), figures, splits)
 
 
-def _disjoint(rates: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+def _disjoint(rates: Sequence[Rate]) -> list[Rate]:
     """Choose rates that share no cell, the first of those that do."""
-    chosen: list[tuple[int, int, int]] = []
+    chosen: list[Rate] = []
     taken: set[int] = set()
     for rate in rates:
         _, total, part = rate
