@@ -254,7 +254,7 @@ def _sums_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
 
 def _figure_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
     """Write for example: T ≥ 496 (…) and x / T ≥ 12.15% (12.2% published): 12.15% × 496 = 60.264, so x ≥ 61."""
-    stated = next(one for one in system.figures if one.figure.name == step["figure"])
+    stated = system.figure_named[step["figure"]]
     used = [steps[use - 1] for use in step["uses"]]
     published = [one for one in used if one["by"] == "published"]
     because = f"{_published(system, published)}, and " if published else ""
@@ -265,15 +265,23 @@ def _figure_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
 def _rate_in_words(stated: PublishedFigure, step: Step, used: Sequence[Step]) -> str:
     one = stated.figure
     least = step["terms"].get(one.numerator, "1").startswith("-")  # −numerator + rate × universe ≤ 0
-    end = one.grid.around(stated.value)[0 if least else 1]
-    limit = f"{one.numerator} / {one.universe} {'≥' if least else '≤'} {figure_value(one, end)}"
-    limit += f" ({figure_value(one, stated.value)} published)"
-    if not used or not end:
+    limit, shown, rate = _end_of_rate(stated, least)
+    if not used or not rate:
         return f"{limit}, "
-    known, rate = used[0]["value"], end / one.per
-    sign, result = ("×", rate * known) if step["cell"] == one.numerator else ("÷", known / rate)
-    terms = [figure_value(one, end), str(known)]
-    return f"{limit}: {f' {sign} '.join(terms if sign == '×' else terms[::-1])} = {decimal(result)}, "
+    known = used[0]["value"]
+    if step["cell"] == one.numerator:
+        return f"{limit}: {shown} × {known} = {decimal(rate * known)}, "
+    return f"{limit}: {known} ÷ {shown} = {decimal(known / rate)}, "
+
+
+@lru_cache(maxsize=1 << 12)
+def _end_of_rate(stated: PublishedFigure, least: bool) -> tuple[str, str, Fraction]:
+    """Return what a rate is at least, or at most: as a claim, as a number, and as a fraction."""
+    one = stated.figure
+    end = one.grid.around(stated.value)[0 if least else 1]
+    shown = figure_value(one, end)
+    claim = f"{one.numerator} / {one.universe} {'≥' if least else '≤'} {shown}"
+    return f"{claim} ({figure_value(one, stated.value)} published)", shown, end / one.per
 
 
 def _groups_in_words(stated: PublishedFigure, step: Step, _: Sequence[Step]) -> str:
@@ -439,14 +447,13 @@ def _limit(
 
 def _figure_holds(system: System, step: Step, used: Mapping[tuple[str, str], int]) -> bool:
     """Whether a figure says what a step takes it to say, and that gives the bound."""
-    name, value, at_most = step["cell"], step["value"], step["at_most"]
-    stated = [one for one in system.figures if one.figure.name == step["figure"]]
-    if len(stated) != 1 or not all(_FACTOR.fullmatch(str(one)) for one in (*step["terms"].values(), at_most)):
+    name, value = step["cell"], step["value"]
+    stated = system.figure_named.get(step["figure"])
+    known = [] if stated is None else _inequalities(stated)
+    said = [(terms, at_most) for terms, at_most, written in known if written == (step["terms"], step["at_most"])]
+    if not said or name not in said[0][0]:
         return False
-    terms = {cell: Fraction(factor) for cell, factor in step["terms"].items()}
-    if name not in terms or (terms, Fraction(at_most)) not in _inequalities(stated[0]):
-        return False
-    spare = Fraction(at_most)
+    terms, spare = said[0]
     for cell, factor in terms.items():
         if cell != name:
             bound = (cell, "low" if factor > 0 else "high")
@@ -459,8 +466,12 @@ def _figure_holds(system: System, step: Step, used: Mapping[tuple[str, str], int
     return step["bound"] == "high" and terms[name] > 0 and value >= floor(limit)
 
 
-def _inequalities(stated: PublishedFigure) -> list[tuple[dict[str, Fraction], Fraction]]:
-    """Work out, from its kind, grid and published value, what a figure says: factors by cell, and what they are at most."""
+@lru_cache(maxsize=1 << 12)
+def _inequalities(stated: PublishedFigure) -> list[tuple[dict[str, Fraction], Fraction, tuple[dict[str, str], str]]]:
+    """Work out, from its kind, grid and published value, what a figure says: factors by cell, and what they are at most.
+
+    Both also as a certificate writes them: fractions in their lowest terms.
+    """
     one, value = stated.figure, stated.value
     steps = [(start, step) for start, step in one.grid.steps if start <= abs(value)]
     step = max(step for _, step in (steps[-2:] if steps[-1][0] == abs(value) else steps[-1:]))
@@ -479,7 +490,9 @@ def _inequalities(stated: PublishedFigure) -> list[tuple[dict[str, Fraction], Fr
     found = []
     for terms, at_most in said:
         factors = {cell: sum((f for c, f in terms if c == cell), Fraction(0)) for cell, _ in terms}
-        found.append(({cell: factor for cell, factor in factors.items() if factor}, Fraction(at_most)))
+        kept = {cell: factor for cell, factor in factors.items() if factor}
+        written = {cell: str(factor) for cell, factor in kept.items()}
+        found.append((kept, Fraction(at_most), (written, str(at_most))))
     return found
 
 

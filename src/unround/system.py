@@ -180,13 +180,23 @@ class System:
         return tuple([cell.mechanism.window(cell.published) for cell in self.cells])
 
     @cached_property
+    def figure_named(self) -> dict[str, PublishedFigure]:
+        """The figures, by their names."""
+        return {stated.figure.name: stated for stated in self.figures}
+
+    @cached_property
+    def said(self) -> tuple[tuple[Inequality, ...], ...]:
+        """What each of the figures says about the cells."""
+        return tuple([stated.figure.inequalities(stated.value) for stated in self.figures])
+
+    @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """What the figures say about the cells, as inequalities in whole numbers."""
+        """The same, as inequalities in whole numbers."""
         return tuple(
             [
                 _row(one, self.index, f, which)
-                for f, stated in enumerate(self.figures)
-                for which, one in enumerate(stated.figure.inequalities(stated.value))
+                for f, said in enumerate(self.said)
+                for which, one in enumerate(said)
                 if one.terms  # without any, it holds: 0 is at most 0, or 1
             ]
         )

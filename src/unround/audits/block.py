@@ -195,7 +195,9 @@ class Auditor:
         likely, alone = claims.of_kind(ClaimKind.LIKELY), probabilities.alone
         dropped = likely & known_alone(probabilities.posterior.probability, alone, threshold)
         likely &= ~dropped
-        rates = None if probabilities.by_rates is None else probabilities.by_rates & ~probabilities.before
+        rates = None
+        if probabilities.by_rates is not None and probabilities.before is not None:
+            rates = np.asarray(probabilities.by_rates & ~probabilities.before)
         depth = self._depths(here, claims, likely, probabilities.need_family(threshold), rates, drawn)
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:

@@ -14,9 +14,10 @@ from unround.audits.contradictions import UNRESOLVED
 from unround.audits.figures import FigureBounds
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
-from unround.batch.tighten import chain
+from unround.batch.tighten import BlockRows, chain, followed
 from unround.errors import InputError, InternalError
-from unround.infer.certify import certificates
+from unround.infer.bounds import Bounds, propagate
+from unround.infer.certify import certain_windows, certificates
 from unround.linked.prover import BETWEEN, Prover
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
@@ -136,13 +137,14 @@ def _in_area(
     rows = None if figured is None else figured.rows
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         cells = np.flatnonzero(wanted[area]).tolist()
-        chains = [chain(model.compiled, bounds.windows, bounds.tight, area, cell, inferred.active, rows) for cell in cells]
         within = {int(c): int(bounds.slack[area, c]) for c in np.flatnonzero(bounds.slack[area])}
-        needed = sorted({e for one in chains for e in one})
-        used, stated = _apart_from_sums(model, inferred, area, needed, figured)
         silent = _silent(inferred, area)
-        system = model.system(inferred.counts[area], used, within, silent, figures=tuple(stated.values()))
         place = {model.columns[cell].key: cell for cell in cells}
+        for needed in _candidates(model, inferred, bounds, area, cells, rows):
+            used, stated = _apart_from_sums(model, inferred, area, needed, figured)
+            system = model.system(inferred.counts[area], used, within, silent, figures=tuple(stated.values()))
+            if figured is None or _pins(system, place):
+                break
         proofs = proofs_of(system, certificates(system, [system.index[key] for key in place]))
         if len(proofs) < len(cells):
             missing = sorted(set(place) - {proof.cell for proof in proofs})
@@ -150,16 +152,44 @@ def _in_area(
         named = {model.sum_named(e): e for e in used}
         for proof in proofs:
             sums = tuple(named[one] for one in _sums_of(proof))
-            figures = {f: one for f, one in stated.items() if one.figure.name in _figures_of(proof)}
-            small = model.system(inferred.counts[area], sums, within, silent, figures=tuple(figures.values()))
+            of = _figures_of(proof)
+            figures = {f: one for f, one in stated.items() if one.figure.name in of}
+            small = _small(model, system, sums, figures.values())
             members = [model.index[cell.name] for cell in small.cells]
             disturbed = area in unresolved or bool(inferred.clashing[area, members].any())
             # Of conditional claims by figures, only those need an exact population that have an adjusted count in them.
-            population = figured is None or bool((inferred.documented.slack != bounds.slack)[area, members].any())
+            slack = inferred.documented.slack[area, members], bounds.slack[area, members]
+            population = figured is None or bool((slack[0] != slack[1]).any())
             rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, sums, disturbed)
             if figures:
                 rests_on |= RestsOn.FIGURES
             yield Certificate(area, place[proof.cell], rests_on, sums, small, proof, figures=tuple(figures))
+
+
+def _small(model: Model, system: System, sums: Iterable[int], figures: Iterable[PublishedFigure]) -> System:
+    """Return the cells of a system that some sums and figures are about, with these alone."""
+    named, stated = [model.sum_named(e) for e in sorted(sums)], tuple(figures)
+    names = {name for one in named for name in (one.total, *one.parts)}
+    names.update(name for one in stated for name in one.figure.counts)
+    return System([cell for cell in system.cells if cell.name in names], named, stated)
+
+
+def _candidates(
+    model: Model, inferred: InferredBlock, bounds: BlockBounds, area: int, cells: list[int], rows: BlockRows | None
+) -> Iterator[list[int]]:
+    """Return what the bounds of some cells depend on: first a quick guess, where there are many claims; then for certain."""
+    if rows is not None:
+        yield list(followed(model.compiled, bounds.tight, area, cells, rows))
+    chains = [chain(model.compiled, bounds.windows, bounds.tight, area, cell, inferred.active, rows) for cell in cells]
+    yield sorted({e for one in chains for e in one})
+
+
+def _pins(system: System, keys: Iterable[str]) -> bool:
+    """Say whether a system leaves one value to each of some cells, by the arithmetic of single sums and figures."""
+    bounds = Bounds.of(certain_windows(system))
+    return propagate(system.equations, bounds, None, system.rows) and all(
+        key in system.index and bounds.lows[system.index[key]] == bounds.highs[system.index[key]] for key in keys
+    )
 
 
 def _apart_from_sums(

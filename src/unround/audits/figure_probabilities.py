@@ -25,7 +25,7 @@ from unround.audits.probabilities import (
 from unround.batch.posterior import empty_posterior, marginals, posteriors
 from unround.batch.rates import RatePairs
 from unround.batch.tighten import BlockRows, tighten
-from unround.batch.types import Ints, Posterior, PriorWeights, Tight
+from unround.batch.types import CompiledSums, Ints, Posterior, PriorWeights, Tight, Windows
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.release import FIGURE_ABSENT
 
@@ -51,7 +51,7 @@ class _Rates:
         given = self.here.counts, self.reach.low, self.reach.high, variant, wanted
         return self.pairs.prior(self.here.prior.weights(*given))
 
-    def given(self, variant: str) -> tuple[object, ...]:
+    def given(self, variant: str) -> tuple[CompiledSums, Windows, Tight, PriorWeights | None, BoolArray]:
         """Return what the engine takes."""
         pairs, here = self.pairs, self.here
         windows = here.bounds.windows if here.drawn is None else here.drawn.windows
@@ -65,7 +65,7 @@ class _Rates:
         asked = None if value is None else np.pad(value[:, cells], ((0, 0), (0, more)))
         some = np.zeros((len(self.chosen), len(cells) + more), dtype=np.bool_)
         some[:, : len(cells)] = True if wanted is None else wanted[:, cells]
-        found = posteriors(*self.given(variant), asked, None, some, rates=pairs.input(self.rows))  # type: ignore[arg-type]
+        found = posteriors(*self.given(variant), asked, None, some, rates=pairs.input(self.rows))
         into = empty_posterior(*self.reach.low.shape, asked=value is not None)
         whole = np.asarray(found.possible & (found.cut == 0))
         for name in ("mode", "probability", "mean", "deviation", "asked"):
@@ -77,7 +77,7 @@ class _Rates:
     def distributions(self, variant: str) -> dict[int, FloatArray]:
         """Return the distributions of the first area, from the lower bounds of the cells on."""
         given = self.given(variant)
-        _, found = marginals(*given, rates=self.pairs.input(self.rows))  # type: ignore[arg-type]
+        _, found = marginals(*given, rates=self.pairs.input(self.rows))
         widths = found.high[0].astype(np.int64) - found.low[0] + 1
         starts = found.start[0].tolist()
         return {

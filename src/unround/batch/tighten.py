@@ -6,6 +6,7 @@ figures say: inequalities between the same cells in all areas, with factors of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -403,7 +404,7 @@ def chain(
     nor where propagation was cut short. So the sums are tried; where they are not enough, propagation in that area is
     repeated step by step.
     """
-    quick = _followed(compiled, tight, area, column, rows)
+    quick = followed(compiled, tight, area, [column], rows)
     alone = _Alone(compiled, windows, area, column, quick, rows)
     propagate(alone.equations, alone.bounds, None, alone.rows)
     low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], NO_UPPER_BOUND)
@@ -416,10 +417,12 @@ def chain(
     return tuple(sorted(alone.origin[e] for e in _traced(trace, 0)))
 
 
-def _followed(compiled: CompiledSums, tight: Tight, area: int, column: int, rows: BlockRows | None) -> tuple[int, ...]:
-    """Go back from sum to sum, following what last moved each bound."""
+def followed(
+    compiled: CompiledSums, tight: Tight, area: int, columns: Sequence[int], rows: BlockRows | None = None
+) -> tuple[int, ...]:
+    """Go back from sum to sum, following what last moved each bound; see `chain` for why that may not be enough."""
     found: set[int] = set()
-    queue: list[tuple[int, bool]] = [(column, True), (column, False)]
+    queue: list[tuple[int, bool]] = [(column, is_low) for column in columns for is_low in (True, False)]
     seen = set(queue)
     for cell, is_low in queue:  # grows during the loop
         e = int((tight.by_low if is_low else tight.by_high)[area, cell])

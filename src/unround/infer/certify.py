@@ -272,10 +272,10 @@ def _named(system: System, equation: int) -> dict[str, Any]:
 
 def _said(system: System, row: int) -> dict[str, Any]:
     """Write out one inequality of a figure, as the figure gives it."""
-    stated, which = system.figures[system.rows[row].figure], system.rows[row].which
-    one = stated.figure.inequalities(stated.value)[which]
+    figure, which = system.rows[row].figure, system.rows[row].which
+    one = system.said[figure][which]
     terms = {name: str(factor) for name, factor in one.terms}
-    return {"by": "figure", "figure": stated.figure.name, "terms": terms, "at_most": str(one.at_most)}
+    return {"by": "figure", "figure": system.figures[figure].figure.name, "terms": terms, "at_most": str(one.at_most)}
 
 
 def _refuted(
