@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV   := $(if $(LOCKED),.venv-locked,.venv)
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Python compiles what is imported, when it is: to compile everything at once takes longer than all the rest.
+UNCOMPILED := --no-compile
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
@@ -20,13 +22,13 @@ $(BIN)/python:
 # A stamp a set of packages: installed again only when pyproject.toml changes.
 $(VENV)/.installed: $(BIN)/python pyproject.toml
 	@echo "Installing unround into $(VENV) ..."
-	$(PIP) install --upgrade pip
-	$(PIP) install $(LOCK) --editable '.[all]'
+	$(PIP) install $(UNCOMPILED) $(LOCK) --editable '.[all]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what the tests need ..."
-	$(PIP) install $(LOCK) --group dev
+	$(PIP) install --upgrade pip
+	$(PIP) install $(UNCOMPILED) $(LOCK) --group dev
 	@touch $@
 
 install: $(VENV)/.installed ## leave a working .venv/bin/unround, all extras included

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, crossed, figures, linked, posterior, reading, results, scan, serve, single
-from bench.row import Ratio, Row, Time
+from bench import census, crossed, figures, limits, linked, posterior, reading, results, scan, serve, single
+from bench.row import Ratio, Row, Share, Time
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "single": single.rows,
     "scan": scan.rows,
     "reading": reading.rows,
     "posterior": posterior.rows,
+    "limits": limits.rows,
     "crossed": crossed.rows,
     "linked": linked.rows,
     "census": census.rows,
@@ -39,17 +40,21 @@ def main() -> None:
     given = asked.parse_args()
     if unknown := set(given.parts) - set(PARTS):
         asked.error(f"there is no part {min(unknown)}: choose from {', '.join(PARTS)}.")
-    console, ratios, times = Console(width=150), list[Ratio](), list[Time]()
+    console, ratios, times, shares = Console(width=150), list[Ratio](), list[Time](), list[Share]()
     for name in given.parts or PARTS:
         console.print(f"Measuring: {name} …", style="dim")
         for row in PARTS[name]():
             if isinstance(row, Ratio):
                 ratios.append(row)
+            elif isinstance(row, Share):
+                shares.append(row)
             else:
                 times.append(row)
     show(ratios, times, console)
+    show_shares(shares, console)
     if not given.check and not given.parts:
-        results.keep("bench", {"ratios": [one.to_json() for one in ratios], "times": [one.to_json() for one in times]})
+        measured: dict[str, Sequence[Row]] = {"ratios": ratios, "times": times, "limits": shares}
+        results.keep("bench", {name: [one.to_json() for one in rows] for name, rows in measured.items()})
         console.print(f"Kept in {results.PATH}; `make docs` brings docs/speed.md up to date.")
     missed = [one for one in ratios if one.missed]
     if missed:
@@ -85,6 +90,19 @@ def show(ratios: list[Ratio], times: list[Time], console: Console) -> None:
         for time in times:
             table.add_row(time.job, seconds(time.ours), seconds(time.aim), "missed here" if time.missed else "")
         console.print(table)
+
+
+def show_shares(shares: list[Share], console: Console) -> None:
+    """Print how close the heaviest loops come to their limits."""
+    if not shares:
+        return
+    console.print("\nBeside the least time that anything could take here:")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("job", "limit", "least", "ours", "share"):
+        table.add_column(name, justify="left" if name in ("job", "limit") else "right", overflow="fold")
+    for one in shares:
+        table.add_row(one.job, one.limit, seconds(one.least), seconds(one.ours), f"{100 * one.share:.0f}%")
+    console.print(table)
 
 
 if __name__ == "__main__":

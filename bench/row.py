@@ -1,4 +1,4 @@
-"""What `make bench` measures: a job against a baseline in interleaved runs, or a job against a time."""
+"""What `make bench` measures: a job against a baseline in interleaved runs, against a time, or against a limit."""
 
 from __future__ import annotations
 
@@ -91,7 +91,44 @@ class Time:
         return {"job": self.job, **times, "missed": self.missed}
 
 
-Row = Ratio | Time
+@dataclass(frozen=True)
+class Share:
+    """A job beside the least time that anything could take for it on this machine, measured in the same run.
+
+    Parameters
+    ----------
+    job, limit : str
+        What is done, and what sets the least time.
+    pairs : sequence of pairs
+        The least time and ours, in seconds, run after run.
+    """
+
+    job: str
+    limit: str
+    pairs: Sequence[Pair]
+
+    @property
+    def least(self) -> float:
+        """The median of the least times."""
+        return statistics.median(least for least, _ in self.pairs)
+
+    @property
+    def ours(self) -> float:
+        """Our median time."""
+        return statistics.median(ours for _, ours in self.pairs)
+
+    @property
+    def share(self) -> float:
+        """Which part of our time the limit would take."""
+        return statistics.median(least / ours for least, ours in self.pairs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is kept."""
+        times = {"least_seconds": _short(self.least), "seconds": _short(self.ours), "runs": len(self.pairs)}
+        return {"job": self.job, "limit": self.limit, **times, "share": _short(self.share)}
+
+
+Row = Ratio | Time | Share
 
 
 def timed(job: Callable[[], object]) -> float:

@@ -18,6 +18,7 @@ def with_tables(page: str, results: Mapping[str, Any]) -> str:
         "bench": _about,
         "ratios": _ratios,
         "times": _times,
+        "limits": _limits,
         "scale": _scale,
         "stages": _stages,
         "joint": _joint,
@@ -68,6 +69,16 @@ def _times(results: Mapping[str, Any]) -> str:
         for one in results["bench"]["times"]
     ]
     return table(("job", "time", "aim: at most"), rows, 1)
+
+
+def _limits(results: Mapping[str, Any]) -> str:
+    if "limits" not in results.get("bench", {}):
+        return MISSING
+    rows = [
+        (one["job"], one["limit"], seconds(one["least_seconds"]), seconds(one["seconds"]), f"{100 * one['share']:.0f}%")
+        for one in results["bench"]["limits"]
+    ]
+    return table(("job", "limit", "least time", "ours", "share"), rows, 2)
 
 
 def _scale(results: Mapping[str, Any]) -> str:

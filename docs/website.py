@@ -28,6 +28,7 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
         "docs/describe",
         "docs/audit",
         "docs/checks",
+        "docs/figures",
         "docs/linked",
         "docs/notebook",
         "docs/scale",

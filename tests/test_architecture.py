@@ -26,6 +26,7 @@ ORDER = [
     "release",
     "system",
     "equations",
+    "tails",
     "expectation",
     "readers",
     "join",

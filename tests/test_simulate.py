@@ -445,7 +445,7 @@ def test_progress_counts_areas(tmp_path):
         ({"areas": -3}, "at least 1 area, not -3"),
         ({"areas": 2_000_000}, "at most 1,000,000 areas"),
         ({"format": "sas"}, "no format called 'sas': choose statcan, censusmapper, tidy"),
-        ({"rows": "some"}, "no rows called 'some': choose age, short, sample, all"),
+        ({"rows": "some"}, "no rows called 'some': choose age, short, income, sample, all"),
         ({"format": "tidy", "zip": True}, "only the statcan format can be zipped"),
         ({"seed": -1}, "a seed must be a whole number of 0 or more"),
     ],

@@ -52,9 +52,10 @@ if TYPE_CHECKING:
     from unround.describing import Question
     from unround.mechanisms import Mechanism
     from unround.release import Release
+    from unround.results.described import Described
     from unround.results.one_system import Expectation, Solution
     from unround.results.publishing import Review
-    from unround.results.tables import AuditFolder, Check, Described, Diff, Explanation, Inspection, Verification
+    from unround.results.tables import AuditFolder, Check, Diff, Explanation, Inspection, Verification
     from unround.reviews import Policy
     from unround.structure import PlanFile
     from unround.system import System
@@ -284,7 +285,7 @@ def describe(
     from unround.describing import describe as describe_table
     from unround.describing.questions import take_default
     from unround.readers import census_format
-    from unround.results.tables import Described
+    from unround.results.described import Described
 
     how = mechanism_name(base, mechanism)
     given = Path(table) if isinstance(table, str | os.PathLike) else table

@@ -14,7 +14,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from unround.errors import ArgumentError, InputError, UnknownFormat
 
@@ -46,32 +46,57 @@ def public(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Res
     """Turn missing, unknown and mistyped arguments into an InputError that says which arguments there are."""
     signature = inspect.signature(function)
     name = function.__qualname__ if "self" in signature.parameters else f"unround.{function.__name__}"
+    kinds = {one: kind for one, what in signature.parameters.items() if (kind := _kind(str(what.annotation))) is not None}
+    in_place = [one for one, what in signature.parameters.items() if what.kind is what.POSITIONAL_OR_KEYWORD]
+    needed = [one for one, what in signature.parameters.items() if what.default is what.empty and one in in_place]
 
     @functools.wraps(function)
     def call(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> _Result:
-        try:
-            given = signature.bind(*arguments, **keywords)
-        except TypeError as problem:
-            named = [one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD]
-            known = ", ".join(one for one in named if one != "self") or "none"
-            twice = next((one for one in keywords if str(problem) == f"multiple values for argument {one!r}"), None)
-            if twice and "reading" in signature.parameters:
-                raise InputError(
-                    f"{name}: {twice} is given twice. To say it about the table that is read, put it into the "
-                    f"description: description={{{twice!r}: …}}."
-                ) from None
-            raise InputError(f"{name}: {problem}. Its arguments are {known}.") from None
-        for argument, value in given.arguments.items():
-            annotation = str(signature.parameters[argument].annotation)
-            kind = annotation.removesuffix(" | None")
-            if kind not in _KINDS or (value is None and kind != annotation):
+        given: Mapping[str, object] = {**dict(zip(in_place, arguments, strict=False)), **keywords}
+        plain = len(given) == len(arguments) + len(keywords) and given.keys() <= signature.parameters.keys()
+        if not plain or not all(one in given for one in needed):  # else there is nothing that Python could object to
+            given = _bound(signature, name, arguments, keywords)
+        for argument, value in given.items():
+            kind = kinds.get(argument)
+            if kind is None or (value is None and kind.optional):
                 continue
-            types, words = _KINDS[kind]
-            if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
-                raise InputError(f"{name}: {argument} must be {words}, not {value!r}.")
+            if not isinstance(value, kind.types) or (isinstance(value, bool) and bool not in kind.types):
+                raise InputError(f"{name}: {argument} must be {kind.words}, not {value!r}.")
         return function(*arguments, **keywords)
 
     return call
+
+
+class _Kind(NamedTuple):
+    """What an argument must be."""
+
+    types: tuple[type, ...]
+    words: str
+    optional: bool
+
+
+def _kind(annotation: str) -> _Kind | None:
+    """Return what an annotation asks for; None where anything may do."""
+    kind = annotation.removesuffix(" | None")
+    return _Kind(*_KINDS[kind], kind != annotation) if kind in _KINDS else None
+
+
+def _bound(
+    signature: inspect.Signature, name: str, arguments: tuple[object, ...], keywords: Mapping[str, object]
+) -> Mapping[str, object]:
+    """Bind arguments as Python does, with an error that says which there are."""
+    try:
+        return signature.bind(*arguments, **keywords).arguments
+    except TypeError as problem:
+        named = [one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD]
+        known = ", ".join(one for one in named if one != "self") or "none"
+        twice = next((one for one in keywords if str(problem) == f"multiple values for argument {one!r}"), None)
+        if twice and "reading" in signature.parameters:
+            raise InputError(
+                f"{name}: {twice} is given twice. To say it about the table that is read, put it into the "
+                f"description: description={{{twice!r}: …}}."
+            ) from None
+        raise InputError(f"{name}: {problem}. Its arguments are {known}.") from None
 
 
 def no_progress(*_: object) -> None:

@@ -16,6 +16,7 @@ often it comes, how many solutions it leaves, and how sure its likeliest cell is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms.base import fraction
 from unround.mechanisms.rounding import check_base
+from unround.tails import poisson_at_least, poisson_at_most
 
 Kind = Literal["proof", "strong", "open"]
 Number = Fraction | float
@@ -341,10 +343,9 @@ def interval(mean: float, level: float = 0.999) -> tuple[int, int]:
     >>> interval(195.2)
     (151, 243)
     """
-    from scipy.special import pdtr
-
     counts = np.arange(int(mean + 12 * np.sqrt(mean) + 40))
-    below = np.asarray(pdtr(counts, mean)) if mean > 0 else np.ones(len(counts))
+    logs = counts * math.log(mean) - mean - np.cumsum(np.log(np.maximum(counts, 1))) if mean > 0 else 0.0 * counts
+    below = np.cumsum(np.exp(logs))
     tail = (1 - level) / 2
     return int(np.searchsorted(below, tail)), int(np.searchsorted(below, 1 - tail))
 
@@ -359,12 +360,9 @@ def surprise(found: int, mean: float) -> float:
     >>> f"{surprise(285, 195.232):.0e}", surprise(0, 0.0859)
     ('2e-09', 1.0)
     """
-    from scipy.special import gammainc, pdtr
-
     if mean <= 0:
         return 1.0 if found == 0 else 0.0
-    above = 1.0 if found == 0 else float(gammainc(found, mean))
-    return min(1.0, 2 * min(above, float(pdtr(found, mean))))
+    return min(1.0, 2 * min(poisson_at_least(found, mean), poisson_at_most(found, mean)))
 
 
 def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int, Number]:

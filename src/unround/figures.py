@@ -135,6 +135,8 @@ class Figure:
     within : str
         A count that has the universe in it and is not much larger, where the universe itself was not published: it tells
         the size of an area, and nothing else.
+    declared : bool
+        Whether the user says on which grid it is; else that is found in the values.
     sampled : bool
         Whether it is of a weighted sample, whose estimates are no whole numbers: such a figure is never evidence.
     """
@@ -149,6 +151,7 @@ class Figure:
     label: str = ""
     within: str = ""
     sampled: bool = False
+    declared: bool = False
 
     @property
     def is_complete(self) -> bool:

@@ -124,6 +124,7 @@ class Inspection:
             "added_totals": [column.key for column in columns if not column.is_in_file],
             "tables": [table.to_json() for table in self.tables()],
             "cells": dict(self.cells),
+            "figures": [one.to_json() for one in structure.figures],
             "left_out": {why: list(labels) for why, labels in self.release.left_out.items()},
             "mechanisms": [
                 {

@@ -221,6 +221,13 @@ def _axis(model: Model, cells: Sequence[int]) -> int:
     return changing[0] if len(changing) == 1 else 0
 
 
+def only_estimates(model: Model) -> frozenset[int]:
+    """Return the cells that sums connect with weighted estimates alone: nothing will be claimed of them."""
+    estimates = np.array([isinstance(how, Weighted) for how in model.mechanisms])
+    counted = np.isin(model.piece, np.unique(model.piece[~estimates]))
+    return frozenset(np.flatnonzero(~counted).tolist())
+
+
 def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
     """Return a structure in which the counts of weighted tables are estimates: any number, whole or not.
 

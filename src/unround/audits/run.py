@@ -18,7 +18,7 @@ from unround._version import __version__
 from unround.audits import folder as files
 from unround.audits.chance import Chance
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
-from unround.audits.keys import Keys, doubts_left, weighted_estimates
+from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_estimates
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
@@ -173,7 +173,13 @@ def _prior(options: AuditOptions, spool: Spool, model: Model, progress: Stage) -
     fit = PriorFit(len(model.columns))
     for block in spool.blocks(4096):
         fit.add(model.counts_of(block.counts))
-    prior = fit.finish(model.compiled, model.mechanisms, lambda done, columns: progress("Fitting the prior", done, columns))
+    nobody_asks = frozenset() if options.estimates else only_estimates(model)
+    prior = fit.finish(
+        model.compiled,
+        model.mechanisms,
+        lambda done, columns: progress("Fitting the prior", done, columns),
+        nobody_asks,
+    )
     progress("Predicting what was published", 0, 1)
     checked = choose_and_check(model, prior, fit.sample.counts)
     progress("Predicting what was published", 1, 1)

@@ -248,7 +248,7 @@ class Job:
         fitted = not self.fitted.prior.is_flat
         found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted)
         with new_part(self.folder / PARTS, number) as part:
-            write_json(part / COUNTED, counted)
+            write_json(part / COUNTED, counted, indent=None)
             in_order(found).write_parquet(part / files.FINDINGS)
             _published(areas, self.axes, counts, figures).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
@@ -320,7 +320,7 @@ def prepare(
         "summary": summary,
         FILES: hashes_of(folder, leave_out=_NOT_PREPARED),
     }
-    write_json(folder / PREPARED, {**told, SEAL: seal_of(told)})
+    write_json(folder / PREPARED, {**told, SEAL: seal_of(told)}, indent=None)
 
 
 _NOT_PREPARED = (PREPARED, PARTS, DONE, KEY, LOCK)

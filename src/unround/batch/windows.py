@@ -5,7 +5,9 @@ A release has millions of counts but few different ones, and most columns share 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +168,12 @@ class _Entries:
         return self._weights
 
 
+@lru_cache(maxsize=1 << 15)
+def _window(mechanism: Hashable, published: int | None) -> Window:
+    """Return the window of a mechanism, worked out once for all tables of windows."""
+    return cast(Mechanism, mechanism).window(published)
+
+
 class _WindowsOfMechanism:
     """The entries of one mechanism, for each published count met so far."""
 
@@ -209,7 +217,7 @@ class _WindowsOfMechanism:
         """Work out the window of a count that was not met before."""
         hidden = count == SUPPRESSED
         try:
-            window = self.mechanism.window(None if hidden else count)
+            window = _window(cast(Hashable, self.mechanism), None if hidden else count)
         except InputError:
             # A mechanism that hides nothing cannot say why this count is hidden: it may be any.
             return _FREE if hidden else _MISFIT

@@ -20,6 +20,7 @@ from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release
 from unround.structure import Structure
 from unround.structure.evidence import INFERRED
+from unround.tails import chi_square_tail
 
 LEAST_COUNTS = 20
 """The least number of counts of one remainder for which a rate is given."""
@@ -149,8 +150,6 @@ def estimated(structure: Structure, published: PublishedTally) -> Estimates:
 
 
 def _rates(exact: str, rounded: str, numbers: Ints, ups: Ints) -> dict[str, Any]:
-    from scipy.special import chdtrc  # scipy.stats takes a second to import
-
     base = len(numbers)
     should = np.arange(base) / base
     told = [r for r in range(1, base) if numbers[r] >= LEAST_COUNTS]
@@ -164,13 +163,11 @@ def _rates(exact: str, rounded: str, numbers: Ints, ups: Ints) -> dict[str, Any]
             for r in range(base)
             if numbers[r] >= LEAST_COUNTS
         },
-        "p_value": float(chdtrc(len(told), statistic)) if told else None,
+        "p_value": chi_square_tail(len(told), statistic) if told else None,
     }
 
 
 def _together(names: tuple[str, str, str], table: Ints) -> dict[str, Any]:
-    from scipy.special import chdtrc
-
     base, statistic, freedom, shown = len(table), 0.0, 0, {}
     for rest in range(1, base):
         here, number = table[rest], int(table[rest].sum())
@@ -188,7 +185,7 @@ def _together(names: tuple[str, str, str], table: Ints) -> dict[str, Any]:
             "both_down_expected": float(alone[0, 0]),
         }
     exact, first, second = names
-    p_value = float(chdtrc(freedom, statistic)) if freedom else None
+    p_value = chi_square_tail(freedom, statistic) if freedom else None
     return {"exact": exact, "rounded": [first, second], "by_remainder": shown, "p_value": p_value}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unround.expectation import surprise
+from unround.tails import chi_square_tail
 
 FITS, DEPARTS, CONTRADICTS, UNTESTED = "fits", "departs", "contradicts", "untested"
 ORDER = (CONTRADICTS, DEPARTS, FITS)
@@ -230,13 +231,11 @@ class FamilyHistogram:
     @property
     def p_value(self) -> float:
         """Pearson's test on the folded histogram, its statistic reduced for the dependence of sums within an area."""
-        from scipy.special import chdtrc  # scipy.stats takes a second to import
-
         seen, should = _joined(self.observed, self.expected)
         if len(should) < 2:
             return 1.0
         statistic = float(((seen - should) ** 2 / should).sum()) / self.alike
-        return float(chdtrc(len(should) - 1, statistic))
+        return chi_square_tail(len(should) - 1, statistic)
 
     @property
     def departs(self) -> bool:

@@ -14,6 +14,7 @@ from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.prior.histograms import BELOW, CAP, Tallies
 from unround.release import Counts
+from unround.structure.adding import AddUp
 from unround.structure.scatter import ScatterWindows
 
 FARTHEST = 400
@@ -78,8 +79,6 @@ class ResidualCounter:
         families: Mapping[str, Sequence[int]],
         areas: int,
     ) -> None:
-        from scipy.sparse import csr_array  # only here: it takes a while to import
-
         self.sums = tuple(sums)
         self.used = sorted({c for one in sums for c in one.members})
         place = {column: at for at, column in enumerate(self.used)}
@@ -88,18 +87,11 @@ class ResidualCounter:
         self._slack = np.array([adjusted[c] for c in self.used], dtype=np.int64)
         self._total = np.array([place[one.total] for one in sums], dtype=np.int64)
         self._places = [np.array([place[c] for c in one.parts]) for one in sums]
-        ends = np.cumsum([0, *(len(one.parts) for one in sums)])
-        inside = np.array([place[part] for one in sums for part in one.parts], dtype=np.int64)
-        self._parts = csr_array((np.ones(len(inside), dtype=np.int64), inside, ends), shape=(len(sums), len(self.used)))
+        self._parts = AddUp(self._places)
         self._least = np.array([one.least for one in sums], dtype=np.int64)[:, None]
         self.even = [_even(one, mechanisms) for one in sums]
         self._spread = np.array([max(_spread(shares), 1e-9) for shares in self.even])
-        rows = np.concatenate(
-            [np.full(len(members), f) for f, members in enumerate(families.values())] or [np.zeros(0, int)]
-        )
-        columns = np.concatenate([np.array(members) for members in families.values()] or [np.zeros(0, int)])
-        shape = (len(families), len(sums))
-        self._families = csr_array((np.ones(len(columns)), (rows.astype(np.int64), columns.astype(np.int64))), shape=shape)
+        self._families = AddUp(list(families.values()))
         k, f = len(sums), len(families)
         self.complete, self.impossible, self.beyond = (np.zeros(k, dtype=np.int64) for _ in range(3))
         self.sized = np.zeros((k, len(SIZES), FARTHEST + 1), dtype=np.int64)

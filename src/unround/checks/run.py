@@ -35,7 +35,7 @@ from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words
 from unround.release import Column, Release
 from unround.spool import Spool, Stage, survey
-from unround.structure import PlanFile, Structure
+from unround.structure import JudgedFigure, PlanFile, Structure
 from unround.system import Cell, Sum, System
 
 SLIPS, SLIP_SHARE = 2, 0.002
@@ -71,6 +71,8 @@ class Check:
         What the random numbers do, table by table.
     basis : tuple of str
         Who declared the mechanisms of the rounded counts: "format", "description", "plan file"; or "inferred".
+    figures : tuple of JudgedFigure
+        What the rates, means and medians beside the counts tell.
     """
 
     source: str
@@ -81,6 +83,7 @@ class Check:
     estimates: Estimates
     numbers: RandomNumbers
     basis: tuple[str, ...] = ()
+    figures: tuple[JudgedFigure, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -111,6 +114,7 @@ class Check:
             "mechanism": self.estimates.to_json(),
             "tables": {table: one.to_json() for table, one in self.numbers.tables.items()},
             "repeated": [one.to_json() for one in self.numbers.repeats],
+            "figures": [one.to_json() for one in self.figures],
             "areas": self.areas,
             "source": self.source,
             "product": self.product,
@@ -171,6 +175,7 @@ def check_spool(
         estimated(structure, published),
         numbers,
         structure.basis_of(c for c, how in enumerate(structure.mechanisms) if how is not None),
+        structure.figures,
     )
 
 

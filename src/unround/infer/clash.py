@@ -275,6 +275,8 @@ def _needed(holds: Callable[[Members], bool], given: Members, items: list[int]) 
 
 def _smaller(oracle: _Oracle, members: Members, best: Members) -> tuple[Members, bool]:
     """Look for a smaller clash across sums than the best known; say whether what is returned is as small as any."""
+    if sum(m >= oracle.cells for m in members) < 2:
+        return best, True  # what clashes within one sum is known
     corrections: list[Members] = []
     try:
         while True:

@@ -69,6 +69,8 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     areas = _areas(stored.frames, rows, releases)
     groups, columns, made = _layout(slots, rows)
     dropped, notes = Dropped(), _notes(slots, rows, releases, made)
+    if figures := sum(len(release.figures) for release in releases):
+        notes.append(f"{figures:,} rates, means and medians are not used: they are for an audit of one file.")
     first = releases[0]
 
     def read(step: Progress) -> Iterator[Block]:

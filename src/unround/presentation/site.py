@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -24,14 +26,26 @@ def render(template: str, context: Mapping[str, Any] | None = None, **more: Any)
     return text
 
 
+def _compiled_templates() -> Path | None:
+    """Return the folder for compiled templates, beside Python's own; None where it cannot be written."""
+    folder = HERE / "__pycache__"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) and not sys.dont_write_bytecode else None
+
+
 @cache
 def environment() -> Environment:
     """Return what all pages are made with."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
+    kept = _compiled_templates()
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
+        bytecode_cache=FileSystemBytecodeCache(str(kept)) if kept is not None else None,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

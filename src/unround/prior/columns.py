@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from typing import Any, NamedTuple
@@ -174,8 +174,10 @@ class ColumnFitter:
         self.sizes = AreaSizes.find(counts, self.mechanisms, hierarchy)
         self._each = self.sizes.of(counts)
 
-    def fit(self, progress: Callable[[int, int], None] = lambda *_: None) -> Mixtures:
-        """Fit all columns. Each is fitted by itself: what others are like makes no difference to it."""
+    def fit(
+        self, progress: Callable[[int, int], None] = lambda *_: None, skipped: Collection[int] = frozenset()
+    ) -> Mixtures:
+        """Fit all columns but some. Each is fitted by itself: what others are like makes no difference to it."""
         columns = self.hierarchy.columns
         leaves = {*self.hierarchy.leaves, *(pair.total for pair in self.hierarchy.halves)}
         chosen = [Exposure(NONE)] * columns
@@ -185,7 +187,7 @@ class ColumnFitter:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # kernels release the interpreter
 
             def one(c: int) -> _ColumnFit | None:
-                return self._fit_column(c, leaf=c in leaves)
+                return None if c in skipped else self._fit_column(c, leaf=c in leaves)
 
             for c, fits in enumerate(pool.map(one, range(columns))):
                 progress(c, columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -258,6 +258,7 @@ class PriorFit:
         compiled: CompiledSums,
         mechanisms: Sequence[Mechanism],
         progress: Callable[[int, int], None] = lambda *_: None,
+        skipped: Collection[int] = frozenset(),
     ) -> Prior:
         """Fit the prior.
 
@@ -269,6 +270,8 @@ class PriorFit:
             How each column was published.
         progress : function
             Is told how many columns are fitted, of how many.
+        skipped : collection of int
+            Columns that nobody will ask about, and all that sums connect them with: their prior is flat.
         """
         areas = self.sample.seen
         if areas < FEWEST_AREAS:
@@ -276,8 +279,8 @@ class PriorFit:
             return Prior.flat(f"{many} too few to fit a prior (at least {FEWEST_AREAS})")
         hierarchy = Hierarchy.of(compiled)
         fitter = ColumnFitter(self.sample.counts, mechanisms, hierarchy)
-        mixtures = fitter.fit(progress)
-        splits = fit_splits(self.sample.counts, fitter.windows, hierarchy, mixtures)
+        mixtures = fitter.fit(progress, skipped)
+        splits = fit_splits(self.sample.counts, fitter.windows, hierarchy, mixtures, skipped)
         power = np.zeros(hierarchy.columns, dtype=np.int64)
         power[list(hierarchy.leaves)] = 1
         by_sex = {pair.total for pair in hierarchy.split}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 
@@ -75,13 +76,16 @@ class SexSplits:
         return found
 
 
-def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures: Mixtures) -> SexSplits:
+def fit_splits(
+    counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures: Mixtures, skipped: Collection[int] = frozenset()
+) -> SexSplits:
     """Fit how pairs split to a sample of areas: those by sex, and other totals of two leaves that split as these do.
 
     Only what was published of the two parts is used, not of their total: where agencies let a total share the random numbers
     of its parts, these two are still independent of each other.
     """
-    pairs = (*hierarchy.split, *hierarchy.halves)
+    by_sex = [pair for pair in hierarchy.split if pair.total not in skipped]
+    pairs = (*by_sex, *(pair for pair in hierarchy.halves if pair.total not in skipped))
     of_total = {pair.total: pair for pair in hierarchy.pairs}
     tops = [of_total.get(hierarchy.top[pair.total]) for pair in pairs]
     found = SexSplits(
@@ -127,12 +131,13 @@ def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures:
 
     def apart(p: int) -> float:
         """Return the log likelihood of what was published of two parts if each had a mixture of its own."""
+        given = usable(p)
         return sum(
             float(
                 _fit_alone(
-                    *usable(p)[:4],
+                    *given[:4],
                     k,
-                    exposures[:, column][usable(p)[4]],
+                    exposures[given[4], column],
                     np.ascontiguousarray(mixtures.rates[0, column]),
                     np.ascontiguousarray(mixtures.weights[0, column]),
                     float(mixtures.clump[0, column]),
@@ -143,8 +148,9 @@ def fit_splits(counts: Counts, windows: Windows, hierarchy: Hierarchy, mixtures:
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         logs = np.stack(list(pool.map(fits, range(len(pairs)))))
+        on_their_own = list(pool.map(apart, range(len(by_sex), len(pairs))))
     found.precision[:] = _pooled(logs)
-    chosen = [p < len(hierarchy.split) or logs[p].max() > apart(p) for p in range(len(pairs))]
+    chosen = [True] * len(by_sex) + [logs[p].max() > own for p, own in enumerate(on_their_own, len(by_sex))]
     return SexSplits(*(getattr(found, one.name)[chosen] for one in fields(found)))
 
 

@@ -59,7 +59,6 @@ def area_weights(
     wanted : array, optional
         Areas × columns: the cells whose weights are needed; the others are left flat.
     """
-    areas = len(low)
     steps = np.round(EXPOSURES * np.log(exposures)).astype(np.int64)
     exposures = np.exp(steps / EXPOSURES)
     number = high.astype(np.int64) - low + 1
@@ -89,7 +88,7 @@ def area_weights(
             out,
         )
 
-    in_threads(job, areas)
+    in_threads(job, low.shape[1])
     return PriorWeights(low, np.where(number > 0, start, -1), out)
 
 
@@ -111,18 +110,20 @@ def _fill(
     slope: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Fill in the weights of a range of areas, column by column: areas in which all is the same are worked out once."""
+    """Fill in the weights of a range of columns: areas in which all is the same are worked out once."""
     part, own = np.empty(MOST_VALUES), np.empty(MOST_VALUES)
-    keys = np.empty(end - begin, dtype=np.int64)
-    for c in range(low.shape[1]):
-        for a in range(begin, end):
-            keys[a - begin] = (int(low[a, c]) << 24) + (number[a, c] << 14) + steps[a, c]
+    keys, chosen = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
+    for c in range(begin, end):
+        some = 0
+        for a in range(len(low)):
+            if number[a, c] > 0:
+                keys[some] = (int(low[a, c]) << 24) + (number[a, c] << 14) + steps[a, c]
+                chosen[some] = a
+                some += 1
         before = -1
-        for k in np.argsort(keys):
-            a = begin + k
+        for k in np.argsort(keys[:some]):
+            a = chosen[k]
             n, at, first = number[a, c], start[a, c], int(low[a, c])
-            if n == 0:
-                continue
             if (
                 before >= 0
                 and number[before, c] == n

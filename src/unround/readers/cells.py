@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
 from unround.readers.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
+from unround.readers.figure_values import as_figures
 from unround.readers.hierarchy import fit, parents, read_hierarchy
 from unround.readers.symbols import as_counts
+from unround.readers.tidy_figures import figures_of_table
 from unround.release import (
     AREA,
+    FIGURE_ABSENT,
     NOT_AVAILABLE,
     UNREADABLE,
     Block,
@@ -107,8 +110,13 @@ def assemble(
     _refuse_same_key(made, source)
     shows = np.zeros(len(made), dtype=bool)
     shows[column[fractions]] = True
+    figures = figures_of_table(made, shows.tolist(), [axis.rule.name for axis in columns], description)
+    named = {figure.name for figure in figures}
+    shows |= np.array([item.key in named for item in made])
     kept = [item for item, out in zip(made, shows, strict=True) if not out]
-    odd = tuple(item.key for item, out in zip(made, shows, strict=True) if out)
+    odd = tuple(item.key for item, out in zip(made, shows, strict=True) if out and item.key not in named)
+    place = {item.key: at for at, item in enumerate(made)}
+    printed = _printed(table, description, row, column, counts.shape, [place[figure.name] for figure in figures])
     proposals = _proposals(kept, columns, description, told)
     frame = _frame(table, rows, row, row_codes, told, census)
     areas = tuple(frame.columns[: max(1, len(rows))])
@@ -118,13 +126,27 @@ def assemble(
         columns=tuple(kept),
         axes=("characteristic_id", SEX) if census else tuple(axis.rule.name for axis in columns),
         areas=areas,
-        read=in_blocks(frame, np.ascontiguousarray(counts[:, ~shows]), size),
+        read=in_blocks(frame, np.ascontiguousarray(counts[:, ~shows]), size, printed),
+        figures=tuple(figures),
         proposals=proposals,
         size=size,
         product=description.product,
         left_out={"numbers with decimals": odd} if odd else {},
         notes=told,
     )
+
+
+def _printed(
+    table: pl.DataFrame, description: Description, row: Index, column: Index, shape: tuple[int, ...], places: Sequence[int]
+) -> FigureValues:
+    """Return the values of figures, rows × figures."""
+    found = np.full((shape[0], len(places)), FIGURE_ABSENT, dtype=np.int64)
+    if places:
+        at = np.full(shape[1], -1, dtype=np.int64)
+        at[list(places)] = np.arange(len(places))
+        here = at[column] >= 0
+        found[row[here], at[column[here]]] = as_figures(table[description.value].filter(pl.Series(here)))
+    return found
 
 
 def in_blocks(

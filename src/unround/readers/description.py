@@ -13,6 +13,12 @@
     [[exact]]                    # counts that were published as they are
     age = ["all"]
 
+    [[figures]]                  # a rate, a mean or a median among the cells, by the keys of columns: codes joined by /
+    column = "poor, in per cent"
+    kind = "rate"                # of a numerator out of a universe; means and medians have groups in place of a numerator
+    numerator = "poor"
+    universe = "all"
+
 A table with one row per area has no `value`: every column that is not an axis holds counts, and the codes of the other
 axes stand in the rows of its header, or are listed by the names of the columns.
 
@@ -41,6 +47,7 @@ from itertools import islice
 from pathlib import Path
 
 from unround.errors import InputError
+from unround.figures import Figure
 from unround.mechanisms import Mechanism
 from unround.release import AREA, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNRELIABLE
 
@@ -118,6 +125,7 @@ class Description:
     thousands: str = ""
     decimal: str = ""
     status: str | None = None
+    figures: tuple[Figure, ...] = ()
 
     @property
     def wide(self) -> bool:

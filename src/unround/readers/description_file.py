@@ -21,12 +21,13 @@ from unround.readers.description import (
     SumRule,
     near,
 )
+from unround.readers.figure_rules import figure_from
 from unround.release import LARGEST
 from unround.small_files import parsed_toml, small_text
 
 _TOP = (
     "format", "data", "value", "missing", "symbols", "areas", "default", "product", "axes", "mechanisms", "exact", "sums",
-    "structure", "sheet", "header", "rows", "counts", "ignore", "thousands", "decimal", "status",
+    "structure", "sheet", "header", "rows", "counts", "ignore", "thousands", "decimal", "status", "figures",
 )  # fmt: skip
 _AXIS = ("column", "name", "level", "parent", "sums", "hierarchy", "total", "header", "fill")
 THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
@@ -195,6 +196,7 @@ class _DescriptionReader:
             thousands=self.sign(table, "thousands", THOUSANDS),
             decimal=self.sign(table, "decimal", DECIMALS),
             status=self.word(table, "status"),
+            figures=tuple(figure_from(item, self.error) for item in self.tables(table, "figures")),
         )
 
     def numbers(self, table: Mapping[str, Any], key: str, default: list[int]) -> tuple[int, ...]:

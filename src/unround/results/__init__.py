@@ -4,5 +4,6 @@
 - `frames`: tables for pandas
 - `one_system`: `Solution`, `Expectation`
 - `tables`: about a table or an audit of one: `AuditFolder`, `Explanation`, `Posterior`, `Inspection`, `Check` …
+- `described`: `Described`, about a table that comes without a description
 - `publishing`: about ways of publishing: `WhatIf`, `Review`, `Protected`, `Comparison`, `Calibrations`
 """

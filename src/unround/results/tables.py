@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from unround import audits, checks, describing, differences, inspection
+from unround import audits, checks, differences, inspection
 from unround.arguments import public
 from unround.audits import verification
 from unround.errors import InputError
@@ -163,17 +163,6 @@ class Posterior(Tabular, distributions.Posterior):
         from unround.presentation.notebook import posterior_card
 
         return posterior_card(self)
-
-
-class Described(Shown, describing.Described):
-    """What `unround.describe` returns: what a table was taken for, and the draft of its description."""
-
-    __slots__ = ()
-
-    def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.describe import show_description
-
-        show_description(self, console, draft=True)
 
 
 class Inspection(Shown, inspection.Inspection):

@@ -101,7 +101,7 @@ def by_people(rates: Floats, people: Floats) -> Floats:
     leading = known / 2.0 ** np.floor(np.log2(known / 8.0))  # from 8 to 16
     worth = people * leading
     few = np.where(leading < 10.0, 0.5, 1.0)
-    step = np.select([worth >= 16_000, worth >= 8_000, worth >= 4_000], [0.1, 0.2, 0.4], few)
+    step: Floats = np.select([worth >= 16_000, worth >= 8_000, worth >= 4_000], [0.1, 0.2, 0.4], few)
     return np.round(np.rint(rates / step) * step, 4)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
-from unround.figures import Figure
+from unround.figures import Figure, Grid
 from unround.join.matching import Match
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Column
@@ -192,10 +192,45 @@ class JudgedFigure:
     left: tuple[float, float] | None = None
     excludes: float | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; steps as numbers, for the exact ones are in the grid."""
+        figure = self.figure
+        return {
+            "column": figure.name,
+            "label": figure.label,
+            "kind": str(figure.kind),
+            "numerator": figure.numerator or None,
+            "universe": figure.universe or None,
+            "groups": [group.count for group in figure.groups],
+            "sampled": figure.sampled,
+            "verdict": self.verdict,
+            "used": self.is_evidence,
+            "why": self.why,
+            "areas": self.areas,
+            "compared": self.compared,
+            "hits": self.hits,
+            "hits_by_chance": round(self.hits_by_chance, 1),
+            "contradictions": self.contradictions,
+            "contradictions_by_chance": round(self.contradictions_by_chance, 1),
+            "step": None if self.step is None else float(self.step),
+            "grid": _steps_json(self.figure.grid) if self.areas else [],
+            "reveals": list(self.reveals),
+            "possible_values": None if self.left is None else [round(number, 2) for number in self.left],
+            "excludes": None if self.excludes is None else round(self.excludes, 4),
+        }
+
     @property
     def is_evidence(self) -> bool:
         """Whether inference may use it: it was computed from true counts, and these were published."""
         return self.verdict == "evidence" and self.figure.is_complete
+
+
+def _steps_json(grid: Grid) -> list[dict[str, Any]]:
+    """Return the steps of a grid: from how many units on, and from which value on which step, or the largest possible."""
+    return [
+        {"units": units, "steps": [[float(start), float(step)] for start, step in steps]}
+        for units, steps in ((0, grid.steps), *grid.by_units)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,6 +306,19 @@ class PlannedSum:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFigure:
+    """The decision on some figures: the keys of their columns, whether to use them, and its line in the file.
+
+    `figure`, for a single one, is what the user says it is of; None where that is left as it is.
+    """
+
+    columns: tuple[str, ...]
+    use: bool
+    figure: Figure | None
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlanFile:
     """The user's decisions, from a plan file: they override the verdicts of the counts.
 
@@ -286,6 +334,8 @@ class PlanFile:
         Of several files, which columns of one are columns of those before it.
     keys : tuple
         Tables, with the constant of their keys, or None where every count has its own random number; and line.
+    figures : tuple of PlannedFigure
+        What rates, means and medians are of, and which to use.
     text, where : str
         The file's text and name, for errors.
     """
@@ -295,5 +345,6 @@ class PlanFile:
     repeats: tuple[tuple[tuple[str, ...], bool, bool, int], ...] = ()
     matches: tuple[Match, ...] = ()
     keys: tuple[tuple[str, float | None, int], ...] = ()
+    figures: tuple[PlannedFigure, ...] = ()
     text: str = ""
     where: str = "<plan>"

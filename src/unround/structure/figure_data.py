@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
-from unround.release import ABSENT, FIGURE_ABSENT, Block, Counts, FigureValues, Release, adjustable
+from unround.release import ABSENT, FIGURE_ABSENT, Block, Counts, FigureValues, adjustable
 from unround.structure.scatter import ScatterWindows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+_MIX = 11_400_714_819_323_198_485
+"""2⁶⁴ over the golden ratio, which mixes whole numbers well."""
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -38,16 +40,18 @@ class FigureData:
 
     Parameters
     ----------
-    release : Release
-        What was published.
+    figures : sequence of Figure
+        Of the release, in its order.
+    place : mapping
+        Where each column of counts is, by its key.
     """
 
-    def __init__(self, release: Release) -> None:
-        self.figures: tuple[Figure, ...] = release.figures
-        place = release.index
+    def __init__(self, figures: Sequence[Figure], place: Mapping[str, int]) -> None:
+        self.figures = tuple(figures)
         keys = {key for one in self.figures for key in (*one.counts, one.numerator, one.within) if key}
         self.used = sorted(place[key] for key in keys)
-        self._at = {release.columns[column].key: at for at, column in enumerate(self.used)}
+        order = {column: at for at, column in enumerate(self.used)}
+        self._at = {key: order[place[key]] for key in keys}
         self._counts: list[Counts] = []
         self._values: list[FigureValues] = []
         self._flags: list[Flags] = []
@@ -106,3 +110,11 @@ class FigureData:
         counts = [self.count(group.count) for group in figure.groups]
         there = np.all([one.there for one in counts], axis=0)
         return np.where(there, np.sum([one.shown for one in counts], axis=0), -1)
+
+    def mixed(self, figure: Figure, values: FigureValues) -> Ints:
+        """Return a number of each area that depends on its figure and its counts alone, and is no order of either."""
+        found = (values.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(7)
+        for key in dict.fromkeys(key for key in (*figure.counts, figure.numerator, figure.within) if key):
+            own = self._counts[0][:, self._at[key]].astype(np.int64).astype(np.uint64)
+            found = ((found ^ own) * np.uint64(_MIX)) ^ (found >> np.uint64(29))
+        return np.asarray(found >> np.uint64(2)).astype(np.int64)

@@ -32,8 +32,9 @@ TELLING_CONTRADICTIONS = 0.02
 """Of the areas, at least, must true counts be unable to give placebos, for that to say something."""
 TIMES = 5
 """And so many times as often as the figure itself."""
-_NO_BETTER = 0.02
-"""A share of hits is no better than chance if it is larger by no more than this, and three standard errors."""
+_NO_BETTER = 0.1
+"""A share of hits is no better than chance if it is larger by no more than this, and three standard errors. True counts are
+multiples of the base now and then, so that some hits more are to be expected."""
 SHIFTS = (29, 23, 19)
 """How far figures are moved to other areas, these sorted by size: by one such part of them. Neighbours would be too alike,
 for areas of one published size share their ratios."""
@@ -78,13 +79,14 @@ class _Trial:
     there: Flags
     units: Ints | None
     fine: int
+    mixed: Ints
+    """A number of each area that depends on its figure and its counts alone."""
 
     def placebos(self, chosen: Flags) -> list[FigureValues]:
         """Return the values moved among some areas, to others of like size."""
         at = np.flatnonzero(chosen)
-        mixed = (self.values[at] * 2_654_435_761) % (1 << 32)  # so that the order of areas in the file does not matter
-        size = self.units[at] if self.units is not None else mixed
-        order = at[np.lexsort((mixed, size))]
+        size = self.units[at] if self.units is not None else self.mixed[at]
+        order = at[np.lexsort((self.mixed[at], size))]  # which does not depend on the order of areas in the file
         found = []
         for shift in SHIFTS:
             moved = self.values.copy()
@@ -100,17 +102,19 @@ def _judge(data: FigureData, at: int, figure: Figure) -> JudgedFigure:
     found = JudgedFigure(figure, "unclear", "", int(there.sum()))
     shown = np.where(there, values, 0)
     test = _test_for(figure, data)
+    trial = _Trial(shown, there, units, fine, data.mixed(figure, shown))
     if test is not None:
-        found = _against_published(found, _Trial(shown, there, units, fine), test)
+        found = _against_published(found, trial, test)
     if found.verdict == "recomputable":
         # What seems coarser in ratios of rounded counts is the steps of the counts.
         return _on(found, Grid.of(fine * FIGURE_UNIT), shown[there], None)
     # Steps by size take a while to find: they are looked for where they may be needed.
     known = units[there] if units is not None and test is not None and not figure.sampled else None
-    found = _on(found, find_grid(values[there], known), shown[there], known)
+    grid = figure.grid if figure.declared else find_grid(values[there], known)
+    found = _on(found, grid, shown[there], known)
     if test is None:
         return replace(found, why=f"{_lacking(figure)}: there is nothing to hold it against.")
-    return _against_true(found, _Trial(shown, there, units, fine), test)
+    return _against_true(found, trial, test)
 
 
 def _on(found: JudgedFigure, grid: Grid, values: FigureValues, units: Ints | None) -> JudgedFigure:

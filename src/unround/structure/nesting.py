@@ -95,7 +95,8 @@ def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple
             exactly = place.get(code, by_identity.get(f"{above}:{code}", -1) if above else -1)
             return exactly if exactly >= 0 else bare.get(code, -1) if above is None else -1
 
-        target = np.array([find(code) for code in areas[name].to_list()], dtype=np.int64)
+        found = {code: find(code) for code in areas[name].unique().to_list()}
+        target = np.array([found[code] for code in areas[name].to_list()], dtype=np.int64)
         if (target >= 0).any():
             yield name, target
     # Codes tell every level around an area, of which the file may hold any: one at a time, so that none hides another.

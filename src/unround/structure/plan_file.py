@@ -14,11 +14,13 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from unround.errors import ArgumentError, InputError
+from unround.figures import Figure
 from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
 from unround.release import Column, Proposal, Release
 from unround.small_files import parsed_toml
-from unround.structure.evidence import JudgedSum, Name, PlanFile, PlannedSum, Structure
+from unround.structure.evidence import JudgedFigure, JudgedSum, Name, PlanFile, PlannedFigure, PlannedSum, Structure
+from unround.structure.planned_figures import figure_entries, overruled, planned_figure, with_planned
 from unround.structure.residuals import SumTally
 from unround.structure.verify import areas_
 
@@ -36,6 +38,8 @@ _HEADER = """\
 #             With `sexes`, total and parts are characteristics; with `characteristics`, they are sexes.
 # repeats:    columns that show the same count; alike = true if their published numbers are the same as well, so that
 #             the first is used for all; alike = false if the count was rounded anew for each.
+# figures:    rates, means and medians, and whether to use them: those computed from true counts. To say what one is of,
+#             write column = "345" in place of columns, and kind, numerator and universe, or groups (docs/figures.md).
 # match:      [[match]], for several files: which columns of one file are also in earlier files.
 # keys:       a table whose random numbers add up, and the constant of its sums: table = "Age", constant = 0.31;
 #             without a constant, every count of the table has a random number of its own.
@@ -69,6 +73,9 @@ def write_plan(structure: Structure, release: Release, matches: Sequence[Match] 
     for checked in (structure.sums, structure.rejected):
         pieces += [_sum_entry(group, structure.columns, census) for group in _groups(checked, structure.columns, census)]
     pieces += [_match_entry(match) for match in matches]
+    for why, use, columns in figure_entries(structure.figures):
+        entry = f"use = {_text(use)}\ncolumns = {_list(columns)}\n"
+        pieces.append(f"{_comment(why)}[[structure.figures]]\n{entry}")
     for repeat in structure.repeats:
         names = [keys[at] for at in repeat.columns]
         written = f"use = true\nalike = {_text(repeat.alike)}\ncolumns = {_list(names)}\n"
@@ -229,13 +236,14 @@ class _PlanReader:
         structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
             self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
-        self._only(structure, ("mechanisms", "sums", "repeats", "keys"), 1, "[structure]")
+        self._only(structure, ("mechanisms", "sums", "repeats", "keys", "figures"), 1, "[structure]")
         return PlanFile(
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
             sums=tuple(ruling for entry, line in self._entries(structure, "sums") for ruling in self._sums(entry, line)),
             repeats=tuple(self._repeat(entry, line) for entry, line in self._entries(structure, "repeats")),
             matches=tuple(self._match(entry, lines[at] if at < len(lines) else 1) for at, entry in enumerate(matches)),
             keys=tuple(self._keys(entry, line) for entry, line in self._entries(structure, "keys")),
+            figures=tuple(self._figure(entry, line) for entry, line in self._entries(structure, "figures")),
             text=self._text,
             where=self._where,
         )
@@ -323,6 +331,12 @@ class _PlanReader:
             names = [[(code, sex) for sex in (total, *parts)] for code in self._words(entry, "characteristics", line)]
         return [PlannedSum(first, tuple(others), use, origin, line) for first, *others in names]
 
+    def _figure(self, entry: dict[str, Any], line: int) -> PlannedFigure:
+        def wrong(message: str, key: str) -> InputError:
+            self._fail(message, line, key)
+
+        return planned_figure(entry, line, wrong)
+
     def _keys(self, entry: dict[str, Any], line: int) -> tuple[str, float | None, int]:
         self._only(entry, ("table", "constant"), line, "[[structure.keys]]")
         table, constant = self._word(entry, "table", line), entry.get("constant")
@@ -383,6 +397,18 @@ class AppliedPlan:
                 (self.apart if not use else self.alike if alike else self.anew).add((other, first))
                 if not alike:
                     self._use.setdefault((other, frozenset((first,))), (use, line))
+
+    def figures(self, figures: Sequence[Figure]) -> tuple[Figure, ...]:
+        """Return the figures of the release, with what the plan says they are of."""
+
+        def wrong(message: str, line: int) -> InputError:
+            return InputError(message, source=self._overrides.text, line=line, column=1, where=self._overrides.where)
+
+        return with_planned(figures, self._overrides.figures, set(self._names), wrong)
+
+    def judge_figures(self, judged: Sequence[JudgedFigure]) -> tuple[JudgedFigure, ...]:
+        """Return the verdicts on figures as the plan has them."""
+        return overruled(judged, self._overrides.figures, self._overrides.where)
 
     def _places(self, names: Sequence[Name], line: int) -> list[int]:
         missing = next((name for name in names if name not in self._index), None)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Sample
 from unround.release import Counts, Proposal
+from unround.structure.adding import AddUp
 from unround.structure.evidence import FOUND
 from unround.structure.leaning import FEWEST, Leaning, LeaningTally
 from unround.structure.scatter import Scatter, ScatterWindows, scatter
@@ -52,21 +53,13 @@ class ResidualTally:
         windows: ScatterWindows,
         adjusted: Sequence[int],
     ) -> None:
-        from scipy.sparse import csr_array  # only here: it takes a while to import
-
         self.sums = tuple(sums)
         self._windows, self._adjusted = windows, np.asarray(adjusted, dtype=np.float64)
         width = len(mechanisms)
 
-        def adding(lists: Sequence[tuple[int, ...]]) -> csr_array:
-            """Return what adds up columns: a row for every list of them."""
-            ends = np.cumsum([0, *(len(one) for one in lists)])
-            columns = np.array([column for one in lists for column in one], dtype=np.int64)
-            return csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=(len(lists), width))
-
-        self._parts = adding([s.parts for s in self.sums])
+        self._parts = AddUp([s.parts for s in self.sums])
         # A total that was not published is compared through the other parts that make it up.
-        self._whole = adding([s.against or (s.total,) for s in self.sums])
+        self._whole = AddUp([s.against or (s.total,) for s in self.sums])
         self.mechanisms = tuple(mechanisms)
         kinds: dict[Mechanism | None, Scatter] = {kind: scatter(kind or Exact()) for kind in dict.fromkeys(mechanisms)}
         self._scatter = [kinds[kind] for kind in mechanisms]
@@ -82,7 +75,7 @@ class ResidualTally:
         # What the counts alone propose must fit without excuses, and two parts tell nothing.
         several = [at for at, s in enumerate(self.sums) if s.origin not in (FOUND, "sex") and len(s.parts) >= FEWEST]
         self._several = np.array(several, dtype=np.int64)
-        self._of_several = adding([self.sums[at].parts for at in several]) if several else None
+        self._of_several = AddUp([self.sums[at].parts for at in several]) if several else None
         self._leaning = LeaningTally(len(several))
         # by column: published and possible, zeros, small, and the variance of the large ones
         self.seen, self.zeros, self.small, self.changed = (np.zeros(width, dtype=np.int64) for _ in range(4))

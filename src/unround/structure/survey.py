@@ -105,7 +105,7 @@ class Survey:
         self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
         self._adjustable = np.zeros(0, dtype=np.bool_)
-        self._figures = FigureData(release)
+        self._figures = FigureData(self._rules.figures(release.figures), release.index)
 
     def add(self, block: Block) -> None:
         """Take in some areas."""
@@ -229,7 +229,7 @@ class Survey:
     def _judged_figures(self, mechanisms: Sequence[Mechanism | None]) -> tuple[JudgedFigure, ...]:
         """Judge rates, means and medians by all areas."""
         self._figures.close(mechanisms, self._adjusted)
-        return judge_figures(self._figures)
+        return self._rules.judge_figures(judge_figures(self._figures))
 
     def _again(self, results: list[SumTally], moved: set[int], mechanisms: list[Mechanism | None]) -> list[SumTally]:
         """Judge anew, by the first areas, the sums with columns that later turned out to be published otherwise."""

@@ -9,6 +9,7 @@ from rich.text import Text
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNKNOWN, UNTESTED
 from unround.checks.sums import LEAST_STEPS
 from unround.presentation.check import family_verdict, fit_in_words, ordered
+from unround.presentation.terminal.figures import show_figures
 from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import notice, several
 
@@ -50,6 +51,7 @@ def show_check(check: Check, console: Console, everything: bool = False) -> None
         "counts may explain the distance.",
         style="dim",
     )
+    show_figures(check.figures, console, everything)
     _random_numbers(check, console, everything)
     _notes([one for one in shown if one.verdict != FITS or one.impossible], console, everything)
     _estimates(check, console, everything)

@@ -43,7 +43,7 @@ def show_inspection(seen: Inspection, console: Console, everything: bool = False
     what = release.areas[0].replace("_", " ")
     told.add_row("[bold]areas[/]" if what == AREA else f"[bold]{what}s[/]", Text(f"{seen.areas:,}{_levels(seen)}"))
     inside = sum(column.is_in_file for column in release.columns)
-    told.add_row("[bold]columns[/]", Text(f"{inside:,} of counts{_left_out(seen)}"))
+    told.add_row("[bold]columns[/]", Text(f"{inside:,} of counts{_figures(seen)}{_left_out(seen)}"))
     told.add_row("[bold]tables[/]", Text(_tables(seen)))
     absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
     told.add_row("[bold]counts[/]", Text(f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"))
@@ -91,6 +91,16 @@ def _known(one: JudgedSum) -> str:
 def _levels(seen: Inspection) -> str:
     levels = [f"{number:,} {level}" for level, number in list(seen.levels.items())[:6]]
     return f" ({', '.join(levels)})" if len(levels) > 1 else f" ({next(iter(seen.levels))})" if levels else ""
+
+
+def _figures(seen: Inspection) -> str:
+    """Say which figures there are, and how many are evidence."""
+    kinds = Counter(str(one.kind) for one in seen.release.figures)
+    if not kinds:
+        return ""
+    listed = ", ".join(several(kinds[kind], kind) for kind in ("rate", "mean", "median") if kinds[kind])
+    used = sum(one.is_evidence for one in seen.structure.figures)
+    return f"; {listed}" + (f" ({used:,} computed from true counts)" if used else "")
 
 
 def _left_out(seen: Inspection) -> str:

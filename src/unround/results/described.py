@@ -1,0 +1,22 @@
+"""What is made of a table that comes without a description."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from unround import describing
+from unround.results.shown import Shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Described(Shown, describing.Described):
+    """What `unround.describe` returns: what a table was taken for, and the draft of its description."""
+
+    __slots__ = ()
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.describe import show_description
+
+        show_description(self, console, draft=True)
