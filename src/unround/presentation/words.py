@@ -510,7 +510,8 @@ def figures_used(summary: Mapping[str, Any]) -> list[str]:
     how = "for bounds and probabilities" if weighed == len(used) else "for bounds alone"
     if 0 < weighed < len(used):
         how = f"for bounds, and {weighed:,} of them for probabilities, too"
+    more = f"{claims['conditional']:,} more counts are conditional and {claims['likely']:,} more likely"
     return [
         f"{which} found to be computed from true counts, and used {how} (--figures off uses none). Because of "
-        f"{'it' if one else 'them'}, {claims['conditional']:,} more counts are conditional and {claims['likely']:,} more likely."
+        f"{'it' if one else 'them'}, {more}."
     ]
