@@ -101,7 +101,7 @@ def exactly(block: Block) -> Distributions:
     finally:
         loops.EFFORT = usual
     rows = np.arange(len(block.tight.low))
-    given = loops._Block(block.compiled, table, block.windows, block.tight, block.prior, rows).given
+    given = loops.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, rows).given
     for a in rows.tolist():
         lows = given.low[a].tolist()
         weights = [
@@ -174,7 +174,7 @@ def rows() -> Iterator[Row]:
     published = areas_of(len(added), equations, 60, 400, 5)
     block = block_of(len(added), equations, published, 5, 12)
     (table,) = block.compiled.crossed
-    given = loops._Block(block.compiled, table, block.windows, block.tight, block.prior, np.arange(1)).given
+    given = loops.TableBlock(block.compiled, table, block.windows, block.tight, block.prior, np.arange(1)).given
     seeds = np.ones(1, dtype=np.uint64)
     effort = Effort(sweeps=2000, rounds=0, error=np.inf, rhat=np.inf)
     moves = int(sample(table, given, seeds, effort, threads=1).moves[0])

@@ -168,13 +168,13 @@ def accuracy(
         loopy = not is_sampled(children, float(listed.width.mean()))
     if loopy:
         told, _ = exchange_messages(one.compiled, listed, one.prior, None, found_families.families, one.linked)
-        found = _rows(told, reference.rows)
+        found = in_order(told, reference.rows)
     else:
-        found = _settled(one, listed, found_families.families)
+        found = settled(one, listed, found_families.families)
     seconds = (process_time() - started) / families
     apart = distances(found, reference.chances)
     _, alone = marginals(one.compiled, one.windows, tight, one.prior)
-    without = distances(_rows(alone, reference.rows), reference.chances)
+    without = distances(in_order(alone, reference.rows), reference.chances)
     wide = reference.chances.high > reference.chances.low
     return Accuracy(
         children,
@@ -188,7 +188,7 @@ def accuracy(
     )
 
 
-def _settled(one: Cube, listed: CountWeights, families: dict[int, Ints]) -> Distributions:
+def settled(one: Cube, listed: CountWeights, families: dict[int, Ints]) -> Distributions:
     """Sample families as `link` does: again where chains differ."""
     found: Distributions | None = None
     for _, drawn in sample_with_retry(one.compiled, listed, one.prior, None, families, one.linked):
@@ -205,7 +205,7 @@ def _settled(one: Cube, listed: CountWeights, families: dict[int, Ints]) -> Dist
     return found
 
 
-def _rows(found: Distributions, rows: Ints) -> Distributions:
+def in_order(found: Distributions, rows: Ints) -> Distributions:
     """Return distributions in another order of areas, packed."""
     low, high, start = found.low[rows], found.high[rows], found.start[rows]
     width = high.astype(np.int64) - low + 1

@@ -11,7 +11,7 @@ from bench.mixing import SHAPES, cube, measure, patterns, publish
 from tests.shapes import examples
 from unround import check_proof, solve
 from unround.crossed import chains as chains_module
-from unround.crossed.chains import AGREED, STUCK, Effort, sample
+from unround.crossed.chains import AGREED, APART, FROZEN, STUCK, Effort, sample
 from unround.crossed.elimination import marginals
 from unround.crossed.listing import list_tables
 from unround.crossed.table import CrossedTable, Equations, crossed_tables
@@ -175,6 +175,33 @@ def test_product_moves_alone_would_not_be_enough(monkeypatch: pytest.MonkeyPatch
     moves.moves_of.cache_clear()
     assert measure((3, 3, 3), one_way, 8, 3, 12, Effort(rounds=0), visits=500_000).off
     moves.moves_of.cache_clear()
+
+
+def two_tables_that_no_move_joins() -> tuple[CrossedTable, CellWeights]:
+    """Return the fourth of five areas that publish, exactly, nearly all two-way margins."""
+    shape, exact = (5, 2, 4), frozenset([1, 2, 3, 4, 7])
+    table, equations = table_of(shape)
+    _, added = cube(shape)
+    rng = np.random.default_rng([*shape, 20, 3, *sorted(exact)])
+    rate = rng.gamma(0.7, 1.0, (5, table.leaves.size))
+    true = rng.poisson(20 * rate / rate.sum(axis=1, keepdims=True))
+    how: list[Mechanism] = [Exact() if int(one) in exact else Rounding(3) for one in added]
+    return table, publish(table, equations, true, how, rng).one(3)
+
+
+def test_tables_that_no_move_joins_are_noticed() -> None:
+    table, given = two_tables_that_no_move_joins()
+    listed = list_tables(table, given, 500_000)
+    assert listed.number.tolist() == [2]
+    ended = set()
+    for seed in range(20):
+        found = sample(table, given, np.array([seed], dtype=np.uint64), Effort())
+        # Chains end in both tables or in one of them, or find none; nothing of this counts as agreement.
+        ended.add(int(found.status[0]))
+        seen = found.chances * 16
+        assert np.allclose(seen, seen.round())  # no chain ever moved
+    assert ended <= {STUCK, APART, FROZEN}
+    assert {APART, FROZEN} <= ended
 
 
 def test_results_do_not_depend_on_neighbours_or_threads() -> None:

@@ -143,6 +143,34 @@ def unround_likely():  # type: ignore[no-untyped-def] # the kind of claim
     return ClaimKind.LIKELY
 
 
+def test_tables_that_no_move_joins_have_exact_probabilities_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.test_crossed import two_tables_that_no_move_joins
+    from unround.crossed.chains import FROZEN, sample
+    from unround.crossed.listing import list_tables
+
+    table, given = two_tables_that_no_move_joins()
+    equations, added = cube((5, 2, 4))
+    block = loops.TableBlock.__new__(loops.TableBlock)
+    block.compiled, block.table, block.given = compile_sums(len(added), equations, frozenset()), table, given
+    ends = [sample(table, given, np.array([seed], dtype=np.uint64), Effort()).status[0] for seed in range(40)]
+    block.seeds = np.array([ends.index(FROZEN)], dtype=np.uint64)
+    block.method, block.possible = np.array([BY_CHAINS], dtype=np.int8), np.ones(1, dtype=np.bool_)
+    block.answer(Effort())
+    assert block.method.tolist() == [BY_LISTING]
+    np.testing.assert_allclose(block.chances, list_tables(table, given, 500_000).chances)
+    monkeypatch.setattr(loops, "VISITS", 1)  # too many tables, say: chains that never moved are not believed
+    block.answer(Effort())
+    assert block.method.tolist() == [UNSETTLED]
+    # Nor would they be if the other table were the one; if it is not possible, they are.
+    one, other = list_tables(table, given, 500_000, 2).best[0]
+    always = np.zeros(given.weights.size)
+    always[given.place[0] + one - given.low[0]] = 1.0
+    assert block._is_frozen(given, always)
+    differ = int(np.flatnonzero(one != other)[0])
+    given.weights[given.place[0, differ] + other[differ] - given.low[0, differ]] = 0.0
+    assert not block._is_frozen(given, always)
+
+
 def test_missing_counts_and_sums_that_do_not_hold() -> None:
     counts = published((3, 2, 2), 3, 100, 3)
     counts[0, -1] = NOT_AVAILABLE  # one innermost count is missing: its table is answered all the same

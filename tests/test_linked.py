@@ -26,7 +26,7 @@ from unround.linked.engine import Linked, link
 from unround.linked.gibbs import EFFORT, normalised, shrink
 from unround.linked.gibbs_kernel import swap_moves
 from unround.linked.loopy import ROUNDS, exchange_messages
-from unround.linked.methods import APART, CHAINS, GIBBS, LISTED, LOOPY, MERGED, METHODS, OWN
+from unround.linked.methods import APART, CHAINS, FAMILY, GIBBS, LISTED, LOOPY, MERGED, METHODS, OWN
 from unround.linked.prover import Prover
 from unround.linked.weights import CountWeights
 from unround.mechanisms import Rounding
@@ -541,7 +541,7 @@ def test_draws_are_drawn_towards_messages_as_far_as_chance_explains() -> None:
 
 
 def test_methods_say_how_exact_they_are() -> None:
-    assert [method.code for method in METHODS] == [OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART]
+    assert [method.code for method in METHODS] == [OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART, FAMILY]
     assert METHODS[MERGED].mean == METHODS[MERGED].worst == 0
     assert all(method.mean < 0.02 and method.worst < 0.15 for method in METHODS)
 

@@ -128,6 +128,23 @@ def test_a_solution_is_a_table(solution: unround.Solution) -> None:
     assert unbounded["published"].null_count() == 2
 
 
+def test_estimated_probabilities_come_with_their_standard_errors(solution: unround.Solution) -> None:
+    """A 5 × 5 table is too large to be eliminated, and is left to Markov chains."""
+    rows = [[20, 35, 15, 40, 25], [30, 10, 45, 20, 15], [25, 25, 30, 10, 35], [15, 40, 20, 30, 20], [35, 20, 25, 15, 30]]
+    lines = [f"r{i}: {sum(row)} = " + " + ".join(f"c{i}{j}: {n}" for j, n in enumerate(row)) for i, row in enumerate(rows)]
+    lines += [f"k{j}: {sum(row[j] for row in rows)} = " + " + ".join(f"c{i}{j}" for i in range(5)) for j in range(5)]
+    lines.append("t: 625 = " + " + ".join(f"r{i}" for i in range(5)))
+    lines.append("t = " + " + ".join(f"k{j}" for j in range(5)))
+    found = unround.solve("\n".join(lines))
+    assert found.engine == "chains"
+    error = found["c00"].error
+    assert error is not None
+    assert f" ± {100 * error:.1f}" in found._repr_html_()
+    assert found.to_polars()["error"].min() > 0  # type: ignore[operator] # a number
+    assert " ± " not in solution._repr_html_()
+    assert solution.to_polars()["error"].to_list() == [0.0] * 3
+
+
 def test_pandas_keeps_whole_numbers_and_arrays(solution: unround.Solution, audited: unround.AuditFolder) -> None:
     pytest.importorskip("pandas")
     table = unround.solve("? = 20 + ?").to_pandas()

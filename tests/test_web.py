@@ -440,6 +440,19 @@ def test_a_typed_system_is_solved_as_by_solve(hostile: TestClient) -> None:
     assert "No true counts fit" in hostile.get(f"/try?system={quote('60! = 20 + 20')}").text
 
 
+def test_estimated_probabilities_are_shown_with_their_standard_errors(
+    hostile: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_of = solve(parse("87! = men: 35 + women: 45")).to_json()
+    assert "standard error" not in hostile.get(f"/try?system={quote('87! = men: 35 + women: 45')}").text
+    told_of["cells"][1]["error"] = 0.0042  # as if it had been estimated
+    monkeypatch.setattr(Bench, "solve", lambda *_: {"solution": told_of})
+    page = hostile.get("/try?system=anything").text
+    assert "50.0% ± 0.4<" in page
+    assert page.count("±") == 2
+    assert "the standard error of a probability that was estimated, in points" in page
+
+
 def test_a_typed_error_is_an_answer(hostile: TestClient) -> None:
     page = hostile.get(f"/try?system={quote('48! =')}")
     assert page.status_code == 200

@@ -60,8 +60,6 @@ class Auditor:
     ) -> None:
         self.model = model = keys.paired(model) if keys is not None else model
         self.keyed = keys.keyed(model) if keys is not None else None
-        # The engine for linked areas knows nothing of tables by several axes: bounds alone.
-        self._unlinked = bool(model.compiled.crossed)
         self.prior = prior
         self.options = options or AuditOptions()
         self._hold_conditional = hold_conditional
@@ -141,8 +139,6 @@ class Auditor:
         if linked is not None:
             documented, assumed, clashes = link_bounds(self.model, linked, documented, assumed, active)
             found += clashes
-            if self._unlinked and certain:
-                reach = assumed.tight
         # Weighted estimates are no whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, found)
         no_news = without_news(self.model, counts, active, documented) | self._estimates
@@ -171,13 +167,12 @@ class Auditor:
 
     def _weigh(self, given: Weighing, here: _Possible, keep: int | None = None) -> BlockProbabilities:
         """Work out what is likely."""
-        nested = None if self._unlinked else here.nested
         inexact = np.asarray(here.assumed.slack.any(axis=1) & self.options.exact_population)
         nothing = here.clashing | here.no_news
         wanted = None
         if self._estimates.any() and keep is None and not self.options.estimates:  # estimates are not claimed: nobody asks
             wanted = np.tile(~self._estimates, (len(here.counts), 1))
-        return weigh(given, self.options.threshold, nested, nothing=nothing, inexact=inexact, wanted=wanted, keep=keep)
+        return weigh(given, self.options.threshold, here.nested, nothing=nothing, inexact=inexact, wanted=wanted, keep=keep)
 
     def _claim(self, here: _Possible, probabilities: BlockProbabilities, drawn: Drawn | None) -> BlockClaims:
         """Decide what can be claimed, how deep each argument is, and drop what hardly needs a sum."""

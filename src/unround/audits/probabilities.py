@@ -192,7 +192,6 @@ def weigh(
         The area whose whole distributions are wanted.
     """
     best, *others = here.prior.variants
-    own = posterior = here.posterior(best, wanted=wanted)
     linked, kept = None, dict[int, Distribution]()
     if nested is not None and here.bounds.linked is not None:
         linked = link(
@@ -207,13 +206,15 @@ def weigh(
             keep=keep,
         )
         posterior, kept = linked.posterior, linked.kept
-    elif keep is not None:
-        kept = here.of(np.array([keep])).distributions(best)
+    else:
+        posterior = here.posterior(best, wanted=wanted)
+        if keep is not None:
+            kept = here.of(np.array([keep])).distributions(best)
     near = np.asarray((posterior.probability >= NEAR * threshold) & (posterior.probability < 1))
     if nothing is not None:
         near &= ~nothing
     alone = probability_alone(here, posterior, near)
-    each, own_lowest = _under_each(here, posterior, own, near, alone, threshold, linked is not None)
+    each, own_lowest = _under_each(here, posterior, near, alone, threshold, linked is not None)
     stated = replace(posterior, probability=each.mean)
     if keep is not None and others:
         kept = _averaged(here.of(np.array([keep])), kept, posterior, stated, each, keep, linked is not None)
@@ -303,7 +304,6 @@ class OverPriors(NamedTuple):
 def _under_each(
     here: Weighing,
     posterior: Posterior,
-    own: Posterior,
     near: BoolArray,
     alone: FloatArray,
     threshold: float,
@@ -316,7 +316,7 @@ def _under_each(
     """
     best, *others = here.prior.variants
     mode, probability = posterior.mode, posterior.probability
-    own_best = _asked(here, best, mode, near) if linked and others else own.probability
+    own_best = _asked(here, best, mode, near) if linked else probability
     own_lowest = own_best.copy()
 
     def asked(variant: str, rows: NDArray[np.int64], which: BoolArray) -> FloatArray:

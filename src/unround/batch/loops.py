@@ -25,16 +25,16 @@ from unround.batch.types import (
     Tight,
     Windows,
 )
-from unround.crossed.chains import AGREED, STUCK, Effort, sample
+from unround.crossed.chains import AGREED, FROZEN, STUCK, Effort, sample
 from unround.crossed.listing import list_tables
-from unround.crossed.table import CrossedTable
+from unround.crossed.table import CrossedTable, Equations
 from unround.crossed.weights import CellWeights
 from unround.infer.enumerate import cpsat_witness
 from unround.jit import in_threads, inner, kernel
 from unround.mechanisms import Window
 from unround.mechanisms.base import BoolArray, FloatArray
 
-EFFORT = Effort(sweeps=8000, rhat=1.1)
+EFFORT = Effort(sweeps=10_000, rhat=1.1)
 """How long chains run; see docs/tables.md for the errors that this leaves."""
 
 SOME = Effort(sweeps=4000, rhat=1.1)
@@ -95,14 +95,26 @@ def add_tables(
             rows &= wanted[:, cells].any(axis=1)
         chosen = np.flatnonzero(rows)
         for first in range(0, chosen.size, AREAS):
-            block = _Block(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
+            block = TableBlock(compiled, table, windows, tight, prior, chosen[first : first + AREAS])
             effort = QUICK if quick else EFFORT if wanted is None else SOME
             block.answer(replace(effort, sweeps=min(effort.sweeps, MOST_MOVES // table.leaves.size)))
             block.put(result, value, found)
 
 
-class _Block:
-    """One table, in some areas."""
+class TableBlock:
+    """One table, in some areas.
+
+    Parameters
+    ----------
+    compiled : CompiledSums
+        What all areas share; of it, the number of columns and the sums are used.
+    table : CrossedTable
+        The table: its cells and sums are positions in those.
+    windows, tight, prior
+        As for `posterior.posteriors`.
+    rows : array
+        The areas.
+    """
 
     def __init__(
         self,
@@ -133,31 +145,31 @@ class _Block:
         self.possible = np.ones(rows.size, dtype=np.bool_)
 
     def answer(self, effort: Effort) -> None:
-        """Run the chains; go through all tables where they do not agree."""
+        """Run the chains; go through all tables where they do not agree, or may not reach every table."""
         sampled = sample(self.table, self.given, self.seeds, effort)
-        self.chances, self.error = sampled.chances, sampled.error
+        self.chances, self.error, self.rhat = sampled.chances, sampled.error, sampled.rhat
         for i in np.flatnonzero(sampled.status != AGREED).tolist():
             alone = self.given.one(i)
             here = slice(self.given.area[i], self.given.area[i + 1])
             listed = list_tables(self.table, alone, VISITS)
             if listed.complete[0]:
-                self.chances[here], self.error[i] = listed.chances, 0.0
+                self.chances[here], self.error[i], self.rhat[i] = listed.chances, 0.0, 1.0
                 self.method[i], self.possible[i] = BY_LISTING, listed.number[0] > 0
                 continue
-            again = None
-            if sampled.status[i] == STUCK:
-                begin = self._witness(alone)
+            status = sampled.status[i]
+            if status == STUCK:
+                begin = cpsat_witness(*self._system(alone))
                 if begin is None:
                     self.possible[i] = False
                     continue
-                again = sample(self.table, alone, self.seeds[i : i + 1], effort, begin)
-            if again is None or again.status[0] != AGREED:
+                again = sample(self.table, alone, self.seeds[i : i + 1], effort, np.array([begin], dtype=np.int32))
+                status = again.status[0]
+                self.chances[here], self.error[i], self.rhat[i] = again.chances, again.error[0], again.rhat[0]
+            if status not in (AGREED, FROZEN) or (status == FROZEN and self._is_frozen(alone, self.chances[here])):
                 self.method[i] = UNSETTLED
-            else:
-                self.chances[here], self.error[i] = again.chances, again.error[0]
 
-    def _witness(self, alone: CellWeights) -> Ints | None:
-        """Search for any table that fits."""
+    def _system(self, alone: CellWeights) -> tuple[Equations, list[Window]]:
+        """Return the sums of one area, and what is possible, as exact searches take them."""
         at = {int(cell): place for place, cell in enumerate(self.table.cells)}
         equations = [self.compiled.equations[e] for e in self.table.equations]
         sums = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in equations)
@@ -165,8 +177,23 @@ class _Block:
         for low, high, place in zip(alone.low[0].tolist(), alone.high[0].tolist(), alone.place[0].tolist(), strict=True):
             weights = alone.weights[place : place + high - low + 1]
             windows.append(Window(low, high, weights, holes=not weights.all()))
-        found = cpsat_witness(sums, windows)
-        return None if found is None else np.array([found], dtype=np.int32)
+        return sums, windows
+
+    def _is_frozen(self, alone: CellWeights, chances: FloatArray) -> bool:
+        """Return whether a count that never changed has another value in some table that fits."""
+        sums, windows = self._system(alone)
+        for c, (window, place) in enumerate(zip(windows, alone.place[0].tolist(), strict=True)):
+            there = np.flatnonzero(chances[place : place + window.high - window.low + 1])
+            if there.size > 1 or window.low == window.high:
+                continue
+            assert window.weights is not None
+            for others in (slice(None, there[0]), slice(there[0] + 1, None)):
+                weights = window.weights[others]
+                low = window.low + (others.start or 0)
+                narrow = Window(low, low + weights.size - 1, weights, holes=not weights.all())
+                if weights.any() and cpsat_witness(sums, [*windows[:c], narrow, *windows[c + 1 :]]) is not None:
+                    return True
+        return False
 
     def put(self, result: Posterior, value: Ints | None, found: Distributions | None) -> None:
         """Write down what was found."""

@@ -8,7 +8,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.crossed.kernel import ZERO, Singles, advance, draw, find_table, has_pinned_total, keep_moves, record, weight_of
+from unround.crossed.kernel import (
+    ZERO,
+    Singles,
+    advance,
+    draw,
+    find_table,
+    has_pinned_total,
+    keep_moves,
+    record,
+    scatter,
+    weight_of,
+)
 from unround.crossed.moves import moves_of
 from unround.crossed.table import CrossedTable, Ints
 from unround.crossed.weights import CellWeights
@@ -30,8 +41,9 @@ SEARCH = 300_000
 ASTRAY = 1.2
 """R-hat from which on a round tells so little of where the chains will end that it is not counted."""
 
-STUCK, APART, AGREED = 0, 1, 2
-"""How an area ended: no table was found to start from; the chains do not agree; they do."""
+STUCK, APART, AGREED, FROZEN = 0, 1, 2, 3
+"""How an area ended: no table was found to start from; the chains do not agree; they do; they do, but some total is exact
+and no count ever changed, though some may have several values, so that there may be tables to which no move leads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ class Sampled:
     Parameters
     ----------
     status : array
-        For every area `STUCK`, `APART` or `AGREED`.
+        For every area `STUCK`, `APART`, `AGREED` or `FROZEN`.
     chances : array
         The probability of every possible count, laid out like `CellWeights.weights`.
     error : array
@@ -202,6 +214,7 @@ def _areas(
     cells, kinds = lows.shape[1], len(weight)
     random, lane_random = np.zeros(1, dtype=np.uint64), np.zeros(lanes, dtype=np.uint32)
     state, value = np.zeros((cells, lanes), dtype=np.float32), np.zeros(cells, dtype=np.int32)
+    found = np.zeros(cells, dtype=np.int32)
     chance, share = np.zeros((4, lanes), dtype=np.float32), np.zeros(kinds)
     kept, ends = np.zeros(len(start), dtype=np.int32), np.zeros(kinds + 1, dtype=np.int32)
     each = np.zeros(lanes)
@@ -224,23 +237,16 @@ def _areas(
             lane_random[lane] = np.uint32(draw(random, 0) >> np.uint64(32)) | np.uint32(1)
             if lane < STARTS and begun:
                 value[:] = tried.begin[a]
+                if lane > 0 and pinned:  # where moves may not lead everywhere, starts that differ show it
+                    scatter(tried.leaves, tried.above_start, tried.above, low, high, value, random)
                 begun = find_table(
-                    start,
-                    cell,
-                    step,
-                    kind_start,
-                    weight,
-                    tried.is_leaf,
-                    low,
-                    high,
-                    low,
-                    high,
-                    here,
-                    place,
-                    value,
-                    random,
+                    start, cell, step, kind_start, weight, tried.is_leaf, low, high, low, high, here, place, value, random,
                     SEARCH,
-                )
+                )  # fmt: skip
+                if not begun and lane > 0 and pinned:
+                    begun = True
+                    value[:] = found
+                found[:] = value
                 for c in range(cells):
                     for other in range(lane, lanes, STARTS):
                         state[c, other] = value[c] - centres[a, c]
@@ -294,7 +300,24 @@ def _areas(
             again = status[a] == APART and turn < rounds
             turn += 1
             length *= 2 if turn > 1 else 1
+        if status[a] == AGREED and pinned and _all_still(low, high, place, chances[area_start[a] : area_start[a + 1]]):
+            status[a] = FROZEN
         made[a] = done
+
+
+@inner
+def _all_still(low: Ints, high: Ints, place: NDArray[np.int64], chances: FloatArray) -> bool:
+    """Say whether there are counts that may have several values, and none of them ever changed."""
+    free = 0
+    for c in range(len(low)):
+        if high[c] > low[c]:
+            free += 1
+            still = False
+            for k in range(high[c] - low[c] + 1):
+                still |= chances[place[c] + k] == 1.0
+            if not still:
+                return False
+    return free > 0
 
 
 @inner

@@ -27,6 +27,9 @@ RandomLanes = NDArray[np.uint32]
 COLD = 0.1
 """The temperature of the search for a first table, in units of one person too many or too few."""
 
+FAR = 3
+"""How far the leaves of different starts are apart at most."""
+
 ZERO, ONE, TWO, UNIT = np.float32(0), np.float32(1), np.float32(2), np.float32(2.0**-24)
 
 
@@ -281,6 +284,20 @@ def find_table(
             for j in range(start[m], start[m + 1]):
                 value[cell[j]] += t * step[j]
     return wrong == 0
+
+
+@inner
+def scatter(
+    leaves: NDArray[np.int64], above_start: Ints, above: Ints, low: Ints, high: Ints, value: Ints, random: RandomState
+) -> None:
+    """Move every leaf by up to `FAR`, within its bounds, and all totals with it: somewhere else to start a search from."""
+    for i in range(len(leaves)):
+        leaf = leaves[i]
+        old = value[leaf]
+        new = old + int(uniform(random, 0) * (2 * FAR + 1)) - FAR
+        change = max(low[leaf], min(high[leaf], new)) - old
+        for j in range(above_start[i], above_start[i + 1]):
+            value[above[j]] += change
 
 
 @inner

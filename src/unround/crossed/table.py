@@ -64,6 +64,32 @@ class CrossedTable:
         found[self.above, np.repeat(np.arange(self.leaves.size), np.diff(self.above_start))] = True
         return found
 
+    def of_family(self, children: int, columns: int, equations: int) -> CrossedTable:
+        """Return the table of a parent and its children together: areas are one more axis, and the parent its total.
+
+        Parameters
+        ----------
+        children : int
+            How many children there are.
+        columns, equations : int
+            How many cells and sums an area has. Those of the family are the parent's and then each child's; the sums between
+            areas, one for each cell of this table, come last.
+        """
+        cells, leaves, above = self.cells.size, self.leaves.size, np.split(self.above, self.above_start[1:-1])
+        members, inner = np.arange(children + 1), np.arange(1, children + 1)
+        in_all = [np.concatenate([one, one + child * cells]) for child in inner.tolist() for one in above]
+        sums = [e + member * equations for member in members.tolist() for e in self.equations]
+        between = (children + 1) * equations
+        where = np.repeat(np.arange(children), leaves)
+        return CrossedTable(
+            (members[:, np.newaxis] * columns + self.cells).ravel(),
+            (*sums, *range(between, between + cells)),
+            (inner[:, np.newaxis] * cells + self.leaves).ravel(),
+            np.cumsum([0, *map(len, in_all)]).astype(np.int32),
+            np.concatenate(in_all).astype(np.int32),
+            np.column_stack([np.tile(self.coordinates, (children, 1)), where]).astype(np.int32),
+        )
+
 
 @lru_cache(maxsize=64)
 def crossed_tables(columns: int, equations: Equations) -> tuple[CrossedTable | None, ...]:

@@ -13,7 +13,7 @@ from unround.audits import AuditFolder, InferredBlock
 from unround.audits.certificates import Certificate
 from unround.audits.findings import finding
 from unround.linked.bounds import Rows
-from unround.linked.methods import GIBBS, MERGED, METHODS, OWN
+from unround.linked.methods import ALONE, FAMILY, GIBBS, LOOPY, MERGED, METHODS, OWN
 from unround.linked.prover import BETWEEN
 
 MOST_AREAS = 30
@@ -25,6 +25,15 @@ ROLES = (SAME, ABOVE, BESIDE, WITHIN)
 
 BOUNDS = "bounds"
 """The method where other areas only narrow down what is possible."""
+
+SAMPLED = frozenset({GIBBS, FAMILY})
+"""The methods that draw random numbers."""
+
+_HOW = {
+    GIBBS: "whole areas are sampled",
+    LOOPY: "areas exchange messages about what is possible",
+    FAMILY: "the tables of all of them are sampled together",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ def family_evidence(folder: AuditFolder, inferred: InferredBlock, rows: Sequence
         return None
     # What is certain needs no probability, however those of the area were obtained.
     certain = bool(inferred.claims.certain[0, cell])
-    code = OWN if linked is None or certain else int(linked.method[0])
+    code = OWN if linked is None or certain or linked.method[0] in ALONE else int(linked.method[0])
     if code == OWN and not (assumed.moved[0, cell] or documented.moved[0, cell]):
         return None
     parent = assumed.parent if linked is None else linked.parent
@@ -118,7 +127,7 @@ def family_evidence(folder: AuditFolder, inferred: InferredBlock, rows: Sequence
     names = area_names(folder, rows)
     adds_up = bool(inferred.nested.cells[cell])
     method = METHODS[code]
-    sampled = linked if code == GIBBS else None
+    sampled = linked if code in SAMPLED else None
     shown = relatives if adds_up else []
     return FamilyEvidence(
         BOUNDS if code == OWN else method.name,
@@ -135,7 +144,7 @@ def family_evidence(folder: AuditFolder, inferred: InferredBlock, rows: Sequence
 def how_linked(folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int]) -> tuple[str, ...]:
     """Say how the first area's probabilities were obtained, where other areas contribute to them."""
     linked = inferred.probabilities.linked
-    if linked is None or linked.method[0] == OWN:
+    if linked is None or linked.method[0] in ALONE:
         return ()
     names = area_names(folder, rows)
     return tuple(_sentences(inferred, int(linked.method[0]), list(_relatives(linked.parent)), names, True))
@@ -186,10 +195,9 @@ def _sentences(
     elif method == MERGED:
         yield "Both tables are treated as one, which is exact."
     elif linked is not None:
-        how = "whole areas are sampled" if method == GIBBS else "areas exchange messages about what is possible"
-        named = METHODS[method].name
+        how, named = _HOW[method], METHODS[method].name
         yield f"It is inferred together with other areas, because {_around(by_role)}: {how} (method: {named})."
-        if method == GIBBS:
+        if method in SAMPLED:
             yield (
                 f"The sampling chains agree (R-hat {linked.rhat[0]:.2f}); judging by their differences, probabilities "
                 f"in this family are off by about {_points(2 * linked.error[0])} at most."
@@ -201,7 +209,7 @@ def _sentences(
 
 def _measured(method: int) -> str:
     told = METHODS[method]
-    name = "such samples" if method == GIBBS else "such messages"
+    name = "such samples" if method in SAMPLED else "such messages"
     return (
         f"Compared with exact distributions, {name} were off by {_points(told.mean)} on average, and by "
         f"{_points(told.worst)} at worst."

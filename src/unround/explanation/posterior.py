@@ -30,6 +30,8 @@ class Distribution:
         The possible range; `high` is None where nothing bounds it.
     counts, probabilities : array
         The possible counts, ascending, and how likely each is; empty where that is not known.
+    error : float or None
+        The standard error of the probability of the likeliest count: 0 where it is exact; None where it is not known.
     """
 
     key: str
@@ -40,6 +42,7 @@ class Distribution:
     high: int | None
     counts: NDArray[np.int64]
     probabilities: NDArray[np.float64]
+    error: float | None = None
 
     @property
     def mean(self) -> float | None:
@@ -95,6 +98,7 @@ def posterior(folder: AuditFolder, area: str) -> Posterior:
     """Work out how likely every count of one area is, as the audit did."""
     row = find_area(folder, area)
     inferred = infer_area(folder, row)
+    errors = inferred.inferred.probabilities.posterior.error
     cells = {}
     for at, column in enumerate(folder.model.columns):
         known, shown = inferred.finding(at), inferred.distribution(at)
@@ -102,8 +106,11 @@ def posterior(folder: AuditFolder, area: str) -> Posterior:
         chances = np.array([chance for _, chance in shown], dtype=np.float64)
         if known.low == known.high:
             counts, chances = np.array([known.low]), np.ones(1)  # exactly, free of rounding errors
+        error = None
+        if counts.size:
+            error = 0.0 if errors is None or known.low == known.high else float(errors[0, at])
         cells[column.key] = Distribution(
-            column.key, column.label, known.kind, known.published, known.low, known.high, counts, chances
+            column.key, column.label, known.kind, known.published, known.low, known.high, counts, chances, error
         )
     names = (*folder.told["areas"], "region_name", "level")
     here = folder.areas.row(row, named=True)

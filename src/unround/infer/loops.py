@@ -216,7 +216,12 @@ class _Task:
         from unround.crossed.reach import shown_ends
 
         marginals = self._marginals(chances.mean(axis=0))
-        ends = shown_ends(self.table, self.given, _ends(marginals), found.best[0])
+        seen = _ends(marginals)
+        ends = shown_ends(self.table, self.given, seen, found.best[0])
+        # A value that never changed, though a table with another one exists: no move leads there.
+        if any(before[0] == before[1] and now[0] < now[1] for before, now in zip(seen, ends, strict=True)):
+            why = f"{kind}; Markov chains do not reach every solution, so probabilities are not available"
+            return TableAnswer("chains", why, None, ends, None, rhat)
         if not agreed:
             why = f"{kind}; Markov chains do not agree (R-hat {rhat:.2f}), so probabilities are not available"
             return TableAnswer("chains", why, None, ends, None, rhat)

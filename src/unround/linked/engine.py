@@ -6,9 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unround.batch.posterior import empty_posterior, marginals, posteriors
-from unround.batch.summary import ALIKE
-from unround.batch.types import CompiledSums, Distributions, Posterior, PriorWeights, Tight, Windows
+from unround.batch.posterior import empty_posterior, posteriors
+from unround.batch.types import (
+    BY_CHAINS,
+    UNSETTLED,
+    CompiledSums,
+    Distributions,
+    Posterior,
+    PriorWeights,
+    Tight,
+    Windows,
+)
+from unround.crossed.table import CrossedTable
 from unround.errors import InputError
 from unround.linked.bounds import (
     MOST_LINKED,
@@ -20,10 +29,12 @@ from unround.linked.bounds import (
     find_families,
     linked_bounds,
 )
+from unround.linked.distributions import DistributionKeeper, Kept, summarise
 from unround.linked.gibbs import EFFORT, FamilySamples, sample_with_retry
 from unround.linked.gibbs_kernel import Effort
 from unround.linked.loopy import exchange_messages, without_parts
-from unround.linked.methods import GIBBS, LOOPY, MERGED, OWN, is_sampled
+from unround.linked.methods import FAMILY, GIBBS, IN_TABLES, LOOPY, MERGED_IN_TABLES, is_sampled
+from unround.linked.tables import TableSamples, sample_tables, why_not_sampled, windows_for_tables
 from unround.linked.weights import CountWeights
 from unround.mechanisms.base import BoolArray, FloatArray
 
@@ -43,10 +54,6 @@ MANY = "its areas have more than {most} counts each, which would take too long t
 MISFIT = "no possible counts fit everything published about it and its only child"
 APART = "sampling did not converge, or found no counts that fit"
 """Why a family is not linked for probabilities."""
-
-
-Kept = dict[int, tuple[int, FloatArray]]
-"""Whole distributions, by column: the least count and the probabilities from there on; without cells of too many values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +141,10 @@ def link(
 
     Notes
     -----
-    A parent with one child is merged with it, which is exact. Small families are sampled, others exchange messages. An area
-    that is a child in one family and the parent of another takes its probabilities from the smaller; larger families
-    contribute a message. Using less information leaves claims calibrated.
+    A parent with one child is merged with it, which is exact. Small families are sampled, others exchange messages; tables
+    by several axes are sampled by chains over the tables of the whole family. An area that is a child in one family and the
+    parent of another takes its probabilities from the smaller; larger families that exchange messages contribute one. Using
+    less information leaves claims calibrated.
 
     Results do not depend on the order of areas, nor on what else is in the block.
     """
@@ -151,7 +159,7 @@ def link(
     for rows in batches:
         alone[rows] = False
     rest = replace(bounds.tight, feasible=bounds.tight.feasible & alone)
-    work.put(np.flatnonzero(alone), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(alone))
+    work.put_own(np.flatnonzero(alone), posteriors(compiled, windows, rest, prior, active), np.flatnonzero(alone))
     everyone = np.arange(areas)
     work.keeper.enter(np.where(alone, everyone, -1), everyone)
     work.keeper.keep_own(compiled, windows, rest, prior, active)
@@ -193,15 +201,25 @@ class _Work:
         self.linked, self.prior, self.active, self.alike, self.effort = linked, prior, active, alike, effort
         areas, columns = bounds.tight.low.shape
         self.posterior = empty_posterior(areas, columns)
-        self.method = np.full(areas, OWN, dtype=np.int8)
+        self.method = np.zeros(areas, dtype=np.int8)
         self.children = np.zeros(areas, dtype=np.int32)
         self.rhat, self.error = np.ones(areas), np.zeros(areas)
         self.unlinked: list[Unlinked] = []
-        self.keeper = _DistributionKeeper(keep, linked)
+        self.keeper = DistributionKeeper(keep, linked)
+        self.in_tables = np.zeros(columns, dtype=np.bool_)
+        for table in compiled.crossed:
+            self.in_tables[table.cells] = True
+        self.in_forest = linked & ~self.in_tables  # the linked columns of which sampling and messages know all sums
+
+    def put_own(self, rows: Rows, found: Posterior, at: Rows) -> None:
+        """Copy the posterior of areas on their own into the results."""
+        self.put(rows, found, at)
+        assert found.method is not None
+        self.method[rows], self.children[rows] = IN_TABLES[found.method[at]], 0
 
     def put(self, rows: Rows, found: Posterior, at: Rows) -> None:
         """Copy the posterior of some areas into the results."""
-        for name in ("mode", "probability", "mean", "deviation", "cut", "possible"):
+        for name in ("mode", "probability", "mean", "deviation", "cut", "possible", "method", "error"):
             getattr(self.posterior, name)[rows] = getattr(found, name)[at]
 
     def batch(self, groups: FamilyGroups, rows: Rows) -> None:
@@ -220,23 +238,32 @@ class _Work:
         self.keeper.enter(place, unit)
         self.keeper.keep_own(self.compiled, listed.windows(), tight, prior, active)
         merged = np.bincount(unit, minlength=len(rows))[unit] > 1
-        self.method[rows[merged]], self.children[rows[merged]] = MERGED, 1
+        assert found.method is not None
+        assert found.error is not None
+        self.method[rows] = np.where(merged, MERGED_IN_TABLES[found.method], IN_TABLES[found.method])
+        self.children[rows], self.error[rows] = merged, np.where(merged, found.error.max(axis=1, initial=0.0), 0.0)
         # Where windows have holes, bounds do not see every contradiction: such units are separated again.
         broken = np.zeros(len(rows), dtype=np.bool_)
         broken[unit[~found.possible]] = True
         broken = broken[unit]
         here = set(rows.tolist())
         families = {int(place[at]): place[groups.families[at]] for at in sorted(here & groups.families.keys())}
-        families = {at: members for at, members in families.items() if self._narrow(listed, broken, at, members, rows)}
+        families = {at: members for at, members in families.items() if self._possible(broken, at, members, rows)}
+        # Before any message is multiplied into the weights.
+        windows = windows_for_tables(self.windows, listed, rows, merged[:, np.newaxis] | self.bounds.moved[rows])
         small, large = dict[int, Rows](), dict[int, Rows]()
-        silent = not without_parts(self.compiled, self.linked).size
+        silent = not without_parts(self.compiled, self.in_forest).size
         for at, members in families.items():
-            width = float(self._widths(listed, at, members).mean())
-            (small if silent or is_sampled(len(members), width) else large)[at] = members
+            if self._narrow(listed, at, members, rows):
+                width = float(self._widths(listed, at, members).mean())
+                (small if silent or is_sampled(len(members), width) else large)[at] = members
+        own_prior = prior
         if large:
             prior = self._exchange(listed, large, found, rows, prior, active)
         if small:
             self._sample(listed, small, found, rows, prior, active)
+        for table in self.compiled.crossed:
+            self._sample_tables(table, windows, tight, families, found, rows, own_prior, active)
         self.put(rows, found, np.arange(len(rows)))
         self._spread(found, unit, rows)
         self._separate(rows[broken], rows[broken & (groups.height[rows] > 0)])
@@ -246,8 +273,7 @@ class _Work:
         if rows.size:
             alone = replace(self.tight, feasible=np.zeros_like(self.tight.feasible))
             alone.feasible[rows] = self.tight.feasible[rows]
-            self.put(rows, posteriors(self.compiled, self.windows, alone, self.prior, self.active), rows)
-            self.method[rows], self.children[rows] = OWN, 0
+            self.put_own(rows, posteriors(self.compiled, self.windows, alone, self.prior, self.active), rows)
             everyone = np.arange(len(self.method))
             self.keeper.enter(np.where(np.isin(everyone, rows), everyone, -1), everyone)
             self.keeper.keep_own(self.compiled, self.windows, alone, self.prior, self.active)
@@ -279,16 +305,20 @@ class _Work:
             some = np.flatnonzero(height == step)
             listed.weights[listed.stretches(some, columns)] = listed.weights[listed.stretches(unit[some], columns)]
 
-    def _narrow(self, listed: CountWeights, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
-        """Return whether the cells of a family are narrow enough to be linked, and all its areas possible."""
+    def _possible(self, broken: BoolArray, at: int, members: Rows, rows: Rows) -> bool:
+        """Return whether all areas of a family are possible."""
         if broken[at] or broken[members].any():
             self.unlinked.append(Unlinked(int(rows[at]), MISFIT))
             return False
-        if self.compiled.columns > MOST_COUNTS:
-            self.unlinked.append(Unlinked(int(rows[at]), MANY.format(most=MOST_COUNTS)))
-            return False
+        return True
+
+    def _narrow(self, listed: CountWeights, at: int, members: Rows, rows: Rows) -> bool:
+        """Return whether the cells of a family outside tables by several axes are few and narrow enough to be linked."""
         width = self._widths(listed, at, members)
         if not width.size:
+            return False
+        if np.count_nonzero(~self.in_tables) > MOST_COUNTS:
+            self.unlinked.append(Unlinked(int(rows[at]), MANY.format(most=MOST_COUNTS)))
             return False
         if width.min() < 1 or width.max() > WIDEST:
             self.unlinked.append(Unlinked(int(rows[at]), WIDE.format(widest=WIDEST)))
@@ -296,8 +326,12 @@ class _Work:
         return True
 
     def _widths(self, listed: CountWeights, at: int, members: Rows) -> Rows:
-        """Return the number of possible counts of each linked cell of a family."""
-        return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.linked))])
+        """Return the number of possible counts of each linked cell of a family outside tables by several axes."""
+        return np.asarray(listed.width[np.ix_(np.array([at, *members]), np.flatnonzero(self.in_forest))])
+
+    def _of_forest(self, found: Distributions) -> Distributions:
+        """Return distributions without those of tables by several axes, not all of whose sums were used."""
+        return replace(found, start=np.where(self.in_tables, -1, found.start)) if self.in_tables.any() else found
 
     def _exchange(
         self,
@@ -316,15 +350,16 @@ class _Work:
         here = {int(place[at]): place[members] for at, members in families.items()}
         few, use = listed.take(some), None if active is None else active[some]
         own_prior = None if prior is None else prior.rows(some)
-        beliefs, factor = exchange_messages(self.compiled, few, own_prior, use, here, self.linked)
+        beliefs, factor = exchange_messages(self.compiled, few, own_prior, use, here, self.in_forest)
         # Where no counts add up any more, the area keeps its own posterior.
         known = np.flatnonzero(np.bincount(few.cell // listed.low.shape[1], beliefs.chances, len(some)) > 0)
-        _summarise(found, beliefs, some[known], known)
+        beliefs = self._of_forest(beliefs)
+        summarise(found, beliefs, some[known], known)
         self.keeper.take(beliefs, some[known], known)
         listed.weights[listed.stretches(some, np.arange(listed.low.shape[1]))] = few.scale(few.weights * factor)
         self.method[rows[some[known]]], self.children[rows[some[known]]] = LOOPY, number[some[known]]
         # A parent has no prior of its own: it follows from its children's.
-        return None if prior is None else prior.without(np.array(list(families)), self.linked)
+        return None if prior is None else prior.without(np.array(list(families)), self.in_forest)
 
     def _sample(
         self,
@@ -336,7 +371,7 @@ class _Work:
         active: BoolArray | None,
     ) -> None:
         """Sample small families; an area in two of them takes its probabilities from the smaller."""
-        for again, drawn in sample_with_retry(self.compiled, listed, prior, active, families, self.linked, self.effort):
+        for again, drawn in sample_with_retry(self.compiled, listed, prior, active, families, self.in_forest, self.effort):
             self._take(drawn, ~drawn.failed, again, found, rows)
         heads = [at for at, bad in zip(again, drawn.failed, strict=True) if bad]
         self.unlinked += [Unlinked(int(rows[at]), APART) for at in heads]
@@ -352,21 +387,69 @@ class _Work:
         for n in np.unique(number):  # an area with two families ends up with the smaller
             some = np.flatnonzero(better & (number == n) & ((self.method[areas] != GIBBS) | (n < self.children[areas])))
             some = some[np.argsort(head[some], kind="stable")]  # of an area named twice, the last entry counts
-            _summarise(found, drawn.chances, drawn.rows[some], some)
-            self.keeper.take(drawn.chances, drawn.rows[some], some)
+            chances = self._of_forest(drawn.chances)
+            summarise(found, chances, drawn.rows[some], some)
+            self.keeper.take(chances, drawn.rows[some], some)
             self.method[areas[some]], self.children[areas[some]] = GIBBS, n
             self.rhat[areas[some]], self.error[areas[some]] = (
                 drawn.rhat[drawn.family[some]],
                 drawn.spread[drawn.family[some]],
             )
 
+    def _sample_tables(
+        self,
+        table: CrossedTable,
+        windows: Windows,
+        tight: Tight,
+        families: dict[int, Rows],
+        found: Posterior,
+        rows: Rows,
+        prior: PriorWeights | None,
+        active: BoolArray | None,
+    ) -> None:
+        """Sample families in one table by several axes; an area in two of them takes its probabilities from the smaller."""
+        chosen = dict[int, Rows]()
+        for at, members in families.items():
+            why = why_not_sampled(table, tight, self.linked, active, np.array([at, *members]))
+            if why:
+                self.unlinked.append(Unlinked(int(rows[at]), why))
+            else:
+                chosen[at] = members
+        done = np.zeros(len(rows), dtype=np.bool_)
+        for drawn in sample_tables(self.compiled, table, windows, tight, prior, chosen):  # the smallest families first
+            self.unlinked += [Unlinked(int(rows[at]), APART) for at in drawn.rows[~drawn.settled, 0].tolist()]
+            here = done.copy()
+            # Of two families of the same size, the one in which the area is the parent counts: it comes last.
+            number = drawn.rows.shape[1]
+            for places in (np.arange(1, number), np.arange(1)):
+                self._take_tables(table, drawn, places, here, found, rows)
+            done[drawn.rows[drawn.settled].ravel()] = True
+
+    def _take_tables(
+        self, table: CrossedTable, drawn: TableSamples, places: Rows, done: BoolArray, found: Posterior, rows: Rows
+    ) -> None:
+        """Copy what chains found about members of families, where an area has nothing from a smaller family."""
+        family, member = np.nonzero(drawn.settled[:, np.newaxis] & ~done[drawn.rows[:, places]])
+        member = places[member]
+        some, at = drawn.rows[family, member], family * drawn.rows.shape[1] + member
+        for name in ("mode", "probability", "mean", "deviation", "error"):
+            into, new = getattr(found, name), getattr(drawn.posterior, name)
+            into[np.ix_(some, table.cells)] = new[np.ix_(at, table.cells)]
+        assert found.method is not None
+        if len(self.compiled.crossed) == 1:  # of several, another may be the one without an answer
+            found.method[some] = np.where(found.method[some] == UNSETTLED, BY_CHAINS, found.method[some])
+        self.keeper.take(drawn.distributions, some, at)
+        self.method[rows[some]], self.children[rows[some]] = FAMILY, drawn.rows.shape[1] - 1
+        self.rhat[rows[some]], self.error[rows[some]] = drawn.rhat[family], drawn.error[family]
+
     def _spread(self, found: Posterior, unit: Rows, rows: Rows) -> None:
         """Copy the results of a representative to all areas that are the same people."""
         columns = np.flatnonzero(self.linked)
         some = np.flatnonzero(unit != np.arange(len(unit)))
-        for name in ("mode", "probability", "mean", "deviation"):
+        for name in ("mode", "probability", "mean", "deviation", "error"):
             getattr(self.posterior, name)[np.ix_(rows[some], columns)] = getattr(found, name)[np.ix_(unit[some], columns)]
-        for array in (self.method, self.children, self.rhat, self.error):
+        assert self.posterior.method is not None
+        for array in (self.method, self.children, self.rhat, self.error, self.posterior.method):
             array[rows[some]] = array[rows[unit[some]]]
 
 
@@ -376,76 +459,3 @@ def _sizes(families: dict[int, Rows], areas: int) -> np.ndarray[tuple[int], np.d
     for at, members in sorted(families.items(), key=lambda one: -len(one[1])):
         number[[at, *members]] = len(members)
     return number
-
-
-def _summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows) -> None:
-    """Summarise distributions: those of `members` become the posterior of `rows`; cells without one stay unchanged."""
-    start = found.start[members]
-    here = start >= 0
-    if not here.any():
-        return
-    low = found.low[members][here].astype(np.int64)
-    width = found.high[members][here].astype(np.int64) - low + 1
-    first = np.cumsum(width) - width
-    step = np.arange(int(width.sum())) - np.repeat(first, width)
-    chances = found.chances[np.repeat(start[here], width) + step]
-    largest = np.maximum.reduceat(chances, first)
-    best = np.where(chances >= np.repeat(largest, width) * (1 - ALIKE), step, np.iinfo(np.int64).max)
-    mode = np.minimum.reduceat(best, first)
-    mean = np.add.reduceat(chances * step, first)
-    square = np.add.reduceat(chances * (step - np.repeat(mean, width)) ** 2, first)
-    where, column = np.nonzero(here)
-    at = rows[where], column
-    into.mode[at] = low + mode
-    into.probability[at] = chances[first + mode]
-    into.mean[at] = low + mean
-    into.deviation[at] = np.sqrt(square)
-
-
-class _DistributionKeeper:
-    """Keeps the distributions of one area; later ones replace earlier ones, as in the posterior.
-
-    Parameters
-    ----------
-    row : int or None
-        The area; None keeps nothing.
-    linked : array of bool
-        The columns in which areas add up.
-    """
-
-    def __init__(self, row: int | None, linked: BoolArray) -> None:
-        self.row, self.linked = row, np.flatnonzero(linked)
-        self.columns = np.arange(len(linked))
-        self.cells: Kept = {}
-        self._place = self._representative = -1
-
-    def enter(self, place: Rows, unit: Rows) -> None:
-        """Begin a batch: `place` gives the position of areas in it, `unit` their representatives."""
-        self._place = -1 if self.row is None else int(place[self.row])
-        self._representative = int(unit[self._place]) if self._place >= 0 else -1
-
-    def keep_own(
-        self, compiled: CompiledSums, windows: Windows, tight: Tight, prior: PriorWeights | None, active: BoolArray | None
-    ) -> None:
-        """Keep the distributions that follow from the areas of a batch alone."""
-        if self._place < 0:
-            return
-        two = np.array([self._place, self._representative])
-        cut = Windows(windows.low[two], windows.high[two], windows.start[two], windows.weights, windows.certain)
-        bounds = Tight(*(getattr(tight, name)[two] for name in Tight.__slots__))
-        own_prior = None if prior is None else prior.rows(two)
-        _, found = marginals(compiled, cut, bounds, own_prior, None if active is None else active[two])
-        self._put(found, 0, self.columns)
-        self._put(found, 1, self.linked)
-
-    def take(self, found: Distributions, rows: Rows, at: Rows) -> None:
-        """Keep distributions of areas of the batch: those of `rows`, at these places in `found`."""
-        for k in np.flatnonzero(rows == self._representative).tolist() if self._representative >= 0 else ():
-            self._put(found, int(at[k]), self.columns if self._representative == self._place else self.linked)
-
-    def _put(self, found: Distributions, row: int, columns: Rows) -> None:
-        for column in columns.tolist():
-            start = int(found.start[row, column])
-            if start >= 0:
-                low, high = int(found.low[row, column]), int(found.high[row, column])
-                self.cells[column] = low, found.chances[start : start + high - low + 1].copy()

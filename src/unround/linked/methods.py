@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART = range(7)
+OWN, MERGED, GIBBS, LOOPY, CHAINS, LISTED, APART, FAMILY = range(8)
 """Codes of methods: places in `METHODS`."""
 
 IN_TABLES = np.array([OWN, CHAINS, LISTED, APART], dtype=np.int8)
 """The codes of areas by how their tables by several axes were answered; see `batch.types.EXACT` and those after it."""
+
+MERGED_IN_TABLES = np.array([MERGED, FAMILY, MERGED, APART], dtype=np.int8)
+"""The same for areas that are merged with their only child."""
+
+ALONE = frozenset({OWN, CHAINS, LISTED, APART})
+"""Methods that use no other area."""
 
 MOST_SAMPLED = 4
 """Children up to which a family is always sampled; larger ones exchange messages."""
@@ -72,13 +78,28 @@ METHODS = (
         0.011,
         0.13,
     ),
-    Method(LISTED, "all tables", "Chains did not agree, but all tables that fit could be gone through: exact.", 0.0, 0.0),
+    Method(
+        LISTED,
+        "all tables",
+        "Chains did not agree, or may not have reached every table, but all tables that fit could be gone through: exact.",
+        0.0,
+        0.0,
+    ),
     Method(
         APART,
         "none",
-        "Chains over whole tables do not agree, and there are too many tables to go through: no probability uses the sums.",
+        "Chains over whole tables do not agree or do not reach every table, and there are too many tables to go through: no "
+        "probability uses the sums.",
         0.0,
         0.0,
+    ),
+    Method(
+        FAMILY,
+        "family chains",
+        "From all sums of the tables by several axes of a parent and its children, and between them: Markov chains over the "
+        "tables of the whole family.",
+        0.011,
+        0.1,
     ),
 )
 """In the order of the codes. The errors are the largest over all family sizes and bases measured."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from unround.audits import AuditFolder
     from unround.explanation.cell import Explanation
-    from unround.explanation.posterior import Posterior
-    from unround.solution import Solution
+    from unround.explanation.posterior import Distribution, Posterior
+    from unround.solution import CellAnswer, Solution
 
 WIDTH = 100
 """Columns of text that is printed."""
@@ -48,10 +48,7 @@ def solution_card(solution: Solution) -> str:
 
     if not solution.feasible:
         return text_card(lambda console: show_solution(solution, console))
-    rows = [
-        _row(cell.name, cell.kind, cell.published, cell.low, cell.high, likeliest(cell), cell.probability, cell.distribution)
-        for cell in solution.cells[:MOST_CELLS]
-    ]
+    rows = [_row(cell, cell.name, likeliest(cell), cell.distribution) for cell in solution.cells[:MOST_CELLS]]
     return _card(
         "solution.html",
         title=solutions_counted(solution),
@@ -111,10 +108,7 @@ def explanation_card(one: Explanation) -> str:
 def posterior_card(found: Posterior) -> str:
     """Return every count of an area: what was published, what is possible, what is likely."""
     shown = list(found.cells.values())
-    rows = [
-        _row(_called(one), one.kind, one.published, one.low, one.high, words.number(one.mode), one.probability, _pairs(one))
-        for one in shown[:MOST_CELLS]
-    ]
+    rows = [_row(one, _called(one), words.number(one.mode), _pairs(one)) for one in shown[:MOST_CELLS]]
     where = " ".join(str(name) for name in found.area.values())
     return _card("posterior.html", title=where, rows=rows, more=len(shown) - len(rows))
 
@@ -129,25 +123,18 @@ def _pairs(one: Any) -> list[tuple[int, float]]:
 
 
 def _row(
-    name: str,
-    kind: str,
-    published: int | None,
-    low: int,
-    high: int | None,
-    value: str,
-    probability: float | None,
-    distribution: Iterable[tuple[int, float]],
+    cell: CellAnswer | Distribution, name: str, value: str, distribution: Iterable[tuple[int, float]]
 ) -> Mapping[str, str]:
     from unround.presentation.terminal.layout import sparkline
 
     return {
         "name": name,
-        "kind": kind,
-        "published": words.number(published),
-        "possible": words.span(low, high),
+        "kind": cell.kind,
+        "published": words.number(cell.published),
+        "possible": words.span(cell.low, cell.high),
         "value": value,
-        "probability": "" if probability is None else words.percent(probability),
-        "bars": "" if kind == "given" else sparkline(list(distribution)),
+        "probability": words.percent_with_error(cell.probability, cell.error),
+        "bars": "" if cell.kind == "given" else sparkline(list(distribution)),
     }
 
 

@@ -29,6 +29,19 @@ def percent(probability: float) -> str:
     return "<0.1%" if probability < 0.0005 else f"{100 * probability:.1f}%"
 
 
+def percent_with_error(probability: float | None, error: float | None) -> str:
+    """Return a probability; with its standard error, in points, where it was estimated; nothing where there is none.
+
+    Examples
+    --------
+    >>> percent_with_error(0.5, None), percent_with_error(0.554, 0.0021), percent_with_error(None, None)
+    ('50.0%', '55.4% ± 0.2', '')
+    """
+    if probability is None:
+        return ""
+    return percent(probability) + (f" ± {100 * error:.1f}" if error else "")
+
+
 def share(probability: float) -> str:
     """Return a share that somebody chose, exactly as chosen.
 

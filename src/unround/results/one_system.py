@@ -25,8 +25,8 @@ class Solution(Tabular, solution.Solution):
         """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
         import polars as pl
 
-        names = ("name", "published", "low", "high", "mode", "probability", "mean", "kind")
-        kinds = (pl.String, *[pl.Int64] * 4, pl.Float64, pl.Float64, pl.String)
+        names = ("name", "published", "low", "high", "mode", "probability", "error", "mean", "kind")
+        kinds = (pl.String, *[pl.Int64] * 4, *[pl.Float64] * 3, pl.String)
         told = {
             name: pl.Series([getattr(cell, name) for cell in self.cells], dtype=kind)
             for name, kind in zip(names, kinds, strict=True)

@@ -128,8 +128,8 @@ class Posterior(Tabular, distributions.Posterior):
         """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
         import polars as pl
 
-        names = ("key", "label", "kind", "published", "low", "high", "mode", "probability", "mean", "sd")
-        kinds = (*[pl.String] * 3, *[pl.Int64] * 4, *[pl.Float64] * 3)
+        names = ("key", "label", "kind", "published", "low", "high", "mode", "probability", "error", "mean", "sd")
+        kinds = (*[pl.String] * 3, *[pl.Int64] * 4, *[pl.Float64] * 4)
         cells = list(self.cells.values())
         told = {
             name: pl.Series([getattr(cell, name) for cell in cells], dtype=kind)

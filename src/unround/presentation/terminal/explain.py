@@ -19,6 +19,7 @@ from unround.presentation.words import (
     growth,
     number,
     percent,
+    percent_with_error,
     span,
     why_several,
 )
@@ -64,7 +65,7 @@ def show_posterior(found: Posterior, console: Console) -> None:
     console.print(Text(" ".join(str(name) for name in found.area.values()), style="bold"))
     table = plain_table("cell", "published", "possible", "likeliest", "prob.", "distribution", "", left=["distribution", ""])
     for one in found.cells.values():
-        sure = "" if one.probability is None else percent(one.probability)
+        sure = percent_with_error(one.probability, one.error)
         bars = (
             "" if one.kind == "given" else sparkline(list(zip(one.counts.tolist(), one.probabilities.tolist(), strict=True)))
         )

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unround.presentation.terminal.layout import bullets, sparkline
-from unround.presentation.words import STYLES, argument, either, large, number, percent, span
+from unround.presentation.words import STYLES, argument, either, large, number, percent, percent_with_error, span
 from unround.proofs import figure_value
 from unround.solution import ALIKE, CellAnswer, FigureAnswer, Solution
 
@@ -64,7 +64,7 @@ def _cells_table(solution: Solution, width: int) -> Table:
         ("published", "right", lambda cell: number(cell.published)),
         ("possible", "right", lambda cell: span(cell.low, cell.high)),
         ("likeliest", "right", likeliest),
-        ("prob.", "right", probability_with_error),
+        ("prob.", "right", lambda cell: percent_with_error(cell.probability, cell.error)),
         ("distribution", "left", lambda cell: "" if cell.kind == "given" else sparkline(cell.distribution)),
         ("90% range", "left", lambda cell: "" if cell.kind == "given" else either(cell.sure)),
         ("", "left", lambda cell: Text(cell.kind, style=STYLES[cell.kind])),
@@ -78,13 +78,6 @@ def _cells_table(solution: Solution, width: int) -> Table:
     for cell in solution.cells:
         table.add_row(*(show(cell) for _, _, show in shown))
     return table
-
-
-def probability_with_error(cell: CellAnswer) -> str:
-    """Return the probability; with the standard error, in points, where it was estimated."""
-    if cell.probability is None:
-        return ""
-    return percent(cell.probability) + (f" ± {100 * cell.error:.1f}" if cell.error else "")
 
 
 def likeliest(cell: CellAnswer) -> str:
