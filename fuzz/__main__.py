@@ -20,7 +20,8 @@ import tempfile
 import time
 
 from fuzz.drawn import run_drawn, run_plain
-from fuzz.targets import PLACE, SHARED, TARGETS, Target
+from fuzz.target import PLACE, SHARED, Target
+from fuzz.targets import TARGETS
 
 DRAWN = 200
 """Inputs a target that Hypothesis draws, which makes a fault small; changes without it are many times as fast."""

@@ -12,12 +12,13 @@ from pathlib import Path
 
 WATCHED = (
     "unround.readers", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
-    "unround.audits.folder",
+    "unround.audits.folder", "unround.audits.verification", "unround.audits.keys", "unround.reviews",
+    "unround.protection.given", "unround.simulation.constants", "unround.arguments", "unround.small_files",
 )  # fmt: skip
 MEGABYTES = 3_000
 """Of memory, all in all; the libraries take a few hundred."""
-SECONDS = 20
-"""For one input."""
+SECONDS = 60
+"""For one input, by the clock."""
 
 
 def main(name: str, runs: str, seconds: str) -> None:
@@ -32,6 +33,7 @@ def main(name: str, runs: str, seconds: str) -> None:
     with atheris.instrument_imports(include=list(WATCHED)):
         from fuzz import targets
         from fuzz.oracle import judged
+        from fuzz.target import LONGEST, PLACE
 
         target = targets.BY_NAME[name]
         for seed in targets.seeds(target):  # what is imported late is imported now, to be watched
@@ -40,7 +42,7 @@ def main(name: str, runs: str, seconds: str) -> None:
     def one(data: bytes) -> None:
         judged(target.run, data)
 
-    place = Path(os.environ.get(targets.PLACE) or tempfile.mkdtemp(prefix="unround-breed-"))
+    place = Path(os.environ.get(PLACE) or tempfile.mkdtemp(prefix="unround-breed-"))
     folder = place / "corpus"
     folder.mkdir()
     for number, seed in enumerate(targets.seeds(target)):
@@ -48,8 +50,8 @@ def main(name: str, runs: str, seconds: str) -> None:
     words = folder.with_suffix(".words")
     words.write_text("".join(f'"{"".join(f"{chr(92)}x{byte:02x}" for byte in word.encode())}"\n' for word in target.words))
     options = (
-        f"-runs={runs}", f"-max_total_time={seconds}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEGABYTES}", "-max_len=20000",
-        f"-dict={words}", f"-artifact_prefix={Path.cwd() / f'fuzz-{name}-'}", "-print_final_stats=1",
+        f"-runs={runs}", f"-max_total_time={seconds}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEGABYTES}",
+        f"-max_len={LONGEST}", f"-dict={words}", f"-artifact_prefix={Path.cwd() / f'fuzz-{name}-'}", "-print_final_stats=1",
     )  # fmt: skip
     atheris.Setup([sys.argv[0], *options, str(folder)], one)
     atheris.Fuzz()

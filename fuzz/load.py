@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
 import re
 import subprocess
@@ -49,15 +50,35 @@ RAW = (
 
 @dataclass
 class Told:
-    """What came of the requests."""
+    """What came of the requests.
+
+    Parameters
+    ----------
+    sent : int
+        How many were sent.
+    statuses : Counter
+        How many were answered by which status.
+    lost : list of str
+        Those without a whole answer, and why.
+    times : list of float
+        Seconds from when a request was due to its answer.
+    work : float
+        Seconds of processor time that the server took, where that is known: it says what a busy machine hides.
+    again : int
+        How many were sent twice, because an idle connection was closed in the moment in which it was used again.
+    """
 
     sent: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
     lost: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    work: float = 0.0
+    again: int = 0
 
     def __add__(self, other: Told) -> Told:
-        return Told(self.sent + other.sent, self.statuses + other.statuses, self.lost + other.lost, self.times + other.times)
+        both = self.statuses + other.statuses
+        lost, times = self.lost + other.lost, self.times + other.times
+        return Told(self.sent + other.sent, both, lost, times, self.work + other.work, self.again + other.again)
 
     @property
     def failed(self) -> int:
@@ -82,10 +103,15 @@ class Told:
         lines = [
             f"sent      {self.sent:,}",
             f"answered  {answered:,} ({statuses})",
-            f"lost      {len(self.lost):,}",
+            f"lost      {len(self.lost):,}; {self.again:,} sent twice, as an idle connection was just being closed",
             f"errors    {self.failed:,} answered by a fault of the server",
             f"time      p50 {p50:.0f} ms, p95 {p95:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms",
         ]
+        if self.work and answered:
+            each = self.work / answered
+            lines.append(
+                f"work      {1_000 * each:.1f} ms of processor time a request; one processor does {1 / each:.0f} a second"
+            )
         return "\n".join(lines + [f"  lost: {one}" for one in self.lost[:10]])
 
 
@@ -132,9 +158,17 @@ def addresses(folder: Path, rng: random.Random) -> Iterator[bytes]:
         yield f"GET {address} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() if address else rng.choice(RAW)
 
 
+class Closed(ConnectionError):  # noqa: N818 - it says what became of the connection
+    """The server closed the connection before it said anything."""
+
+
 async def _answer(reader: asyncio.StreamReader) -> tuple[int, bool]:
     """Read a whole answer; return its status, and whether the connection goes on."""
-    head = await reader.readuntil(b"\r\n\r\n")
+    try:
+        first = await reader.readexactly(1)
+    except (asyncio.IncompleteReadError, ConnectionError) as problem:
+        raise Closed(repr(problem)) from problem
+    head = first + await reader.readuntil(b"\r\n\r\n")
     found = re.match(rb"HTTP/1\.1 (\d\d\d)", head)
     if found is None:
         raise ConnectionError("no answer in HTTP")
@@ -160,9 +194,21 @@ async def send(host: str, port: int, asked: Iterator[bytes], rate: float, second
                 # One that has been idle for long may have been closed by the server, as browsers know too.
                 while idle and (idle[-1][0].at_eof() or idle[-1][1].is_closing()):
                     idle.pop()[1].close()
-                reader, writer = idle.pop() if idle else await asyncio.open_connection(host, port)
+                used = bool(idle)
+                reader, writer = idle.pop() if used else await asyncio.open_connection(host, port)
                 writer.write(request)
-                status, goes_on = await _answer(reader)
+                try:
+                    status, goes_on = await _answer(reader)
+                except Closed:
+                    # The server may close an idle connection in the moment in which it is used again. Then whoever asks has
+                    # to ask again, as RFC 9112 (9.3.1) says and browsers do; on a new connection, that is no excuse.
+                    if not used:
+                        raise
+                    writer.close()
+                    told.again += 1
+                    reader, writer = await asyncio.open_connection(host, port)
+                    writer.write(request)
+                    status, goes_on = await _answer(reader)
         except (OSError, EOFError, TimeoutError, ValueError) as problem:
             told.lost.append(f"{request[:80]!r}: {problem!r}")
             return
@@ -203,14 +249,23 @@ def serving(folder: Path) -> Iterator[tuple[str, int, int]]:
             server.terminate()
 
 
+def processor_time(process: int) -> float:
+    """Return the seconds of processor time that a process has taken, all its threads together."""
+    # The name of the command comes second, in brackets, and may hold anything.
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 1) -> Told:
     """Send requests to the explorer of a folder, and return what came of them."""
     asked = addresses(folder, random.Random(seed))
     drawn = [next(asked) for _ in range(round(rate * seconds))]
-    with serving(folder) as (host, port, _):
+    with serving(folder) as (host, port, process):
         # Kernels are compiled, or loaded, with the first views: that is not what is measured.
         warm = asyncio.run(send(host, port, iter(drawn[: min(60, len(drawn))]), 10, 6))
+        before = processor_time(process)
         told = asyncio.run(send(host, port, iter(drawn), rate, seconds))
+        told.work = processor_time(process) - before
     told.lost += warm.lost
     return told
 

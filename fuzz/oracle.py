@@ -21,7 +21,9 @@ from unround.errors import Infeasible, InputError
 from unround.release import ABSENT, LARGEST, Release
 
 SECONDS = 10
-"""What one small input may take; a busy machine needs some of it."""
+"""Of processor time, for one small input."""
+BUSY = 12
+"""By the clock it may take so many times as long: a busy machine is no fault of it."""
 LONGEST_MESSAGE = 20_000
 
 _PADDING = " \t\r\n\u00a0\u202f\"'"
@@ -38,18 +40,22 @@ class Fault(Exception):  # noqa: N818 - what it is called in reports
 
 @contextmanager
 def limited(seconds: int = SECONDS) -> Iterator[None]:
-    """Let an input take so long, and no longer."""
+    """Let an input take so much processor time, and no more."""
 
     def late(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - what signals tell
-        raise Fault(f"no end after {seconds} seconds")
+        clock = "of processor time" if number == signal.SIGPROF else "by the clock"
+        raise Fault(f"no end after {seconds if number == signal.SIGPROF else BUSY * seconds} seconds {clock}")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, BUSY * seconds)}
+    before = {number: signal.signal(number, late) for number in timers}
+    for timer, limit in timers.values():
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 def judged(run: Callable[[bytes], None], data: bytes) -> str:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import io
 import json
-import os
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from fuzz.oracle import Fault, compare, count_of, rows_of
-from unround.release import ABSENT, Release
-
-Run = Callable[[bytes], None]
-
-SHARED = Path("/dev/shm")
-PLACE = "UNROUND_FUZZ_FOLDER"
-"""Names the folder that a process is lent which will not end in the usual way."""
+from fuzz.target import LONGEST, Run, Target, as_file, gone_through, place
+from fuzz.written import WRITTEN
+from unround.release import ABSENT
 
 BULK_HEAD = (
     "CENSUS_YEAR,DGUID,ALT_GEO_CODE,GEO_LEVEL,GEO_NAME,CHARACTERISTIC_ID,CHARACTERISTIC_NAME,C1_COUNT_TOTAL,SYMBOL,"
@@ -50,6 +42,10 @@ STATSNZ = (
 )
 NAMES = "FIRST_NAME,GENDER_TOTAL_COUNT,GENDER_TOTAL_SYMBOL,MEN+_COUNT,WOMEN+_COUNT\nAda,20,,5,15\nBob,30,,30,...\n"
 INDICATORS = "geo_name,indicator_1,indicator_8,indicator_9\nA1A,100,100,20\nB1B,50,50,10.5\n"
+# Parts of two tables that count the same people, and the total of neither.
+DOCUMENTED = (
+    "geo_name," + ",".join(f"indicator_{n}" for n in (9, 13, 24, 34, 42, 43, 44, 45, 46)) + "\nA1A" + ",10" * 9 + "\n"
+)
 PAGE = (
     '"Census Profile, 2021 Census of Population"\n,,,"A [Dissemination area], Ontario",\n,,,Counts,\n'
     'Topic,Characteristic,Note,Total,Total_Flag\nPopulation,"Population, 2021",,100,\nPopulation,"  0 to 14 years",,20,\n'
@@ -66,7 +62,8 @@ PAIRS = "parent,child\nall,young\nall,old\nyoung,0-4\nyoung,5-9\n"
 PLAN = (
     '[structure]\n[[structure.mechanisms]]\nmechanism = "rounding:5"\ncolumns = ["8", "9"]\n[[structure.sums]]\nuse = true\n'
     'total = "8"\nparts = ["9", "13"]\nsexes = ["total", "men"]\norigin = "indentation"\n[[structure.repeats]]\nuse = true\n'
-    'alike = false\ncolumns = ["8", "41"]\n'
+    'alike = false\ncolumns = ["8", "41"]\n[[structure.keys]]\ntable = "Age"\nconstant = 0.31\n'
+    '[[structure.keys]]\ntable = "Sex"\n[[match]]\nfile = "b.csv"\ncolumns = { a = "8" }\ncharacteristics = { "9" = "13" }\n'
 )
 AREAS = "SA2_2018_CODE,TA_2018_CODE,REGC_2018_CODE\n1,10,100\n2,10,100\n"
 NUMBERS = '1\n-1\n1,234\n1e3\n12.0\nx\n..\n…\n\u22125\n 7 \n"8"\n1 234\n12.5\n'
@@ -86,48 +83,13 @@ QUERIES = (
 )
 
 
-@dataclass(frozen=True)
-class Target:
-    """One thing to try: its name, inputs that it takes, what to do with an input, and words that inputs are made of."""
-
-    name: str
-    seeds: tuple[bytes, ...]
-    run: Run
-    words: tuple[str, ...] = ()
-    weight: float = 1.0
-    """How many inputs it gets, beside others: parsers of text are a hundred times as fast as readers of files."""
-
-
-@cache
-def _folder() -> Path:
-    """Return where inputs become files: in memory, where there is such a place. Whoever lends a folder clears it away."""
-    if PLACE in os.environ:
-        return Path(os.environ[PLACE])
-    folder = tempfile.mkdtemp(prefix="unround-fuzz-", dir=SHARED if SHARED.is_dir() else None)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
-def _file(name: str, data: bytes) -> Path:
-    path = _folder() / name
-    path.write_bytes(data)
-    return path
-
-
-def _gone_through(release: Release) -> Release:
-    for block in release.blocks():
-        if block.counts.shape != (block.areas.height, len(release.columns)):
-            raise Fault(f"a block of {block.counts.shape} for {block.areas.height} areas")
-    return release
-
-
 def _table(name: str = "a.csv", **more: bytes) -> Run:
     def run(data: bytes) -> None:
         from unround.readers import read
 
-        path = _file(name, data)
-        rest = {key: _file(f"{key}.csv", value) for key, value in more.items()}
-        _gone_through(read(path, **rest))  # type: ignore[arg-type]
+        path = as_file(name, data)
+        rest = {key: as_file(f"{key}.csv", value) for key, value in more.items()}
+        gone_through(read(path, **rest))  # type: ignore[arg-type]
 
     return run
 
@@ -136,12 +98,12 @@ def _bulk(data: bytes) -> None:
     from unround.readers import read
     from unround.readers.source import Source
 
-    path = _file("a.csv", data)
+    path = as_file("a.csv", data)
     release = read(path, "statcan")
     source = Source(path)
     rows = rows_of(data, source.delimiter)
     if not rows:
-        _gone_through(release)
+        gone_through(release)
         return
     header = [name.strip() for name in rows[0]]
     sexes = ("C1_COUNT_TOTAL", "C2_COUNT_MEN+", "C3_COUNT_WOMEN+")
@@ -169,11 +131,11 @@ def _tidy(data: bytes) -> None:
     from unround.readers import read
     from unround.readers.source import Source
 
-    path = _file("a.csv", data)
+    path = as_file("a.csv", data)
     release = read(path, "tidy")
     rows = rows_of(data, Source(path).delimiter)
     if not rows or len(release.areas) != 1 or release.areas[0] != "region" or release.axes != ("characteristic_id", "sex"):
-        _gone_through(release)
+        gone_through(release)
         return
     at = {name.strip(): place for place, name in reversed(list(enumerate(rows[0])))}
     value = next(name for name in ("published", "true", "count", "value") if name in at)
@@ -191,13 +153,13 @@ def _tidy(data: bytes) -> None:
 def _tidy_toml(data: bytes) -> None:
     from unround.readers import read
 
-    _gone_through(read(_file("t.csv", TIDY_OF_TOML.encode()), "tidy", toml=_file("t.toml", data)))
+    gone_through(read(as_file("t.csv", TIDY_OF_TOML.encode()), "tidy", toml=as_file("t.toml", data)))
 
 
 def _described(data: bytes) -> None:
     from unround.readers import read
 
-    _gone_through(read(_file("t.csv", data), "tidy", toml=_file("t.toml", TOML.encode())))
+    gone_through(read(as_file("t.csv", data), "tidy", toml=as_file("t.toml", TOML.encode())))
 
 
 def _hierarchy(name: str) -> Run:
@@ -205,7 +167,7 @@ def _hierarchy(name: str) -> Run:
         from unround.readers.hierarchy import fit, read_hierarchy
 
         codes = ("all", "young", "old", "0-4", "5-9")
-        fit(read_hierarchy(_file(name, data), codes, None), codes, name)
+        fit(read_hierarchy(as_file(name, data), codes, None), codes, name)
 
     return run
 
@@ -240,7 +202,7 @@ def _frame(data: bytes) -> None:
         keys = dict(given["keys"])
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError, pl.exceptions.PolarsError) as error:
         raise InputError("this is no frame.") from error
-    _gone_through(from_frame(frame, keys))
+    gone_through(from_frame(frame, keys))
 
 
 def _described_on_the_way(name: str) -> Run:
@@ -250,10 +212,10 @@ def _described_on_the_way(name: str) -> Run:
         from unround.describing import describe
         from unround.readers import read
 
-        path, toml = _file(name, data), _folder() / "drafted.toml"
+        path, toml = as_file(name, data), place() / "drafted.toml"
         found = describe(path)
         toml.write_text(found.toml(toml), encoding="utf-8")
-        _gone_through(read(path, toml=toml))
+        gone_through(read(path, toml=toml))
 
     return run
 
@@ -336,13 +298,13 @@ def audit_folder() -> Path:
     from unround.audits import audit
     from unround.readers import read
 
-    audit(read(EXAMPLES / "survey.toml"), _folder() / "audit")
-    return _folder() / "audit"
+    audit(read(EXAMPLES / "survey.toml"), place() / "audit")
+    return place() / "audit"
 
 
 @cache
 def _damaged() -> Path:
-    return Path(shutil.copytree(audit_folder(), _folder() / "damaged"))
+    return Path(shutil.copytree(audit_folder(), place() / "damaged"))
 
 
 def _object(line: str) -> dict[str, object]:
@@ -356,6 +318,10 @@ def _object(line: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise InputError("this is no certificate.")
     return found
+
+
+def _of_audit(name: str) -> Callable[[], tuple[bytes, ...]]:
+    return lambda: ((audit_folder() / name).read_bytes()[:LONGEST],)
 
 
 def _audit(name: str) -> Run:
@@ -384,6 +350,52 @@ def _audit(name: str) -> Run:
                 shutil.copyfile(audit_folder() / one, _damaged() / one)
 
     return run
+
+
+@cache
+def _arrays() -> dict[str, bytes]:
+    with zipfile.ZipFile(audit_folder() / "model/prior.npz") as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def _array_seeds() -> tuple[bytes, ...]:
+    return tuple(bytes([at]) + content for at, content in enumerate(_arrays().values()) if len(content) < 2_000)
+
+
+def _prior_arrays(data: bytes) -> None:
+    """Put an input in place of one array of a prior, where no checksum tells: the first byte says which."""
+    which = list(_arrays())[(data[0] if data else 0) % len(_arrays())]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, content in _arrays().items():
+            file.writestr(name, data[1:] if name == which else content)
+    _audit("model/prior.npz")(packed.getvalue())
+
+
+def _verified(data: bytes) -> None:
+    """Verify an audit whose certificates somebody changed together with their hashes."""
+    from unround.audits.folder import OURS, seal
+    from unround.audits.verification import verify
+
+    names = ("proofs.jsonl", "summary.json")
+    (_damaged() / names[0]).write_bytes(data)
+    try:
+        seal(_damaged(), OURS)
+        told = verify(_damaged())
+        if told.holds and data.split() != (audit_folder() / names[0]).read_bytes().split():
+            _same_certificates(data)
+    finally:
+        for one in names:
+            shutil.copyfile(audit_folder() / one, _damaged() / one)
+
+
+def _same_certificates(data: bytes) -> None:
+    """Raise where certificates that hold are not those of the audit: written another way, perhaps, but the same."""
+    ours = [json.loads(line) for line in (audit_folder() / "proofs.jsonl").read_bytes().splitlines()]
+    proved = sorted((str(one["cell"]), one["value"]) for one in ours)
+    changed = [json.loads(line) for line in data.splitlines() if line.strip()]
+    if sorted((str(one["cell"]), one["value"]) for one in changed) != proved:
+        raise Fault("certificates hold that the audit did not write, or some are missing")
 
 
 @cache
@@ -467,7 +479,7 @@ TARGETS: tuple[Target, ...] = (
     Target("statsnz", (STATSNZ.encode(),), _table(), (*_CSV, "curp", "by_sex_", "level_", "_1_male"), 3),
     Target("areas", (AREAS.encode(),), _areas, (*_CSV, "_CODE"), 2),
     Target("first-names", (NAMES.encode(),), _table(), (*_CSV, "DGUID"), 3),
-    Target("indicators", (INDICATORS.encode(),), _table(), (*_CSV, "indicator_"), 3),
+    Target("indicators", (INDICATORS.encode(), DOCUMENTED.encode()), _table(), (*_CSV, "indicator_"), 3),
     Target("tidy", (TIDY.encode(),), _tidy, _CSV, 3),
     Target("tidy-toml", (TOML.encode(),), _tidy_toml, _KEYS, 4),
     Target("tidy-described", (TIDY_OF_TOML.encode(),), _described, _CSV, 2),
@@ -505,13 +517,13 @@ TARGETS: tuple[Target, ...] = (
         ("/area/", "/structure/", ".json", ".csv", "?page=", "&", "%"),
         1,
     ),
-    Target("audit-summary", (), _audit("summary.json"), ('"', "{", "}", "null"), 1),
-    Target("audit-model", (), _audit("model/model.json"), ('"', "{", "}", "null"), 1),
-    Target("audit-proofs", (), _audit("proofs.jsonl"), ('"', "{", "}", "null"), 1),
-    Target("audit-areas", (), _audit("model/areas.parquet"), ("PAR1",), 1),
-    Target("audit-published", (), _audit("model/published.parquet"), ("PAR1",), 1),
-    Target("audit-findings", (), _audit("findings.parquet"), ("PAR1",), 1),
-    Target("audit-prior", (), _audit("model/prior.npz"), ("PK",), 1),
+    *(
+        Target(name, _of_audit(of), _audit(of), ("PAR1",) if of.endswith("parquet") else ('"', "{", "}", "null", "PK"), 1)
+        for name, of in AUDIT_FILES.items()
+    ),
+    Target("audit-arrays", _array_seeds, _prior_arrays, ("'shape': (", "'descr': '", "<f8", "|O", ",), }", "-1"), 1),
+    Target("audit-verify", _of_audit("proofs.jsonl"), _verified, ('"', "{", "}", "null", "-1"), 1),
+    *WRITTEN,
 )
 BY_NAME = {target.name: target for target in TARGETS}
 
@@ -519,7 +531,5 @@ BY_NAME = {target.name: target for target in TARGETS}
 def seeds(target: Target) -> tuple[bytes, ...]:
     """Return the inputs to start from; those of an audit are its own files, and what broke once is kept in tests/corpus."""
     kept = sorted((CORPUS / target.name).glob("*")) if (CORPUS / target.name).is_dir() else []
-    own = target.seeds or (
-        ((audit_folder() / AUDIT_FILES[target.name]).read_bytes()[:40_000],) if target.name in AUDIT_FILES else ()
-    )
+    own = target.seeds() if callable(target.seeds) else target.seeds
     return (*own, *(path.read_bytes() for path in kept))

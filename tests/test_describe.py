@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -473,6 +474,14 @@ def test_spreadsheets_that_are_damaged_or_reach_too_far(tmp_path: Path) -> None:
     book.close()
     with pytest.raises(InputError, match="reaches to row 1,048,576"):
         describe(far)
+    # No program writes columns like this one, but the file would be read so.
+    with zipfile.ZipFile(far) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    with zipfile.ZipFile(far, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content.replace(b'r="XFD1048576"', b"r = 'zzzzz2'"))
+    with pytest.raises(InputError, match="reaches to row 1,048,576 and column 12,356,630"):
+        describe(far)
     with pytest.raises(InputError, match="is not a spreadsheet, so it has no sheet"):
         describe(put(tmp_path, "t.csv", "a,b\nx,5\n"), sheet="T")
 
@@ -500,6 +509,9 @@ def test_pc_axis(tmp_path: Path) -> None:
     assert counts(read_toml(tmp_path, found.toml())).tolist() == counts(found.release).tolist()
     file.write_text(text.replace(" 0 ", " ", 1).replace(f"DATA=\n{numbers[0]} ", "DATA=\n"), encoding="utf-8")
     with pytest.raises(InputError, match="where its variables make 240"):
+        describe(file)
+    file.write_text(text.replace('"region","age"', '"region","age","age"'), encoding="utf-8")
+    with pytest.raises(InputError, match="names the variable 'age' twice in STUB and HEADING"):
         describe(file)
 
 

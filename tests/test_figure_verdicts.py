@@ -268,6 +268,13 @@ def test_placebos_samples_and_copies_are_not_evidence() -> None:
     assert few.why == "published for 10 areas only: too few to tell how it was computed."
 
 
+def test_numbers_that_are_too_large_are_not_compared() -> None:
+    true, values = a_rate(40)
+    values[3] = 10**15
+    (found,) = find_structure(made(values, published(true) * 100_000, RATE)).figures
+    assert "too large to be compared" in found.why
+
+
 def test_an_unlisted_numerator_is_revealed_or_not() -> None:
     true, values = a_rate()
     shown = published(true)
@@ -301,6 +308,9 @@ def test_grids_are_found_in_values() -> None:
 
 def test_a_value_tells_which_steps_it_cannot_have() -> None:
     grid = Grid(((Fraction(0), Fraction(1)),), nested=True)
+    finer = Grid(grid.steps, ((100, ((Fraction(0), Fraction(1, 10)),)),), nested=True)
+    assert [str(finer.step(Fraction(text), 500)) for text in ("0", "12.5")] == ["1", "1/10"]
+    assert steps_of(finer, np.array([0, 125_000]), np.array([500, 500])).tolist() == [10_000, 1_000]
     assert [str(grid.step(Fraction(text))) for text in ("12.4", "12.5", "13", "12.43")] == ["2/5", "1/2", "1", "1/100"]
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from fuzz.drawn import run_drawn
-from fuzz.oracle import count_of, judged
-from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS, Target
+from fuzz.oracle import Fault, count_of, judged, limited
+from fuzz.target import Target
+from fuzz.targets import AUDIT_FILES, BY_NAME, CORPUS, TARGETS
 
 from tests.test_hostile_files import MEMORY, SECONDS, THOROUGH, bounded, put, whole
 from unround import parse
@@ -261,3 +262,14 @@ def test_the_second_reading_is_one() -> None:
 
     for cell, count in CELLS.items():
         assert count_of(cell) == (count if count > ABSENT else None), cell
+
+
+def test_an_input_that_takes_too_long_is_a_fault() -> None:
+    def busy(_data: bytes) -> None:
+        while True:
+            pass
+
+    with pytest.raises(Fault, match="no end after 1 seconds of processor time"), limited(1):
+        judged(busy, b"")
+    with limited(1):
+        assert judged(lambda _data: None, b"") == "read"

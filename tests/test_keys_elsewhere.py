@@ -230,7 +230,7 @@ def test_sums_of_keys_from_records(tmp_path: Path) -> None:
         ("area,sex,key\na,total,0.5\n", "has no column region"),
         ("region,sex,key\na,total,much\n", "must hold numbers"),
         ("region,sex,key\na,total,inf\n", "must hold finite numbers"),
-        (None, "cannot be read from"),
+        (None, "sums of keys cannot be read: there is no file"),
     ],
 )
 def test_sums_of_keys_that_will_not_do(tmp_path: Path, lines: str | None, said: str) -> None:
@@ -244,6 +244,11 @@ def test_sums_of_keys_that_will_not_do(tmp_path: Path, lines: str | None, said: 
     with pytest.raises(InputError, match=said):
         unround.protect(tmp_path / "truth.toml", tmp_path / "out", "keyed:5", key_sums=tmp_path / "keys.csv")
     assert not (tmp_path / "out").exists()
+
+
+def test_sums_of_keys_are_no_device(truth: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="sums of keys cannot be read: /dev/zero is a pipe or a device"):
+        unround.protect(truth, tmp_path / "out", "keyed:5", key_sums="/dev/zero")
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import os
 import random
 import threading
 from pathlib import Path
 
 from fuzz import soak
-from fuzz.load import RATE, Told, addresses, run
+from fuzz.load import RATE, Told, addresses, run, send
 
 from unround.web.app import Pages
 from unround.web.explorer import Explorer, Shelf
@@ -21,6 +23,8 @@ def test_no_request_is_lost(census_audit: Path) -> None:
     # Good and bad requests alike are answered by what they deserve.
     assert {200, 400, 404} <= set(told.statuses)
     assert told.statuses[200] > told.sent * 3 // 4
+    assert 0 < told.work < 60
+    assert "ms of processor time a request" in str(told)
 
 
 def test_memory_stays_flat_in_mixed_use(census_audit: Path) -> None:
@@ -59,6 +63,31 @@ def test_threads_that_need_the_same_things_do_not_wait_for_each_other(census_aud
             assert not thread.is_alive()
 
 
+def test_a_connection_that_was_idle_may_be_closed_but_a_new_one_may_not() -> None:
+    asked = list[int]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer once, then close whenever something more is asked; close every fifth connection at once."""
+        asked.append(0)
+        if len(asked) % 5:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            await reader.read(1)
+        writer.close()
+
+    async def ask(number: int) -> Told:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            return await send("127.0.0.1", port, itertools.repeat(b"GET / HTTP/1.1\r\n\r\n"), 50, number / 50)
+
+    told = asyncio.run(ask(4))
+    assert told.ok, str(told)
+    assert 0 < told.again < 4
+    assert "sent twice" in str(told)
+    asked.clear()
+    assert asyncio.run(ask(20)).lost, "a new connection that is closed without an answer is a loss"
+
+
 def test_what_is_lost_is_told() -> None:
     told = Told(sent=3)
     told.statuses[200] += 1
@@ -93,3 +122,19 @@ def test_pages_are_remembered_as_far_as_there_is_room() -> None:
     pages.put((0, "/wrong", ""), Response(b"x", 404))
     assert pages.get((0, "/large", "")) is None
     assert pages.get((0, "/wrong", "")) is None
+
+
+def test_areas_are_remembered_with_all_that_they_were_inferred_with(census_audit: Path) -> None:
+    explorer = Shelf(census_audit).explorer()
+    columns, most = len(explorer.folder.model.columns), 40
+    explorer._seen.most = most * columns
+    sizes = [len(explorer.look(row).rows) for row in range(60)]
+    assert max(sizes) > 1, "some areas have a family"
+    assert explorer._seen.held <= most * columns
+    assert len(explorer._seen) <= most
+    again = explorer.look(59)
+    assert explorer.look(59) is again
+    explorer._seen.most = 1
+    large = max(range(60), key=lambda row: sizes[row])
+    assert explorer.look(large) is explorer.look(large), "the last one is remembered, however large it is"
+    assert len(explorer._seen) == 1

@@ -431,12 +431,17 @@ LINE = st.tuples(
 )
 
 
+ENDS = ("end", 'an "end"', "over,\nlines" + " and on" * 9, "")
+"""What may follow the last field that is read."""
+
+
 @given(st.lists(LINE, min_size=1, max_size=12), st.sampled_from([",", "\t"]), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_the_scanner_reads_as_the_csv_module_does(
     lines: list[tuple[str, int, list[tuple[str, str]]]], delimiter: str, ends: str, quoted: bool
 ) -> None:
     rows = [
-        ["2021", region, str(number), *(part for pair in cells for part in pair), "end"] for region, number, cells in lines
+        ["2021", region, str(number), *(part for pair in cells for part in pair), ENDS[number % len(ENDS)]]
+        for region, number, cells in lines
     ]
     text = io.StringIO()
     csv.writer(

@@ -570,6 +570,8 @@ def test_what_is_no_frame() -> None:
         from_frame([1, 2, 3])
     with pytest.raises(InputError, match="the area 'Aa' has several rows in 'town'"):
         from_frame(pl.concat([WIDE, WIDE]), area="town")
+    with pytest.raises(InputError, match="a column of counts has no name; give it one"):
+        from_frame(WIDE.rename({"old": ""}), area="town")
 
 
 class FakePandas:

@@ -284,36 +284,74 @@ def test_where_what_was_read_is_damaged_it_starts_anew(place: Path, half_done: P
     assert json.loads((place / "out" / RUN).read_text())["blocks_done_before"] == 0
 
 
-@pytest.mark.skipif(not THOROUGH, reason="half a minute: part of `make thorough`")
-def test_killed_at_the_last_step_it_has_only_to_end_it(place: Path) -> None:
-    """Stopped dead before, between and after the renames by which results take their place."""
-    names = len({Path(name).parts[0] for name in contents(place / "undisturbed")} | {RUN})
-    code = """
-import os, sys
+AIMED = """
+import os, resource, signal, sys
 from pathlib import Path
-moved, limit = 0, int(sys.argv.pop(1))
-rename = Path.replace
-def replace(self, target):
-    global moved
-    if self.parent.name == "done" and Path(target).parent.name == "out":
-        if moved == limit:
-            os.kill(os.getpid(), 9)
-        moved += 1
-    return rename(self, target)
-Path.replace = replace
+moment, limit = sys.argv.pop(1), int(sys.argv.pop(1))
+seen = 0
+
+def kill_at(owner, name, counts=lambda *_: True):
+    usual = getattr(owner, name)
+    def aimed(*arguments, **more):
+        global seen
+        if counts(*arguments):
+            if seen == limit:
+                os.kill(os.getpid(), signal.SIGKILL)
+            seen += 1
+        return usual(*arguments, **more)
+    setattr(owner, name, aimed)
+
+if moment == "moving":
+    kill_at(Path, "replace", lambda path, target: path.parent.name == "done" and Path(target).parent.name == "out")
+elif moment == "reading":
+    from unround.readers import stream
+    from unround.spool import Spool
+    from unround.audits import work
+    kill_at(stream, "_rows")
+    kill_at(Spool, "add")
+    kill_at(Spool, "close")
+    kill_at(work, "write_json")
+else:  # at the very write for which there is no room
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 from unround.cli import main
 main()
 """
-    for limit in range(names) if THOROUGH else (0, names // 2, names - 1):
-        killed = subprocess.run(
-            [sys.executable, "-c", code, str(limit), *COMMAND], cwd=place, capture_output=True, check=False
-        )
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-        assert (place / "out" / FOLDER / MOVING).exists()
-        assert not (place / "out" / "summary.json").exists(), "half an audit must not look like one"
-        assert run_in(place, *COMMAND) == 0
-        assert contents(place / "out") == contents(place / "undisturbed")
-        shutil.rmtree(place / "out")
+
+
+def _killed(place: Path, moment: str, limit: int) -> bool:
+    """Run the audit, to be killed at a moment; return whether it was, rather than ended before that moment came."""
+    command = [sys.executable, "-c", AIMED, moment, str(limit), *COMMAND]
+    ended = subprocess.run(command, cwd=place, capture_output=True, check=False)
+    assert ended.returncode in (0, -signal.SIGKILL, -signal.SIGXFSZ), ended.stderr
+    return ended.returncode != 0
+
+
+def test_killed_at_the_last_step_at_reading_and_when_the_disk_is_full(place: Path) -> None:
+    """Twenty kills in `make thorough`: in the worst moments, one after the other, without a whole run in between."""
+    out, job = place / "out", place / "out" / FOLDER
+    whole = contents(place / "undisturbed")
+    sizes = [path.stat().st_size for path in (place / "undisturbed").rglob("*.parquet")]
+    rooms = sorted({size // part - 1 for size in sizes for part in (1, 2)})
+    kills = 0
+    for limit in range(4) if THOROUGH else (3,):
+        assert _killed(place, "reading", limit)
+        assert not (job / PREPARED).exists(), "what was not read to its end is not taken for read"
+        kills += 1
+    for room in rooms if THOROUGH else rooms[-1:]:
+        assert _killed(place, "full", room)
+        assert not (out / "summary.json").exists(), "half an audit must not look like one"
+        kills += 1
+    names = len({Path(name).parts[0] for name in whole} | {RUN})
+    for turn in range(names if THOROUGH else 2):  # every run but the first moves one more file into its place
+        assert _killed(place, "moving", min(turn, 1))
+        assert (job / MOVING).exists()
+        assert not (out / "summary.json").exists(), "half an audit must not look like one"
+        kills += 1
+    assert kills >= (20 if THOROUGH else 4)
+    assert run_in(place, *COMMAND) == 0
+    assert contents(out) == whole
+    assert not job.exists()
 
 
 def test_blocks_add_up(place: Path, tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ from starlette.testclient import TestClient
 from tests.conftest import Run
 from tests.test_report import Outline
 from unround.audits import AuditFolder, Finding
+from unround.audits.claims import due_to_sums, due_to_sums_of
 from unround.audits.findings import finding
 from unround.audits.folder import OURS, seal
+from unround.audits.probabilities import Weighing
 from unround.explanation.cell import Explanation, explain, explain_at, infer_area
 from unround.presentation import selfcheck
 from unround.presentation.report import page
@@ -145,6 +147,14 @@ def test_what_is_cut_off_from_its_sums_has_one_probability_only(census: AuditFol
     inferred.probabilities.cut_off[:] = cut_off
     assert one.probability is not None
     assert one.probability_low is one.probability_high is None
+
+
+def test_the_share_of_doubt_is_the_same_for_one_count_as_for_many() -> None:
+    rng = np.random.default_rng(1)
+    probability, alone = rng.random(20_000), rng.random(20_000)
+    probability[:500], alone[250:1_000], alone[5_000:5_100] = 1.0, 1.0, np.nan
+    one_by_one = [due_to_sums_of(*both) for both in zip(probability.tolist(), alone.tolist(), strict=True)]
+    np.testing.assert_array_equal(due_to_sums(probability, alone), one_by_one)
 
 
 def test_words_for_probabilities() -> None:
@@ -346,6 +356,24 @@ def test_the_explorer_shows_all_three(census: AuditFolder) -> None:
     assert [ranked[name] for name in names] == pytest.approx([row[name] for name in names], abs=1e-9)
     assert probabilities(row) in client.get(f"{area}?sort=risk").text
     assert "averages over several priors" in client.get(area).text
+
+
+def test_whole_distributions_are_worked_out_for_single_counts_only(
+    census: AuditFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    usual = Weighing.distributions
+    monkeypatch.setattr(Weighing, "distributions", lambda here, variant: asked.append(variant) or usual(here, variant))
+    client, code = browser(census), census.areas["region"][-1]
+    for address in (f"/area/{code}", f"/area/{code}.json", f"/area/{code}?sort=risk", f"/area/{code}.csv"):
+        assert client.get(address).status_code == 200
+    assert not asked
+    told = client.get(f"/area/{code}/{census.model.columns[-1].key}.json").json()
+    assert asked == list(census.prior.variants)
+    assert told["mean"] == pytest.approx(sum(count * chance for count, chance in told["distribution"]))
+    client.get(f"/area/{code}/{census.model.columns[-2].key}.json")
+    client.get(f"/area/{code}/{census.model.columns[-1].key}.json")
+    assert len(asked) == 2 * len(census.prior.variants), "a count that was explained is not explained again"
 
 
 # -- the self-check ---------------------------------------------------------------------------------------------------

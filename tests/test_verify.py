@@ -56,6 +56,16 @@ def invented(lines: Lines) -> None:
     lines[0].update(told, cells=[exact], sums=[], steps=steps)
 
 
+def test_bytes_that_are_no_text_are_no_certificate(folder: Path) -> None:
+    first, *others = (folder / "proofs.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "proofs.jsonl").write_bytes(b"".join([first.replace(b'"text": "', b'"text": "\xb0'), *others]))
+    seal(folder, OURS)
+    problems = unround.verify(folder).problems
+    assert problems[0].startswith("proofs.jsonl, line 1: this is no certificate")
+    assert "without a certificate" in problems[1]
+    assert len(problems) == 2
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

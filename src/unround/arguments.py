@@ -245,11 +245,11 @@ def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
     text = plain_text(source, 'The prior is "flat" or a JSON file.')
     try:
         loaded = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{source} is not JSON. {example}") from None
     try:
         return {str(name): {int(v): float(p) for v, p in weights.items()} for name, weights in loaded.items()}
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, OverflowError):
         raise InputError(f"{source} cannot be used as a prior. {example}") from None
 
 

@@ -39,7 +39,8 @@ class Grid:
         value from there; ascending. `steps` are those of fewer units, and where their number is not known.
     nested : bool
         Whether steps are only known not to be larger. The step around a value is then the largest of 1, 2, 4 or 5 times a
-        power of ten, up to that, of which it is a multiple: 12.4 cannot have been rounded to 0.5, but 12.5 can.
+        power of ten, up to that, of which it is a multiple: 12.4 cannot have been rounded to 0.5, but 12.5 can. Nought,
+        which is a multiple of everything, has the coarsest step.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class Grid:
 
     def step(self, value: Fraction, units: int | None = None) -> Fraction:
         """Return the step around a value of so many units; where two meet, the larger."""
-        steps = self.steps_for(units)
+        steps = self.steps_for(None if self.nested and value == 0 else units)
         at = bisect_right(steps, abs(value), key=lambda one: one[0]) - 1
         edge = at > 0 and steps[at][0] == abs(value)
         most = max(steps[at - 1][1], steps[at][1]) if edge else steps[at][1]
@@ -156,8 +157,6 @@ class Figure:
     @property
     def is_complete(self) -> bool:
         """Whether all the counts that it is of were published: else nothing can be inferred from it."""
-        if self.kind is FigureKind.MEAN:
-            return bool(self.groups)
         return bool(self.universe and (self.numerator if self.kind is FigureKind.RATE else self.groups))
 
     @property

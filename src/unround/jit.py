@@ -88,11 +88,12 @@ def in_threads(job: Callable[[int, int], object], areas: int, threads: int | Non
     There are several ranges per thread, so that no thread waits long for one with harder areas. The first error of any
     range is raised.
     """
-    most = min(threads or os.cpu_count() or 1, -(-areas // fewest))
+    worth = -(-areas // fewest)
+    most = 1 if worth < 2 else min(threads or os.cpu_count() or 1, worth)  # how many processors there are takes a while
     if most < 2:
         job(0, areas)
         return
-    ranges = min(4 * most, -(-areas // fewest))
+    ranges = min(4 * most, worth)
     cuts = [areas * k // ranges for k in range(ranges + 1)]
     with ThreadPoolExecutor(most) as pool:
         for done in [pool.submit(job, first, last) for first, last in pairwise(cuts)]:

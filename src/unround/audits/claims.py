@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING
@@ -167,6 +168,20 @@ def due_to_sums(probability: FloatArray, alone: FloatArray) -> FloatArray:
     [0.9, 0.0]
     """
     return np.asarray(np.clip(1 - (1 - probability) / np.maximum(1 - alone, 1e-12), 0.0, 1.0).round(12))
+
+
+def due_to_sums_of(probability: float, alone: float) -> float:
+    """Return the same of one count, to the last bit.
+
+    Examples
+    --------
+    >>> due_to_sums_of(0.95, 0.5), due_to_sums_of(0.7, 0.8), due_to_sums_of(0.7, math.nan)
+    (0.9, 0.0, nan)
+    """
+    if math.isnan(probability) or math.isnan(alone):
+        return math.nan
+    share = min(max(1 - (1 - probability) / max(1 - alone, 1e-12), 0.0), 1.0)
+    return round(share * 1e12) / 1e12  # as numpy rounds
 
 
 def decide(

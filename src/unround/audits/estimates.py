@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def estimates_frame(
     areas: pl.DataFrame,
     axes: tuple[str, ...],
     labels: Labels,
-    distributions: list[dict[int, Distribution]] | None = None,
+    distributions: list[Mapping[int, Distribution]] | None = None,
 ) -> pl.DataFrame:
     """Return an estimate of every cell that has one, a row each.
 
@@ -55,7 +56,7 @@ def estimates_frame(
 
 def distributions_of(
     auditor: Auditor, inferred: InferredBlock, areas: pl.DataFrame, nested: NestedAreas | None
-) -> list[dict[int, Distribution]]:
+) -> list[Mapping[int, Distribution]]:
     """Return the distributions of all areas of a block, each by cell, as `explain` would show them.
 
     An area is inferred again for this, together with those that it is linked with: some milliseconds each.
@@ -66,11 +67,12 @@ def distributions_of(
         family = None if nested is None else nested.reordered(rows)
         family = family if family is not None and family.any else None
         values = None if inferred.figured is None else inferred.figured.values[rows]
-        found.append(auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values).probabilities.kept)
+        again = auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values)
+        found.append(again.probabilities.distributions())
     return found
 
 
-def _lists(distributions: list[dict[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:
+def _lists(distributions: list[Mapping[int, Distribution]], rows: Any, cells: Any) -> dict[str, pl.Series]:
     """Return the possible counts of every cell and their probabilities, without those that are impossible."""
     import polars as pl
 

@@ -7,6 +7,7 @@ not at all; means and medians they do not use.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,9 +153,13 @@ def _with_forest(
     if found.posterior.error is not None:
         merged["error"] = np.where(weighed, 0.0, found.posterior.error)
     before = weighed & (found.lowest >= threshold) & (found.posterior.mode == posterior.mode) & ~found.cut_off
-    kept = found.kept
+    distributions = found.distributions
     if keep is not None and weighed[keep].any():
-        kept = kept | _kept(rates.of(np.array([keep])), weighed[keep], each.lowest[keep])
+        area = np.array([keep])
+
+        def distributions() -> Mapping[int, Distribution]:
+            return {**found.distributions(), **_kept(rates.of(area), weighed[keep], each.lowest[keep])}
+
     return replace(
         found,
         reach=_merged_bounds(found.reach, reach, weighed),
@@ -164,7 +169,7 @@ def _with_forest(
         own_lowest=np.where(weighed, each.lowest, found.own_lowest),
         alone=np.where(weighed, alone, found.alone),
         cut_off=found.cut_off & ~weighed,
-        kept=kept,
+        distributions=distributions,
         by_rates=weighed if found.by_rates is None else found.by_rates | weighed,
         before=before if found.before is None else found.before | before,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unround.audits.claims import FAMILY_NEEDED, KINDS, ClaimKind, RestsOn, due_to_sums
+from unround.audits.claims import FAMILY_NEEDED, KINDS, ClaimKind, RestsOn, due_to_sums, due_to_sums_of
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
 from unround.batch.types import NO_UPPER_BOUND, Ints
@@ -70,23 +71,28 @@ class Finding:
 
 
 def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
-    """Return what is known of one cell of a block."""
+    """Return what is known of one cell of a block.
+
+    A page of an area asks for hundreds: single numbers are taken out of the arrays as Python's own, which is ten times as
+    fast as reckoning with numpy's.
+    """
     at, claims, weighed = (area, cell), inferred.claims, inferred.probabilities
     posterior = weighed.posterior
-    published, code = int(inferred.counts[at]), ClaimKind(int(claims.kinds[at]))
-    given = code == ClaimKind.OPEN and bool(inferred.assumed.given[at])
+    published, code = inferred.counts.item(at), ClaimKind(claims.kinds.item(at))
+    given = code == ClaimKind.OPEN and inferred.assumed.given.item(at)
     certain = given or code in (ClaimKind.PROVED, ClaimKind.CONDITIONAL)
-    probability = 1.0 if certain else float(posterior.probability[at])
-    value = published if given else int(claims.values[at])
-    low, high = int(weighed.reach.low[at]), int(weighed.reach.high[at])
-    least, greatest = float(weighed.lowest[at]), float(weighed.highest[at])
+    probability = 1.0 if certain else posterior.probability.item(at)
+    value = published if given else claims.values.item(at)
+    low, high = weighed.reach.low.item(at), weighed.reach.high.item(at)
+    least, greatest = weighed.lowest.item(at), weighed.highest.item(at)
     if certain:
         low = high = value
         least = greatest = 1.0
-    elif weighed.cut_off[at]:  # judged without sums, under one prior
-        least = greatest = np.nan
+    elif weighed.cut_off.item(at):  # judged without sums, under one prior
+        least = greatest = math.nan
     known = probability > 0
-    due = 1.0 if certain else float(due_to_sums(posterior.probability[at], claims.alone[at]))
+    due = 1.0 if certain else due_to_sums_of(probability, claims.alone.item(at))
+    depth = claims.depth.item(at)
     return Finding(
         GIVEN if given else code.label,
         published if published > ABSENT else None,
@@ -94,12 +100,12 @@ def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
         low,
         None if high >= NO_UPPER_BOUND else high,
         value if known else None,
-        least if known and not np.isnan(least) else None,
+        least if known and not math.isnan(least) else None,
         probability if known else None,
-        greatest if known and not np.isnan(greatest) else None,
-        due if known and not np.isnan(due) else None,
-        float(value) if certain else float(posterior.mean[at]) if known else None,
-        int(claims.depth[at]) if claims.depth[at] > 0 else None,
+        greatest if known and not math.isnan(greatest) else None,
+        due if known and not math.isnan(due) else None,
+        float(value) if certain else posterior.mean.item(at) if known else None,
+        depth if depth > 0 else None,
     )
 
 

@@ -20,11 +20,12 @@ from unround.audits.integrity import SUMMARY as SUMMARY
 from unround.audits.integrity import seal as seal
 from unround.audits.keys import Keys
 from unround.audits.model import Model, ModelFigure, Twins
+from unround.audits.nested import FILE as NESTED
 from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
 from unround.mechanisms import mechanism
 from unround.output import write_json
-from unround.release import Column, Counts, FigureValues, Release
+from unround.release import Column, Counts, FigureValues, Release, adjustable
 from unround.system import PublishedFigure
 
 if TYPE_CHECKING:
@@ -259,8 +260,9 @@ class AuditFolder:
     @cached_property
     def run(self) -> dict[str, Any]:
         """Its `run.json`: how long everything took, and where."""
-        found: dict[str, Any] = json.loads((self.path / RUN).read_text(encoding="utf-8"))
-        return found
+        with self._undamaged(RUN):
+            found: dict[str, Any] = json.loads((self.path / RUN).read_text(encoding="utf-8"))
+            return found
 
     @property
     def findings(self) -> pl.DataFrame:
@@ -286,6 +288,11 @@ class AuditFolder:
             return pl.read_parquet(self.file(f"{MODEL}/areas.parquet"), glob=False)
 
     @cached_property
+    def adjustable(self) -> NDArray[np.bool_]:
+        """In which areas counts that are called exact may have been adjusted."""
+        return adjustable(self.areas)
+
+    @cached_property
     def prior(self) -> Prior:
         """The prior that the audit used."""
         from unround.prior import Prior
@@ -295,7 +302,8 @@ class AuditFolder:
     @cached_property
     def nested(self) -> NestedAreas | None:
         """Which areas lie within which, where some do."""
-        return NestedAreas.load(self.path / MODEL)
+        with self._undamaged(f"{MODEL}/{NESTED}"):
+            return NestedAreas.load(self.path / MODEL)
 
     @cached_property
     def keys(self) -> Keys:

@@ -196,7 +196,7 @@ class Keys:
             return cls(told["rounding"], tuple(KeyedTable(**one) for one in told["tables"]), repeats)
         except FileNotFoundError:
             return cls()
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(f"{folder / FILE} cannot be read ({error}). Run the audit again to replace it.") from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -60,8 +60,9 @@ class BlockProbabilities:
         The areas in which sums contribute nothing to probabilities, because noise leaves too much possible.
     linked : Linked or None
         How nested areas were linked.
-    kept : dict
-        The distributions behind the posterior, by cell, of the one area for which they were wanted.
+    distributions : function
+        Returns the distributions behind the posterior, by cell, of the one area for which they may be wanted. Of linked
+        areas they are there already; of others they are worked out every time, for they take more room than all the rest.
     by_rates : array or None
         The cells whose probabilities use published rates; None where no area has any.
     before : array or None
@@ -77,7 +78,7 @@ class BlockProbabilities:
     cut_off: BoolArray
     too_noisy: BoolArray
     linked: Linked | None
-    kept: dict[int, Distribution]
+    distributions: Callable[[], Mapping[int, Distribution]]
     by_rates: BoolArray | None = None
     before: BoolArray | None = None
 
@@ -189,10 +190,9 @@ def weigh(
     wanted : array, optional
         The cells whose probabilities anybody will look at; all, unless given.
     keep : int, optional
-        The area whose whole distributions are wanted.
+        The area whose whole distributions may be wanted.
     """
-    best, *others = here.prior.variants
-    linked, kept = None, dict[int, Distribution]()
+    best, linked = here.prior.variants[0], None
     if nested is not None and here.bounds.linked is not None:
         linked = link(
             here.model.compiled,
@@ -205,35 +205,48 @@ def weigh(
             alike=nested.alike,
             keep=keep,
         )
-        posterior, kept = linked.posterior, linked.kept
+        posterior = linked.posterior
     else:
         posterior = here.posterior(best, wanted=wanted)
-        if keep is not None:
-            kept = here.of(np.array([keep])).distributions(best)
     near = np.asarray((posterior.probability >= NEAR * threshold) & (posterior.probability < 1))
     if nothing is not None:
         near &= ~nothing
     alone = probability_alone(here, posterior, near)
     each, own_lowest = _under_each(here, posterior, near, alone, threshold, linked is not None)
     stated = replace(posterior, probability=each.mean)
-    if keep is not None and others:
-        kept = _averaged(here.of(np.array([keep])), kept, posterior, stated, each, keep, linked is not None)
     cut_off, too_noisy = np.zeros(posterior.mode.shape, dtype=np.bool_), np.zeros(len(posterior.cut), dtype=np.bool_)
     if not here.prior.is_flat:  # under a flat prior, fewer sums are right too
         too_noisy = np.asarray(posterior.cut > 0) & (not here.bounds.windows.certain.all())
         cut_off = _cut_off(here, posterior) | too_noisy[:, None]
         if inexact is not None:
             cut_off[inexact] = True
-        stated = _without_sums(here, cut_off, stated)
-        if keep is not None and cut_off[keep].any():
-            one = here.of(np.array([keep]))
-            single = marginals(here.model.no_sums, one.bounds.windows, one.reach, _alone(one))[1]
-            kept = {cell: found for cell, found in kept.items() if not cut_off[keep, cell]}
-            kept |= {cell: found for cell, found in _kept(single).items() if cut_off[keep, cell]}
+    distributions = _later(here, keep, stated, each, cut_off, linked) if keep is not None else dict
+    stated = _without_sums(here, cut_off, stated)
     bounds_used = here.reach if linked is None else linked.tight
     return BlockProbabilities(
-        bounds_used, stated, each.lowest, each.highest, own_lowest, alone, cut_off, too_noisy, linked, kept
+        bounds_used, stated, each.lowest, each.highest, own_lowest, alone, cut_off, too_noisy, linked, distributions
     )
+
+
+def _later(
+    here: Weighing, keep: int, stated: Posterior, each: OverPriors, cut_off: BoolArray, linked: Linked | None
+) -> Callable[[], Mapping[int, Distribution]]:
+    """Return what works out one area's distributions when somebody asks: pages of whole areas do without."""
+    one, off, lowest = here.of(np.array([keep])), cut_off[keep].copy(), each.lowest[keep].copy()
+    mode, probability = stated.mode[keep].copy(), stated.probability[keep].copy()
+    kept = linked.kept if linked is not None else None
+
+    def distributions() -> Mapping[int, Distribution]:
+        found = one.distributions(one.prior.variants[0]) if kept is None else kept
+        if len(one.prior.variants) > 1:
+            found = _averaged(one, found, mode, probability, lowest, linked=kept is not None)
+        if not off.any():
+            return found
+        single = _kept(marginals(one.model.no_sums, one.bounds.windows, one.reach, _alone(one))[1])
+        with_sums = {cell: one for cell, one in found.items() if not off[cell]}
+        return with_sums | {cell: one for cell, one in single.items() if off[cell]}
+
+    return distributions
 
 
 class OverPriors(NamedTuple):
@@ -357,24 +370,24 @@ def _shifted(known: FloatArray, before: FloatArray, after: FloatArray) -> FloatA
 
 def _averaged(
     here: Weighing,
-    kept: dict[int, Distribution],
-    posterior: Posterior,
-    stated: Posterior,
-    each: OverPriors,
-    row: int,
+    kept: Mapping[int, Distribution],
+    mode: Ints,
+    probability: FloatArray,
+    lowest: FloatArray,
+    *,
     linked: bool,
 ) -> dict[int, Distribution]:
     """Return one area's distributions, averaged over the set of priors where its probabilities are."""
     several = [here.distributions(variant) for variant in here.prior.variants[1:]] if not linked else []
     found = dict(kept)
     for cell, (low, chances) in kept.items():
-        if np.isnan(each.lowest[row, cell]):
+        if np.isnan(lowest[cell]):
             continue
         # Beyond the likeliest count, the others keep their proportions in the average of all priors (in a family: in the
         # best one), so that the probability is the one that is stated: it may have been averaged over fewer priors.
         if not linked:
             chances = np.mean([chances, *(one[cell][1] for one in several)], axis=0)
-        at, new = int(posterior.mode[row, cell]) - low, float(stated.probability[row, cell])
+        at, new = int(mode[cell]) - low, float(probability[cell])
         rest = 1 - chances[at]
         scaled = chances * ((1 - new) / rest if rest > 0 else 0.0)
         scaled[at] = new

@@ -88,7 +88,8 @@ def verify(path: Path, progress: Callable[[str, int, int], None] = lambda *_: No
     claimed = _claimed(folder)
     checked = _Certificates(folder)
     proved = Counter[tuple[str, ...]]()
-    with folder.file(PROOFS).open(encoding="utf-8") as lines:
+    # A byte that is no text is shown as such, and makes its line no certificate.
+    with folder.file(PROOFS).open(encoding="utf-8", errors="backslashreplace") as lines:
         for number, line in enumerate(lines, 1):
             progress("Checking certificates", number, max(len(claimed), number))
             where, fault = checked.fault(line, claimed)

@@ -26,7 +26,7 @@ from unround.batch.types import (
     Windows,
 )
 from unround.crossed.chains import AGREED, FROZEN, STUCK, Effort, sample
-from unround.crossed.listing import list_tables
+from unround.crossed.listing import list_pinned, list_tables
 from unround.crossed.table import CrossedTable, Equations
 from unround.crossed.weights import CellWeights
 from unround.infer.enumerate import cpsat_witness
@@ -146,15 +146,17 @@ class TableBlock:
 
     def answer(self, effort: Effort) -> None:
         """Run the chains; go through all tables where they do not agree, or may not reach every table."""
-        sampled = sample(self.table, self.given, self.seeds, effort)
+        few = list_pinned(self.table, self.given)
+        sampled = sample(self.table, self.given, self.seeds, effort, skipped=few.complete)
         self.chances, self.error, self.rhat = sampled.chances, sampled.error, sampled.rhat
-        for i in np.flatnonzero(sampled.status != AGREED).tolist():
+        for i in np.flatnonzero(few.complete).tolist():
+            self._put_listed(i, few.chances[self.given.area[i] : self.given.area[i + 1]], few.number[i])
+        for i in np.flatnonzero((sampled.status != AGREED) & ~few.complete).tolist():
             alone = self.given.one(i)
             here = slice(self.given.area[i], self.given.area[i + 1])
             listed = list_tables(self.table, alone, VISITS)
             if listed.complete[0]:
-                self.chances[here], self.error[i], self.rhat[i] = listed.chances, 0.0, 1.0
-                self.method[i], self.possible[i] = BY_LISTING, listed.number[0] > 0
+                self._put_listed(i, listed.chances, listed.number[0])
                 continue
             status = sampled.status[i]
             if status == STUCK:
@@ -167,6 +169,12 @@ class TableBlock:
                 self.chances[here], self.error[i], self.rhat[i] = again.chances, again.error[0], again.rhat[0]
             if status not in (AGREED, FROZEN) or (status == FROZEN and self._is_frozen(alone, self.chances[here])):
                 self.method[i] = UNSETTLED
+
+    def _put_listed(self, i: int, chances: FloatArray, number: float) -> None:
+        """Write down what going through all tables of an area gave."""
+        self.chances[self.given.area[i] : self.given.area[i + 1]] = chances
+        self.error[i], self.rhat[i] = 0.0, 1.0
+        self.method[i], self.possible[i] = BY_LISTING, number > 0
 
     def _system(self, alone: CellWeights) -> tuple[Equations, list[Window]]:
         """Return the sums of one area, and what is possible, as exact searches take them."""

@@ -120,6 +120,7 @@ def sample(
     effort: Effort,
     begin: Ints | None = None,
     threads: int | None = None,
+    skipped: NDArray[np.bool_] | None = None,
 ) -> Sampled:
     """Draw tables from the posterior of every area.
 
@@ -137,6 +138,8 @@ def sample(
         Areas × cells: a table that fits, to start from.
     threads : int, optional
         How many areas are worked on at a time.
+    skipped : array, optional
+        The areas that are answered already; nothing is said of them.
     """
     areas, cells = given.low.shape
     if begin is None:
@@ -162,6 +165,7 @@ def sample(
         seeds.astype(np.uint64),
         np.ascontiguousarray(begin),
         np.array([effort.error, effort.rhat]),
+        np.zeros(areas, dtype=np.bool_) if skipped is None else skipped,
     )
 
     def job(first: int, last: int) -> None:
@@ -201,6 +205,7 @@ class _Trial(NamedTuple):
     seeds: NDArray[np.uint64]
     begin: Ints
     limits: FloatArray
+    skipped: NDArray[np.bool_]
 
 
 @kernel
@@ -224,6 +229,8 @@ def _areas(
     seen = np.zeros((lanes, largest), dtype=np.int32)
     logs, copied = np.zeros(largest, dtype=np.float32), np.zeros(largest, dtype=np.float32)
     for a in range(first, last):
+        if tried.skipped[a]:
+            continue
         low, high, here = lows[a], highs[a], copied[: area_start[a + 1] - area_start[a]]
         here[:] = weights[area_start[a] : area_start[a + 1]]
         place, base = places[a] - area_start[a], bases[a]

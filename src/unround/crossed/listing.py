@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.crossed.kernel import has_pinned_total
 from unround.crossed.table import CrossedTable, Ints
 from unround.crossed.weights import CellWeights
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import FloatArray
+
+FEW_VISITS = 100_000
+"""Steps that cost less than chains do: a millisecond or two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +41,25 @@ class Listed:
     weight: FloatArray
 
 
-def list_tables(table: CrossedTable, given: CellWeights, visits: int, top: int = 0, threads: int | None = None) -> Listed:
+def list_pinned(table: CrossedTable, given: CellWeights) -> Listed:
+    """Go through all tables of areas in which some totals are exact, where that takes few steps.
+
+    There tables may lie so far apart that no move leads from one to the other, or hardly any: chains could be wrong without
+    showing it.
+    """
+    pinned = np.zeros(len(given.low), dtype=np.bool_)
+    _find_pinned(table.above_start, table.above, table.leaves, given.low, given.high, pinned)
+    return list_tables(table, given, FEW_VISITS, chosen=pinned)
+
+
+def list_tables(
+    table: CrossedTable,
+    given: CellWeights,
+    visits: int,
+    top: int = 0,
+    threads: int | None = None,
+    chosen: NDArray[np.bool_] | None = None,
+) -> Listed:
     """Go through all tables that fit, in areas where that takes few steps.
 
     Parameters
@@ -52,8 +74,11 @@ def list_tables(table: CrossedTable, given: CellWeights, visits: int, top: int =
         How many of the likeliest tables are wanted.
     threads : int, optional
         How many areas are worked on at a time.
+    chosen : array, optional
+        The areas that are tried; all, unless given.
     """
     areas, cells = given.low.shape
+    tried = np.ones(areas, dtype=np.bool_) if chosen is None else chosen
     # The longest axis comes last, so that what is complete early are small tables.
     longest_first = np.argsort([-size for size in table.shape], kind="stable")
     order = np.lexsort([table.coordinates[:, axis] for axis in longest_first[::-1]])
@@ -71,8 +96,9 @@ def list_tables(table: CrossedTable, given: CellWeights, visits: int, top: int =
 
     def job(first: int, final: int) -> None:
         _areas(
-            first, final, table.leaves[order], table.above_start, table.above, order, complete, ends, given.low, given.high,
-            given.place, given.weights, visits, result.complete, result.number, result.chances, result.best, result.weight,
+            first, final, tried, table.leaves[order], table.above_start, table.above, order, complete, ends,
+            given.low, given.high, given.place, given.weights, visits, result.complete, result.number, result.chances,
+            result.best, result.weight,
         )  # fmt: skip
 
     in_threads(job, areas, threads, fewest=1)
@@ -80,8 +106,19 @@ def list_tables(table: CrossedTable, given: CellWeights, visits: int, top: int =
 
 
 @kernel
+def _find_pinned(
+    above_start: Ints, above: Ints, leaves: NDArray[np.int64], low: Ints, high: Ints, pinned: NDArray[np.bool_]
+) -> None:
+    """Mark the areas in which some, but not all, of the leaves that can change have a total that cannot."""
+    scratch = np.zeros(low.shape[1], dtype=np.int32)
+    for a in range(len(low)):
+        pinned[a] = has_pinned_total(above_start, above, leaves, low[a], high[a], scratch)
+
+
+@kernel
 def _areas(
-    first: int, final: int, leaves: NDArray[np.int64], above_start: Ints, above: Ints, order: NDArray[np.int64],
+    first: int, final: int, tried: NDArray[np.bool_], leaves: NDArray[np.int64], above_start: Ints, above: Ints,
+    order: NDArray[np.int64],
     complete: NDArray[np.int64], ends: NDArray[np.int64], lows: Ints, highs: Ints, places: NDArray[np.int64],
     weights: FloatArray, visits: int, done: NDArray[np.bool_], number: FloatArray, chances: FloatArray, best: Ints,
     best_weight: FloatArray,
@@ -92,6 +129,8 @@ def _areas(
     value, until = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
     product, mass, count = np.ones(depth + 2), np.zeros(depth + 2), np.zeros(depth + 2)
     for a in range(first, final):
+        if not tried[a]:
+            continue
         low, high, place = lows[a], highs[a], places[a]
         partial[:] = 0
         rest_low[:] = 0

@@ -20,8 +20,12 @@ from unround.batch.buffers import MOST_VALUES
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
 from unround.explanation.family import FamilyEvidence, cell_names, family_evidence
+from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words
-from unround.release import ABSENT, Counts, adjustable
+from unround.release import ABSENT, Counts
+
+Distribution = tuple[tuple[int, float], ...]
+"""The possible counts of a cell, and how likely each is."""
 
 FARTHEST = 6
 """How many sums away from the cell the growth of its probability is followed."""
@@ -105,7 +109,7 @@ class Explanation(Finding):
     known_alone: bool
     held_back: str | None
     withheld: str | None
-    distribution: tuple[tuple[int, float], ...]
+    distribution: Distribution
     sums: tuple[SumShown, ...]
     growth: tuple[float | None, ...]
     alone: float | None
@@ -186,7 +190,7 @@ class InferredArea:
     rows : tuple of int
         The row of the area in it; then those of the areas that it is linked with, which were inferred together.
     inferred : InferredBlock
-        What was inferred about them; distributions and certificates are there for the first.
+        What was inferred about them; certificates are there for the first, and distributions when asked for.
     """
 
     folder: AuditFolder
@@ -204,22 +208,36 @@ class InferredArea:
         return self.inferred.claims.certified
 
     def finding(self, cell: int) -> Finding:
-        """Return what is known of one cell."""
-        found = finding(self.inferred, 0, cell)
-        distribution = self.distribution(cell)
+        """Return what is known of one cell; its mean is that under the best prior alone."""
+        return finding(self.inferred, 0, cell)
+
+    def weighed(self, cell: int, distribution: Distribution) -> Finding:
+        """Return the same with the mean of its distribution, over the whole set of priors."""
+        found = self.finding(cell)
         if found.mean is None or not distribution or found.low == found.high:
             return found
         return replace(found, mean=sum(value * chance for value, chance in distribution))  # that of the distribution shown
 
-    def distribution(self, cell: int) -> tuple[tuple[int, float], ...]:
-        """Return how likely each count of a cell is, by the engine that its finding is from; empty where nothing says."""
-        low, chances = self.inferred.probabilities.kept.get(cell, (0, np.zeros(0)))
-        return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0)
+    def distributions(self) -> dict[int, Distribution]:
+        """Return how likely each count of every cell is, by the engine that its finding is from; nothing where nothing says.
+
+        They are worked out anew every time, which takes longer than all the rest: ask once.
+        """
+        return {cell: _listed(*found) for cell, found in self.inferred.probabilities.distributions().items()}
+
+    def distribution(self, cell: int) -> Distribution:
+        """Return that of one cell; empty where nothing says."""
+        found = self.inferred.probabilities.distributions().get(cell)
+        return () if found is None else _listed(*found)
 
     def probability_of(self, cell: int, value: int) -> float | None:
         """Return how likely one count of a cell is; None where nothing says."""
         distribution = self.distribution(cell)
         return dict(distribution).get(value, 0.0) if distribution else None
+
+
+def _listed(low: int, chances: FloatArray) -> Distribution:
+    return tuple((low + k, p) for k, p in enumerate(chances.tolist()) if p > 0)
 
 
 def infer_area(folder: AuditFolder, row: int) -> InferredArea:
@@ -230,12 +248,11 @@ def infer_area(folder: AuditFolder, row: int) -> InferredArea:
 
 def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, linked: bool = True) -> InferredArea:
     nested = folder.nested.reordered(rows) if folder.nested is not None and linked else None
-    here = folder.areas[rows]
     inferred = folder.auditor.audit(
         folder.counts_of(rows),
-        adjustable(here),
+        folder.adjustable[rows],
         nested if nested is not None and nested.any else None,
-        here[folder.told["areas"][0]].to_list(),
+        folder.areas[folder.told["areas"][0]].gather(rows).to_list(),
         only=0,
         figures=folder.figures_of(rows),
     )
@@ -247,7 +264,8 @@ def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, li
 
 def explain_in(area: InferredArea, cell: int) -> Explanation:
     """Explain one cell of an area; `find_cell` finds its place."""
-    folder, inferred, found = area.folder, area.inferred, area.finding(cell)
+    folder, inferred, distribution = area.folder, area.inferred, area.distribution(cell)
+    found = area.weighed(cell, distribution)
     model, counts, column = folder.model, inferred.counts[0], folder.model.columns[cell]
     here = folder.areas.row(area.rows[0], named=True)
     names = (*folder.told["areas"], "region_name", "level")
@@ -272,7 +290,7 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
         known_alone=bool(inferred.claims.without_sums[0, cell]),
         held_back=_held_back(inferred, cell),
         withheld=_withheld(folder, cell),
-        distribution=area.distribution(cell),
+        distribution=distribution,
         sums=tuple(_shown(model, counts, e, bool(inferred.active[0, e])) for e in model.touching[cell]),
         growth=_growth(area.by_itself, cell, claimed) if uncertain and claimed is not None else (),
         alone=None if claimed is None else _alone(area, cell, claimed),

@@ -99,9 +99,9 @@ def posterior(folder: AuditFolder, area: str) -> Posterior:
     row = find_area(folder, area)
     inferred = infer_area(folder, row)
     errors = inferred.inferred.probabilities.posterior.error
-    cells = {}
+    cells, distributions = {}, inferred.distributions()
     for at, column in enumerate(folder.model.columns):
-        known, shown = inferred.finding(at), inferred.distribution(at)
+        known, shown = inferred.finding(at), distributions.get(at, ())
         counts = np.array([count for count, _ in shown], dtype=np.int64)
         chances = np.array([chance for _, chance in shown], dtype=np.float64)
         if known.low == known.high:

@@ -32,9 +32,9 @@ NOISE = 1e-12
 WIDEST = 20_000
 """Possible values of a cell beyond which nothing is sampled."""
 
-FEW_VISITS, SOME_VISITS, MANY_VISITS = 100_000, 2_000_000, 40_000_000
-"""Steps through tables that are taken at first; where elimination is too large, a quarter of a second; and where chains have
-failed, some seconds."""
+SOME_VISITS, MANY_VISITS = 2_000_000, 40_000_000
+"""Steps through tables that are taken where elimination is too large, a quarter of a second; and where chains have failed,
+some seconds."""
 
 MANY_LEAVES = 50
 """Leaves that can change from which on few steps are enough to see that there are too many tables."""
@@ -128,6 +128,8 @@ def solve_table(
     task = _Task(table, windows, bounds, weights, top)
     kind = table_in_words(table)
     if engine == "auto":
+        from unround.crossed.listing import FEW_VISITS
+
         found = task.go_through(FEW_VISITS, f"{kind}; all solutions could be gone through")
         if found is not None:
             return found

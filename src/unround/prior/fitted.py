@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
@@ -36,12 +34,6 @@ SAMPLED_CELLS = 25_000_000
 
 SAMPLED_AREAS = 8192
 """More would not change anything."""
-
-_DAMAGE = (
-    OSError, EOFError, KeyError, ValueError, TypeError, IndexError, NotImplementedError, RuntimeError, zlib.error,
-    zipfile.BadZipFile, MemoryError,
-)  # fmt: skip
-"""What a file that is no archive of arrays, or a damaged one, leads to. MemoryError: its sizes may be anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +83,10 @@ class FittedPrior:
         pointers = [self.mixtures.sizes.column, *(one.above for one in self.mixtures.chosen), *self.splits.cells.ravel()]
         if not np.isin(pointers, places).all() or not np.isin(self.splits.tops, (-1, *places)).all():
             raise ValueError("it refers to columns that do not exist")
+        if not all(((shares > 0) & (shares < 1)).all() for shares in (self.splits.usual, self.splits.share)):
+            raise ValueError("a share is none")
+        if (abs(self.power) > columns).any():
+            raise ValueError("a mixture is taken to a power that makes no sense")
         if any(one.kind not in KINDS for one in self.mixtures.chosen) or self.mixtures.sizes.least <= 0:
             raise ValueError("it has a kind of exposure that does not exist")
 
@@ -219,7 +215,7 @@ class Prior:
                 fitted, withheld = FittedPrior(Mixtures.of(found), splits, found["power"]), tuple(found["withheld"].tolist())
                 fitted.check()
                 return cls(name, sentence, fitted, variants, withheld)
-        except _DAMAGE as error:
+        except Exception as error:  # there is no end of ways in which an archive of arrays can be damaged
             raise InputError(f"{path} cannot be read as a prior ({error}). Run the audit again to write it anew.") from error
 
 

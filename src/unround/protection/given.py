@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms.base import IntArray
 from unround.protection.keys import ONE, Keys
+from unround.readers.tidy import as_table
 from unround.release import Release
 from unround.spool import Spool
 
@@ -76,13 +77,9 @@ class GivenKeys:
 def _read(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
     """Return the areas and codes as text, and keys as numbers; rows without a key are left out."""
     try:
-        frame = (
-            pl.read_parquet(path, glob=False)
-            if path.suffix.lower() == ".parquet"
-            else pl.read_csv(path, infer_schema=False, glob=False)
-        )
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise InputError(f"the sums of keys cannot be read from {path}: {problem}") from None
+        frame, _, _ = as_table(path)
+    except InputError as problem:
+        raise InputError(f"the sums of keys cannot be read: {problem}") from None
     lacking = [name for name in (*names, KEY) if name not in frame.columns]
     if lacking:
         raise InputError(

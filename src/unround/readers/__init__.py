@@ -13,6 +13,10 @@ Formats, in the order in which a file is tried on them:
 What stands behind the last: spreadsheet.py and pcaxis.py read files, grid.py is a sheet as rows of text, reshape.py turns
 wide tables into one row per count, cells.py puts these together. A file that is in none of these formats raises
 `UnknownFormat`; the package `describing` drafts a description of it.
+
+Rates, means and medians are kept beside the counts. figure_labels.py says what they are of by labels and positions, with
+edges.py for groups; documented_figures.py by the documentation of the Canadian profile; figure_rules.py and
+tidy_figures.py by what the user says. figure_values.py reads their values.
 """
 
 from __future__ import annotations

@@ -178,6 +178,8 @@ def _wide(table: pl.DataFrame, given: Mapping[str, Any]) -> Release:
     for name in asked[len(texts) + len(counts) :]:
         if name not in counts:
             raise InputError(f"the column {name!r} is not one of the columns that hold counts: {', '.join(counts)}.")
+    if not all(name.strip() for name in counts):
+        raise InputError("a column of counts has no name; give it one, or list those that are wanted: columns=[…].")
     if not counts:
         raise InputError("the frame has no columns of numbers; name those that hold counts: columns=[…].")
     area = texts.get("area")

@@ -253,12 +253,12 @@ def as_text(value: object) -> str | None:
 
     Examples
     --------
-    >>> as_text(12.0), as_text(0.5), as_text(""), as_text(" x ")
-    ('12', '0.5', None, ' x ')
+    >>> as_text(12.0), as_text(0.5), as_text(""), as_text(" x "), as_text(float("inf"))
+    ('12', '0.5', None, ' x ', 'inf')
     """
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
-        return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+        return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)  # which may be inf or nan
     text = str(value)
     return text if text.strip(_PADDING) else None

@@ -88,23 +88,6 @@ def _until(text: Bytes, at: int, delimiter: int) -> int:
 
 
 @_inner
-def _line_end(text: Bytes, at: int) -> int:
-    """Return where the next line end is."""
-    rest = text[at:]
-    offset = 0
-    while offset + _BYTES <= len(rest):
-        found = False
-        for step in range(_BYTES):  # to the end, whatever comes: so the compiler takes all bytes at once
-            found |= rest[offset + step] == _LINE_END
-        if found:
-            break
-        offset += _BYTES
-    while offset < len(rest) and rest[offset] != _LINE_END:
-        offset += 1
-    return min(at + offset, len(text) - 1)
-
-
-@_inner
 def _quote(text: Bytes, at: int) -> int:
     """Return where the next quote is."""
     rest = text[at:]
@@ -136,6 +119,26 @@ def _field(text: Bytes, at: int, delimiter: int) -> tuple[int, int, int]:
     if after > at + 1 and not (after == at + 2 and text[at + 1] == _RETURN):
         return begin - 1, after, after  # something follows the closing quote: no number, whatever stands within
     return begin, at, after
+
+
+@_inner
+def _line_end(text: Bytes, at: int, delimiter: int) -> int:
+    """Return where the line ends that has another field, or its end, at a place: the next line end outside of quotes."""
+    rest = text[at:]
+    offset = 0
+    while offset + _BYTES <= len(rest):
+        found = False
+        for step in range(_BYTES):  # to the end, whatever comes: so the compiler takes all bytes at once
+            found |= (rest[offset + step] == _LINE_END) | (rest[offset + step] == _QUOTE)
+        if found:
+            break
+        offset += _BYTES
+    while offset < len(rest) and rest[offset] != _LINE_END:
+        if rest[offset] == _QUOTE and (offset == 0 or rest[offset - 1] == delimiter):
+            offset = _field(text, at + offset, delimiter)[2] - at
+        else:
+            offset += 1
+    return min(at + offset, len(text) - 1)
 
 
 @_inner
@@ -267,7 +270,7 @@ def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> t
             if field == first_cell and id_at >= 0:
                 to_cell = at - id_at
         short = field <= where.last
-        at = _line_end(text, at) + 1
+        at = _line_end(text, at, where.delimiter) + 1
 
         if read_head:
             begin, end = place[where.region, 0], place[where.region, 1]

@@ -45,6 +45,8 @@ def read_px(path: Path) -> HeadedTable:
     variables = [*stub, *heading]
     if not variables or "DATA" not in keywords:
         raise InputError(f"{path} is not a PX file: it has no STUB or HEADING, or no DATA. Save the table as CSV.")
+    if twice := next((name for name in variables if variables.count(name) > 1), None):
+        raise InputError(f"{path} names the variable {twice!r} twice in STUB and HEADING; download it again.")
     values = {name: _strings(keywords.get(f"VALUES({name})", "")) for name in variables}
     if empty := next((name for name, those in values.items() if not those), None):
         raise InputError(f"{path}: there are no VALUES for the variable {empty!r}; download it again.")

@@ -19,11 +19,14 @@ from unround.small_files import is_file, require_file, shortened
 
 MOST_CELLS = 50_000_000
 """Cells between the first and the last of a sheet. Far more come of a single stray cell in the last corner."""
+MOST_COLUMNS = 50_000
+"""Columns up to the last cell: no program that people use makes a sheet with more than 16,384."""
 LARGEST_PART = 1 << 31
 """Bytes that one part of a spreadsheet may unpack to."""
 PACKED_TIGHTEST, SUSPICIOUS = 500, 1 << 28
 
-_CELL = re.compile(rb'<c [^>]*?r="([A-Z]{1,3})([0-9]{1,7})"')
+_PLACE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,12})([0-9]{1,20})["']""")
+"""Where a row or a cell says that it is; small letters, and columns beyond the last there are, would be taken too."""
 _ZIP, _OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _CHUNK = 1 << 20
@@ -119,7 +122,7 @@ def _refuse_bombs(path: Path) -> None:
             tight = part.file_size > SUSPICIOUS and part.file_size > PACKED_TIGHTEST * max(1, part.compress_size)
             if tight or part.file_size > LARGEST_PART:
                 raise InputError(f"{path} unpacks to {part.file_size:,} bytes; is it really a table? Save it as CSV.")
-            if part.filename.startswith("xl/worksheets/") and part.filename.endswith(".xml"):
+            if part.filename.startswith("xl/") and not part.filename.endswith("sharedStrings.xml"):  # sheets may be anywhere
                 with packed.open(part) as file:
                     _require_room(path, *_corner(file))
             elif part.filename == "content.xml":
@@ -129,7 +132,7 @@ def _refuse_bombs(path: Path) -> None:
 
 
 def _require_room(path: Path, rows: int, columns: int) -> None:
-    if rows * columns > MOST_CELLS:
+    if rows * columns > MOST_CELLS or columns > MOST_COLUMNS:
         raise InputError(
             f"{path} has a sheet that reaches to row {rows:,} and column {columns:,}, too far for a table. Delete what "
             "stands there by mistake, or save the table as CSV."
@@ -142,10 +145,10 @@ def _corner(file: IO[bytes]) -> tuple[int, int]:
     kept = b""
     while piece := file.read(_CHUNK):
         text = kept + piece
-        for column, row in _CELL.findall(text):
+        for column, row in _PLACE.findall(text):
             rows = max(rows, int(row))
             number = 0
-            for letter in column:
+            for letter in column.upper():
                 number = number * 26 + letter - 64
             columns = max(columns, number)
         kept = text[-64:]

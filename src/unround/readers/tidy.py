@@ -99,7 +99,7 @@ def load(path: Path, toml: Path | None = None) -> Release:
     if description is not None and (description.wide or description.placed or description.thousands or description.decimal
                                     or description.status or is_spreadsheet(path) or is_pcaxis(path)):  # fmt: skip
         return read_headed(headed_table(path, description), description, notes=notes)
-    table, size, told = _table(path)
+    table, size, told = as_table(path)
     if description is None:
         description = guess(table.columns)
         if description is None:
@@ -160,7 +160,7 @@ def guess(columns: Sequence[str]) -> Description | None:
     )
 
 
-def _table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
+def as_table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
     """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
     if is_parquet(path):
         return _parquet(path), path.stat().st_size, []

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unround.errors import InputError
+from unround.readers.spreadsheet import read_sheet
 from unround.reviews.exceptions import Entry
 
 CELLS = "cells.xlsx"
@@ -103,27 +104,23 @@ def read_entries(out: Path | None) -> tuple[str, list[Entry]]:
     """
     if out is None or not (out / CELLS).exists():
         return "", []
-    from python_calamine import CalamineError, CalamineWorkbook
-
     path = out / CELLS
     try:
-        book = CalamineWorkbook.from_path(str(path))
-        cells, about = (book.get_sheet_by_name(name).to_python() for name in ("cells", "about"))
-        names = [str(name) for name in cells[0]]
-        cell, accept, comment = (names.index(HEADINGS[name][0]) for name in ("cell", "accept", "comment"))
+        cells, about = (read_sheet(path, name).cells.rows() for name in ("cells", "about"))
+        cell, accept, comment = (cells[0].index(HEADINGS[name][0]) for name in ("cell", "accept", "comment"))
         table = str(about[0][1])
-    except (CalamineError, OSError, ValueError, IndexError) as problem:
+    except (InputError, ValueError, IndexError) as problem:
         raise InputError(
             f"{path} cannot be read as the cells of an earlier review ({problem}). Move it away, or choose another folder "
             "with -o."
         ) from None
     found = []
     for number, row in enumerate(cells[1:], 2):
-        word, said = str(row[accept]).strip().lower().removesuffix(".0"), str(row[comment]).strip()
+        word, said = (row[accept] or "").strip().lower(), (row[comment] or "").strip()
         if word not in (*_YES, *_NO):
             raise InputError(
                 f"{path}, row {number}: under {HEADINGS['accept'][0]!r} stands {row[accept]!r}; write yes or no."
             )
         if word in _YES or said:
-            found.append(Entry(str(row[cell]), said, word in _YES))
+            found.append(Entry(row[cell] or "", said, word in _YES))
     return table, found

@@ -41,7 +41,7 @@ def older_whatif(out: Path) -> tuple[str, ...]:
 def _is_ours(out: Path) -> bool:
     try:
         content = json.loads((out / REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and "repairs" in content
 

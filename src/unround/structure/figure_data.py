@@ -73,6 +73,9 @@ class FigureData:
         self._adjusted = [adjusted[column] for column in self.used]
         steps = [step_of(one) for one in mechanisms if one is not None and not isinstance(one, Exact)]
         self.base = max(set(steps), key=lambda step: (steps.count(step), step), default=1)
+        if not self._values:  # nobody has them at hand
+            self._counts = [np.zeros((0, len(self.used)), dtype=np.int32)]
+            self._values, self._flags = [np.zeros((0, len(self.figures)), dtype=np.int64)], [np.zeros(0, dtype=np.bool_)]
         if len(self._counts) > 1:
             self._counts, self._flags = [np.concatenate(self._counts)], [np.concatenate(self._flags)]
             self._values = [np.concatenate(self._values)]
@@ -98,6 +101,11 @@ class FigureData:
         shown = np.where(own[:, 0] > ABSENT, own[:, 0], 0).astype(np.int64)
         step = self.base if how is None else step_of(how)
         return CountData(shown, np.maximum(shown - down[:, 0], 0), shown + up[:, 0], seen[:, 0], step)
+
+    def largest(self, figure: Figure) -> float:
+        """Return the largest number that a count of a figure may be."""
+        keys = [key for key in (*figure.counts, figure.numerator, figure.within) if key]
+        return float(max((self.count(key).high.max(initial=1) for key in keys), default=1))
 
     def units(self, figure: Figure) -> Ints | None:
         """Return how many units a figure is of, as published, -1 where it was not; None where nothing tells."""

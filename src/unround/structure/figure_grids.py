@@ -55,6 +55,8 @@ def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Int
     table = np.stack([_spread(steps, ends) for steps in tables])
     edges = np.array([least for least, _ in grid.by_units], dtype=np.int64)
     row = np.zeros(len(size), np.int64) if units is None else np.searchsorted(edges, units, side="right")
+    if grid.nested:
+        row = np.where(size == 0, 0, row)
     at = np.searchsorted(ends, size, side="right") - 1
     before = np.where((at > 0) & (ends[at] == size), table[row, np.maximum(at - 1, 0)], 0)
     most = np.maximum(table[row, at], before)

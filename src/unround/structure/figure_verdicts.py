@@ -35,6 +35,8 @@ TIMES = 5
 _NO_BETTER = 0.1
 """A share of hits is no better than chance if it is larger by no more than this, and three standard errors. True counts are
 multiples of the base now and then, so that some hits more are to be expected."""
+LARGEST = 2.0**58
+"""A figure in units times a count must stay below this, for sums of such products to be whole numbers that fit."""
 SHIFTS = (29, 23, 19)
 """How far figures are moved to other areas, these sorted by size: by one such part of them. Neighbours would be too alike,
 for areas of one published size share their ratios."""
@@ -51,6 +53,9 @@ def judge_figures(data: FigureData) -> tuple[JudgedFigure, ...]:
             judged.append(
                 _unclear(figure, f"published for {_areas(number)} only: too few to tell how it was computed", number)
             )
+            continue
+        if float(np.abs(values[there]).max()) * data.largest(figure) > LARGEST:
+            judged.append(_unclear(figure, "its values, or the counts that it is of, are too large to be compared", number))
             continue
         alike = seen.setdefault(hash((figure.kind, values[there].tobytes())), [])
         before = next((one for one in alike if np.array_equal(values, data.values(one))), None)
@@ -214,10 +219,11 @@ def _against_true(found: JudgedFigure, trial: _Trial, test: FigureTest) -> Judge
         return replace(found, why=f"any other area's figure would do nearly as well: {told}.")
     excluded = test.excludes(trial.values, steps)
     assert excluded is not None
+    unused = "" if found.figure.is_complete else " Its universe is not in the file, so nothing is inferred from it."
     return replace(
         found,
         verdict="evidence",
-        why=f"not from published counts{_hits(found)}; {told}.",
+        why=f"not from published counts{_hits(found)}; {told}.{unused}",
         left=test.left(trial.values, steps),
         excludes=float((excluded & usable).sum() / judged),
     )

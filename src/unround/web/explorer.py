@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from unround.explanation.cell import Explanation, InferredArea, explain_in, infe
 from unround.release import ABSENT
 from unround.web.claims import AreaIndex, Claims, area_texts
 from unround.web.outline import Outline, outline_of
+from unround.web.remembered import Remembered
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,8 +63,9 @@ class once(Generic[Made]):  # noqa: N801 - it reads as a word before a method, l
         return made
 
 
-KEPT, KEPT_COUNTS = 64, 1_000_000
-"""Areas, and cells, that are remembered, so that going back and forth costs nothing: so many, or so many counts of areas."""
+KEPT_COUNTS, KEPT_EXPLAINED = 500_000, 2_000
+"""Counts of areas, and explained ones, that are remembered, so that going back and forth costs nothing. An area counts with
+all that it was inferred together with: half a kilobyte or so each."""
 
 _SERIALS = count()
 
@@ -84,12 +85,8 @@ class Explorer:
         self.summary = folder.summary
         self._lock = threading.RLock()
         self._explaining = threading.RLock()
-        self._seen: OrderedDict[int, InferredArea] = OrderedDict()
-        self._explained: OrderedDict[tuple[int, int], Explanation] = OrderedDict()
-
-    @once
-    def _kept(self) -> int:
-        return max(KEPT, KEPT_COUNTS // max(1, len(self.folder.told["columns"])))
+        self._seen = Remembered[int, InferredArea](KEPT_COUNTS)
+        self._explained = Remembered[tuple[int, int], Explanation](KEPT_EXPLAINED)
 
     # -- what the release holds ---------------------------------------------------------------------------------------
 
@@ -177,21 +174,18 @@ class Explorer:
     def look(self, row: int) -> InferredArea:
         """Infer an area, or remember it."""
         with self._lock:
-            seen = self._seen.pop(row, None) or infer_area(self.folder, row)
-            self._seen[row] = seen
-            while len(self._seen) > self._kept:
-                self._seen.popitem(last=False)
+            seen = self._seen.get(row)
+            if seen is None:
+                seen = infer_area(self.folder, row)
+                self._seen.put(row, seen, seen.inferred.counts.size)
             return seen
 
     def explain(self, row: int, cell: int) -> Explanation:
         """Explain one cell."""
         # Not under the lock of all: a count of a whole country can take seconds, and areas are looked at meanwhile.
         with self._explaining:
-            found = self._explained.pop((row, cell), None) or explain_in(self.look(row), cell)
-            self._explained[row, cell] = found
-            while len(self._explained) > self._kept:
-                self._explained.popitem(last=False)
-            return found
+            found = self._explained.get((row, cell))
+            return found or self._explained.put((row, cell), explain_in(self.look(row), cell), 1)
 
     def title(self, row: int) -> str:
         """Return what an area is called in headings: its name, or its code."""

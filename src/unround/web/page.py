@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 servers turn %2F back into a slash before anybody can tell it from one that separates."""
 
 
+@lru_cache(maxsize=2048)  # the same codes and keys stand in hundreds of addresses of a page
 def segment(text: str) -> str:
     """Return a text as one segment of a path; `meant` turns it back.
 

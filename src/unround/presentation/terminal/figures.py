@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 ORDER = {"evidence": 0, "recomputable": 1, "unclear": 2}
 COLOURS = {"evidence": "magenta", "recomputable": "", "unclear": "dim"}
 MOST_ROWS = 16
-"""Figures are not all listed."""
+"""Figures are not all listed, and those that are unclear only where everything is."""
+LONGEST, SHORT_KEY = 48, 24
+"""Characters of a name, and of a key that goes with it."""
 
 
 def show_figures(figures: Sequence[JudgedFigure], console: Console, everything: bool = False) -> None:
@@ -29,12 +31,13 @@ def show_figures(figures: Sequence[JudgedFigure], console: Console, everything: 
     console.print("\n[bold]What rates, means and medians tell[/]")
     console.print(Text(figures_in_words(figures)))
     order = sorted(range(len(figures)), key=lambda at: (ORDER[figures[at].verdict], at))
-    listed = [figures[at] for at in (order if everything else order[:MOST_ROWS])]
+    listed = [figures[at] for at in order if everything or figures[at].verdict != "unclear"]
+    listed = listed if everything else listed[:MOST_ROWS]
     names = ("figure", "kind", "step", "hits", "by chance", "impossible", "by chance", "values", "verdict")
     table = plain_table(*names, left=["verdict"])
     for one in listed:
         table.add_row(
-            Text(f"{one.figure.name} {one.figure.label}".strip()),
+            Text(_named(one.figure.name, one.figure.label)),
             str(one.figure.kind),
             "" if one.step is None else f"{float(one.step):,g}",
             _share(one.hits, one.compared),
@@ -44,7 +47,8 @@ def show_figures(figures: Sequence[JudgedFigure], console: Console, everything: 
             "" if one.left is None else f"{one.left[0]:.1f} → {one.left[1]:.1f}",
             Text(one.verdict, style=COLOURS[one.verdict]),
         )
-    console.print(table)
+    if listed:
+        console.print(table)
     if len(order) > len(listed):
         console.print(f"… and {len(order) - len(listed):,} more; --all lists them.", style="dim")
     console.print(
@@ -54,7 +58,7 @@ def show_figures(figures: Sequence[JudgedFigure], console: Console, everything: 
         "is recomputable tells nothing new; what is unclear is not used.",
         style="dim",
     )
-    _reasons(listed, console, everything)
+    _reasons([figures[at] for at in order], console, everything)
 
 
 def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
@@ -74,6 +78,17 @@ def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
     )
 
 
+def _named(key: str, label: str) -> str:
+    """Return what to call a figure in a line: its label alone where the key is as long as a sentence."""
+    whole = f"{key} {label}".strip() if len(key) < SHORT_KEY else label or key
+    return whole if len(whole) <= LONGEST else f"{whole[: LONGEST - 1].rstrip()}…"
+
+
+def _short(one: JudgedFigure) -> str:
+    name = one.figure.name
+    return name if len(name) < SHORT_KEY else _named(name, one.figure.label)
+
+
 def _share(number: float, of: int) -> str:
     return f"{number / of:.1%}" if of else ""
 
@@ -83,9 +98,9 @@ def _reasons(listed: Sequence[JudgedFigure], console: Console, everything: bool)
     said: dict[str, list[str]] = {}
     for one in listed:
         for revealed in one.reveals:
-            said.setdefault(f"reveals {revealed}", []).append(one.figure.name)
+            said.setdefault(f"reveals {revealed}", []).append(_short(one))
         if not one.is_evidence and one.verdict != "recomputable":
-            said.setdefault(one.why.rstrip("."), []).append(one.figure.name)
+            said.setdefault(one.why.rstrip("."), []).append(_short(one))
     for why, names in said.items() if everything else list(said.items())[:MOST_ROWS]:
-        few = ", ".join(names[:4]) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
+        few = ", ".join(dict.fromkeys(names[:4])) + (f" and {len(names) - 4:,} more" if len(names) > 4 else "")
         console.print(Text(f"  {few}: ", style="bold").append(f"{why}.", style="not bold"))

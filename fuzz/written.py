@@ -1,0 +1,322 @@
+"""What people write besides tables: policies, decisions, priors, keys, specifications, and descriptions of sheets."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from fuzz.oracle import Fault
+from fuzz.target import Run, Target, as_file, gone_through, place
+
+POLICY = """\
+name = "Ours"
+[[limit]]
+claims = ["proved", "conditional"]
+counts = ["1-2"]
+at_most = 0
+[[limit]]
+claims = "likely"
+probability = 0.8
+per_10000 = 2.5
+[check]
+contradicts = "stop"
+departs = "revise"
+"""
+DECISION = json.dumps(
+    {"what": "accepted", "table": "9f", "cell": "A:young", "because": "known", "claim": "likely", "value": 3, "by": "x"}
+)
+PRIOR = json.dumps({"men": {"12": 0.5, "13": 0.5}, "women": {"0": 1, "7": 1e-3}})
+KEY_SUMS = "region,age,key\n1,all,0.25\n1,young,1.75\n1,old,0.5\n2,all,0.7\n2,young,0.1\n2,old,1e-9\n"
+TABLE = "region,age,n\n1,all,20\n1,young,5\n1,old,15\n2,all,9\n2,young,4\n2,old,5\n"
+TABLE_TOML = 'value = "n"\n[axes.region]\n[axes.age]\nsums = [{ total = "all", parts = ["young", "old"] }]\n'
+KEYS = json.dumps(
+    {
+        "rounding": "auto",
+        "tables": [{"table": "sex", "constant": 0.31, "error": 0.01, "why": "the check"}],
+        "repeats": [{"columns": ["all", "young"], "constants": [0.1, 0.2], "errors": [0.01, 0.02]}],
+    }
+)
+PROTECTIONS = ("controlled:5", "keyed:5", "alike", "rounding:3", "laplace:1.45", "suppressed:1..7,nearest:5")
+CONSTANTS = ("", "0", "0.25", "8=0.31, 58=0.19")
+TRANSITION = "i,v,p\n0,0,1\n1,0,1/3\n1,1,2/3\n2,1,0.25\n2,2,0.5\n2,3,0.25\n"
+
+# A sheet with a title above its header, and its description; then one whose header has two rows.
+HEADED = """\
+Table 3: persons by age;;;;
+Region;Total;Men;Women;Note
+Aarau;1.200;600;600;
+Bern;21;9;12;a
+Chur;15;x;9;
+Davos;-;0;0;
+"""
+HEADED_TOML = """\
+header = [2]
+rows = [3, 6]
+thousands = "."
+decimal = ","
+ignore = ["Note"]
+symbols = { x = "suppressed", "-" = 0 }
+default = "rounding:3"
+[axes.Region]
+[axes.sex]
+sums = [{ total = "Total", parts = ["Men", "Women"] }]
+[counts.Total]
+sex = "Total"
+[counts.Men]
+sex = "Men"
+[counts.Women]
+sex = "Women"
+"""
+TWO_ROWS = "town,young,,old,\n,men,women,men,women\nA,5,10,15,0\nB,10,x,5,5\n"
+TWO_ROWS_TOML = """\
+header = [1, 2]
+areas = ["town"]
+[axes.town]
+fill = "down"
+[axes.age]
+header = 1
+[axes.sex]
+header = 2
+"""
+PX = """\
+CHARSET="ANSI";
+AXIS-VERSION="2013";
+MATRIX="a";
+STUB="region","age";
+HEADING="sex";
+VALUES("region")="A","B";
+CODES("region")="01","02";
+VALUES("age")="all","young";
+VALUES("sex")="Total","Men",
+"Women";
+DATASYMBOL1="c";
+NOTE="one "
+"two";
+DATA=
+21 9 12
+15 6 ".."
+9 3 6 1 "." "..";
+"""
+
+# Spreadsheets without compression, of the fewest parts.
+_CELLS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+SHEET = f"""<?xml version="1.0"?><worksheet xmlns="{_CELLS}"><dimension ref="A1:C3"/><sheetData>
+<row r="1"><c r="A1" t="inlineStr"><is><t>Region</t></is></c><c r="B1" t="inlineStr"><is><t>Total</t></is></c></row>
+<row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2"><v>21</v></c><c r="C2"><v>9.0</v></c></row>
+<row r="3"><c r="A3" t="s"><v>0</v></c><c r="B3"><f>1+1</f><v>15</v></c><c r="C3" t="e"><v>#N/A</v></c></row>
+</sheetData><mergeCells count="1"><mergeCell ref="A1:A1"/></mergeCells></worksheet>"""
+XLSX_PARTS = {
+    "[Content_Types].xml": "<Types/>",
+    "_rels/.rels": f"""<Relationships xmlns="{_PACKAGE}">
+<Relationship Id="r1" Type="{_RELATED}/officeDocument" Target="xl/workbook.xml"/></Relationships>""",
+    "xl/workbook.xml": f"""<workbook xmlns="{_CELLS}" xmlns:r="{_RELATED}">
+<sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>""",
+    "xl/_rels/workbook.xml.rels": f"""<Relationships xmlns="{_PACKAGE}">
+<Relationship Id="r1" Type="{_RELATED}/worksheet" Target="worksheets/sheet1.xml"/>
+<Relationship Id="r2" Type="{_RELATED}/sharedStrings" Target="sharedStrings.xml"/></Relationships>""",
+    "xl/sharedStrings.xml": f'<sst xmlns="{_CELLS}" count="1" uniqueCount="1"><si><t>B</t></si></sst>',
+}
+_OASIS = "urn:oasis:names:tc:opendocument:xmlns"
+CONTENT = f"""<?xml version="1.0"?><office:document-content xmlns:office="{_OASIS}:office:1.0"
+xmlns:table="{_OASIS}:table:1.0" xmlns:text="{_OASIS}:text:1.0"><office:body><office:spreadsheet><table:table table:name="s">
+<table:table-row><table:table-cell office:value-type="string"><text:p>Region</text:p></table:table-cell>
+<table:table-cell office:value-type="string"><text:p>Total</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell office:value-type="string"><text:p>A</text:p></table:table-cell>
+<table:table-cell office:value-type="float" office:value="21" table:number-columns-repeated="1"><text:p>21</text:p>
+</table:table-cell></table:table-row>
+<table:table-row table:number-rows-repeated="2"><table:table-cell table:number-columns-repeated="2"/></table:table-row>
+</table:table></office:spreadsheet></office:body></office:document-content>""".replace(">\n<", "><")
+ODS_PARTS = {
+    "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+    "META-INF/manifest.xml": f'<manifest:manifest xmlns:manifest="{_OASIS}:manifest:1.0"/>',
+}
+
+
+def _packed(parts: Mapping[str, str | bytes]) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as file:
+        for name, content in parts.items():
+            file.writestr(name, content)
+    return written.getvalue()
+
+
+def _sheet(name: str, part: str, others: dict[str, str]) -> Run:
+    """Put an input in place of the part of a spreadsheet that holds its cells: damage within, where no checksum tells."""
+
+    def run(data: bytes) -> None:
+        from unround.readers.grid import read_grid
+
+        grid = read_grid(as_file(name, _packed({**others, part: data})))
+        if not grid.cells.height:
+            raise Fault("a sheet without rows")
+
+    return run
+
+
+def _policy(data: bytes) -> None:
+    from unround.reviews.policy import policy_of
+
+    policy = policy_of(as_file("policy.toml", data))
+    if not policy.limits or min(limit.allowed(1_000) for limit in policy.limits) < 0:
+        raise Fault("a policy without limits")
+    json.dumps(policy.to_json())
+
+
+def _decisions(data: bytes) -> None:
+    from unround.reviews.exceptions import read_decisions, written
+
+    as_file("decisions.jsonl", data)
+    found = read_decisions(place())
+    as_file("decisions.jsonl", written(found).encode())
+    if read_decisions(place()) != found:
+        raise Fault("decisions change when they are written again")
+
+
+@cache
+def _cells() -> tuple[bytes, ...]:
+    """Return a workbook of a review, with what a reviewer wrote into it."""
+    from unround.reviews.workbook import write_workbook
+
+    cells: list[dict[str, Any]] = [
+        {"cell": "A:young", "accept": "yes", "comment": "known"},
+        {"cell": "B:old", "probability_high": 0.9},
+    ]
+    path = place() / "seed.xlsx"
+    write_workbook(path, cells, "9f", [("policy", "Ours")])
+    return (path.read_bytes(),)
+
+
+def _entries(data: bytes) -> None:
+    from unround.reviews.workbook import read_entries
+
+    as_file("cells.xlsx", data)
+    read_entries(place())
+
+
+def _prior(data: bytes) -> None:
+    from unround.arguments import prior_of
+
+    prior_of(as_file("prior.json", data))
+
+
+def _key_sums(data: bytes) -> None:
+    import numpy as np
+
+    from unround.protection.given import GivenKeys
+    from unround.readers import read
+    from unround.spool import Spool
+
+    release = read(as_file("k.csv", TABLE.encode()), "tidy", toml=as_file("k.toml", TABLE_TOML.encode()))
+    spool = Spool(place() / "k.bin", len(release.columns))
+    blocks = list(release.blocks())
+    for block in blocks:
+        spool.add(block)
+    spool.close(release.areas)
+    GivenKeys(as_file("keys.csv", data), release, spool, frozenset()).of(0, blocks[0].counts.astype(np.int64))
+
+
+def _keys(data: bytes) -> None:
+    """Read the keys of an audit, as whoever explains its counts would."""
+    from fuzz.targets import audit_folder
+    from unround.audits import AuditFolder
+    from unround.audits.block import Auditor
+    from unround.audits.keys import FILE, Keys
+
+    as_file(FILE, data)
+    keys = Keys.load(place())
+    folder = AuditFolder.open(audit_folder())
+    Auditor(folder.model, folder.prior, keys=keys)
+
+
+def _protection(data: bytes) -> None:
+    from unround.protection import parse_protection
+
+    text = data.decode("utf-8", errors="replace")
+    if "transition" in text.lower():
+        return  # it may name a file, which is not ours to read
+    made = parse_protection(text)
+    if parse_protection(made.name).name != made.name:
+        raise Fault(f"{made.name} names another protection than {text!r}")
+
+
+def _constants(data: bytes) -> None:
+    from unround.simulation.constants import Constants
+
+    Constants.parse(data.decode("utf-8", errors="replace"))
+
+
+def _transition(data: bytes) -> None:
+    from unround.mechanisms import mechanism
+
+    mechanism(f"transition:{as_file('p.csv', data)}")
+
+
+def _described(table: str, toml: str, *, alter_table: bool) -> Run:
+    """Read a sheet with a header of its own by its description; an input replaces one of the two."""
+
+    def run(data: bytes) -> None:
+        from unround.readers import read
+
+        texts = (data, toml.encode()) if alter_table else (table.encode(), data)
+        gone_through(read(as_file("h.csv", texts[0]), "tidy", toml=as_file("h.toml", texts[1])))
+
+    return run
+
+
+def _grid(data: bytes) -> None:
+    from unround.readers.grid import read_grid
+
+    read_grid(as_file("g.csv", data))
+
+
+def _px(data: bytes) -> None:
+    from unround.readers.pcaxis import read_px
+
+    table = read_px(as_file("g.px", data))
+    if len(table.header[0]) != table.cells.width:
+        raise Fault(f"{len(table.header[0])} names for {table.cells.width} columns")
+
+
+_TOML = ("[[", "]]", "=", '"', "{", "}", "0x", "true", "[", "]", "\n", "1e400")
+_JSON = ('"', "{", "}", "[", "]", "null", "1e400", "true", ":")
+_XML = ("<", ">", "/>", '"', "&#0;", "]]>", "<!DOCTYPE", "&x;", "999999999", "r=", "t=")
+
+WRITTEN: tuple[Target, ...] = (
+    Target("policy", (POLICY.encode(),), _policy, (*_TOML, "[[limit]]", "claims", "at_most", "per_10000"), 20),
+    Target("decisions", (f"{DECISION}\n{DECISION}\n".encode(),), _decisions, (*_JSON, "\u2028"), 10),
+    Target("cells-xlsx", _cells, _entries, ("PK\3\4", "PK\5\6", "<v>"), 1),
+    Target("prior-json", (PRIOR.encode(),), _prior, _JSON, 20),
+    Target("key-sums", (KEY_SUMS.encode(),), _key_sums, (",", '"', "\n", "nan", "inf", "-1"), 1),
+    Target("audit-keys", (KEYS.encode(),), _keys, _JSON, 1),
+    Target("protections", tuple(text.encode() for text in PROTECTIONS), _protection, (":", ",", "..", "keyed", "1e9"), 20),
+    Target("constants", tuple(text.encode() for text in CONSTANTS), _constants, ("=", ",", "8", "nan", "1e-400"), 20),
+    Target("transition-file", (TRANSITION.encode(),), _transition, (",", "/", "\n", "1e-400", "i,v,p"), 10),
+    Target(
+        "headed-toml",
+        (HEADED_TOML.encode(),),
+        _described(HEADED, HEADED_TOML, alter_table=False),
+        (*_TOML, "rows", "header"),
+        4,
+    ),
+    Target(
+        "headed-table", (HEADED.encode(),), _described(HEADED, HEADED_TOML, alter_table=True), (";", "\n", "1.2", "x"), 2
+    ),
+    Target(
+        "two-rows-toml",
+        (TWO_ROWS_TOML.encode(),),
+        _described(TWO_ROWS, TWO_ROWS_TOML, alter_table=False),
+        (*_TOML, "fill"),
+        4,
+    ),
+    Target("two-rows-table", (TWO_ROWS.encode(),), _described(TWO_ROWS, TWO_ROWS_TOML, alter_table=True), (",", "\n"), 2),
+    Target("grid", (HEADED.encode(), TWO_ROWS.encode()), _grid, (";", ",", "\t", '"', "\n", "\ufeff"), 5),
+    Target("pcaxis", (PX.encode(), PX.encode("cp1252")), _px, ('"', ";", "=", "DATA=", "VALUES(", "STUB", "KEYS"), 10),
+    Target("xlsx-cells", (SHEET.encode(),), _sheet("p.xlsx", "xl/worksheets/sheet1.xml", XLSX_PARTS), _XML, 4),
+    Target("ods-cells", (CONTENT.encode(),), _sheet("p.ods", "content.xml", ODS_PARTS), _XML, 4),
+)
