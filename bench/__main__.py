@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, crossed, limits, linked, posterior, reading, results, scan, serve, single
+from bench import census, crossed, figures, limits, linked, posterior, reading, results, scan, serve, single
 from bench.row import Ratio, Row, Share, Time
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -26,6 +26,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "crossed": crossed.rows,
     "linked": linked.rows,
     "census": census.rows,
+    "figures": figures.rows,
     "serve": serve.rows,
 }
 

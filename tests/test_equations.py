@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from unround.equations import parse
 from unround.errors import InputError, UnroundError
+from unround.figures import Figure, FigureKind, Grid, Group
 from unround.mechanisms import Exact, Graduated, Laplace, Rounding, Suppressed, Unpublished, Within
 from unround.system import Cell, Sum, System
 
@@ -188,3 +191,80 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_system_checks_itself(cells: list[Cell], sums: list[Sum], message: str) -> None:
     with pytest.raises(InputError, match=message):
         System(cells, sums)
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+AGES = "N: 100; young: 20; middle: 60; old: 20; N = young + middle + old\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "step", "per"),
+    [
+        ("x / T = 12.4%", "12.4", "1/10", 100),
+        ("x / T = 12%", "12", "1", 100),
+        ("x / T = 12.40 %", "12.4", "1/100", 100),
+        ("x / T = 0.124", "0.124", "1/1000", 1),
+        ("x / T = 124 per 1000", "124", "1", 1000),
+        ("x / T = 12.4% step 0.2", "12.4", "1/5", 100),
+    ],
+)
+def test_rates(text: str, value: str, step: str, per: int) -> None:
+    (one,) = parse(f"x: 60; T: 500; {text}").figures
+    assert one.figure == Figure("x / T", FigureKind.RATE, "T", "x", grid=Grid.of(Fraction(step)), per=Fraction(per))
+    assert one.value == Fraction(value)
+
+
+def test_cells_may_get_their_values_in_a_rate() -> None:
+    system = parse('"in low income": 60 / T: 500 = 12.4%')
+    assert [cell.name for cell in system.cells] == ["in low income", "T"]
+    assert system.figures[0].figure.name == "in low income / T"
+
+
+def test_means_and_medians() -> None:
+    groups = "(young 0..14, middle 15..64,\n old 65..)"
+    system = parse(f"{AGES}mean age of N {groups} = 38.2; median {groups} = 40.5 step 0.5")
+    mean, median = system.figures
+    expected = (
+        Group("young", Fraction(0), Fraction(14)),
+        Group("middle", Fraction(15), Fraction(64)),
+        Group("old", Fraction(65), None),
+    )
+    assert mean.figure == Figure("age", FigureKind.MEAN, "N", groups=expected, grid=Grid.of(Fraction(1, 10)))
+    assert median.figure == Figure("median", FigureKind.MEDIAN, "N", groups=expected, grid=Grid.of(Fraction(1, 2)))
+    (size,) = parse("a: 5; b: 5; N: 10; mean size of N (a 0.5..1.5, b 2) = 1.9").figures
+    assert size.figure.groups == (Group("a", Fraction(1, 2), Fraction(3, 2)), Group("b", Fraction(2), Fraction(2)))
+
+
+def test_cells_may_still_be_called_mean_or_median() -> None:
+    system = parse("mean: 10 = median: 5 + 5; mean = of: 5 + step: 5")
+    assert [cell.name for cell in system.cells] == ["mean", "median", "part1", "of", "step"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "message"),
+    [
+        ("x: 60; T: 500; x / t = 12%", 1, 20, "there is no cell named 't'"),
+        ("x: 60; T: 500; x / T", 1, 21, "= and the published value are missing"),
+        ("x: 60; T: 500; x / T = x", 1, 24, "the published value is missing here"),
+        ("x: 60; T: 500; x / T = 12% per 100", 1, 28, "unexpected per"),
+        ("x: 60; T: 500; x / T = 12% step 0", 1, 33, "the step that it was rounded to is missing here"),
+        ("x: 60; T: 500; x / T = 12 per -5", 1, 31, "what a rate of one is printed as"),
+        ("x: 60; T: 500; 60 / T = 12%", 1, 16, "a rate is of named cells"),
+        ("x: 60; T: 500; x + T / T = 12%", 1, 22, "a rate is one cell divided by another"),
+        ("x: 60; T: 500; x / T = 12%; x / T = 13%", 1, 29, "there is already a figure called 'x / T'"),
+        ("x: 60; T: 500; x / T = 0.12345678901234567", 1, 24, "too many digits"),
+        (AGES + "mean age (young 0..14, old 65..) = 38", 2, 1, "no sum has these groups as its parts"),
+        (AGES + "mean age of (young 0..14) = 38", 2, 13, "the name of the total that the groups make up is missing"),
+        (AGES + "mean age of N = 38", 2, 15, "the groups are missing here"),
+        (AGES + "mean age of N (young 0..14 old 65..) = 38", 2, 28, "a comma or \\) is missing"),
+        (AGES + "mean age of N (young, old 65..) = 38", 2, 21, "the values of this group are missing"),
+        (AGES + "mean age of N (young 14..0, old 65..) = 38", 2, 22, "the lower edge of a group"),
+        (AGES + "median age of N (young 0..14, 5) = 38", 2, 31, "the name of a group"),
+        ("a: 5 % b", 1, 6, "unexpected '%'"),
+    ],
+)
+def test_errors_in_figures_point_at_the_place(text: str, line: int, column: int, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        parse(text)
+    assert (caught.value.line, caught.value.column) == (line, column)

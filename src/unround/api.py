@@ -351,6 +351,7 @@ def audit(
     estimates: bool | str = False,
     doubtful: bool = False,
     bom: bool = False,
+    figures: str = "verified",
     truth: Table | None = None,
     boundaries: AnyPath | None = None,
     plan: PlanFile | AnyPath | None = None,
@@ -388,6 +389,8 @@ def audit(
         Whether to list conditional claims even if the check finds that the data contradict the mechanism.
     bom : bool
         Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
+    figures : str
+        "verified" uses the rates, means and medians that the data show to be computed from true counts; "off" none.
     truth : table, optional
         The unrounded table, if you have it: scores every claim.
     boundaries : path, optional
@@ -406,7 +409,7 @@ def audit(
     from unround.presentation.report import write_pages
     from unround.results.tables import AuditFolder
 
-    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom)
+    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom, figures)
     true_counts = None if truth is None else read(truth)
     shapes = None if boundaries is None else read_shapes(Path(boundaries))  # a fault in it shows before anything takes long
     release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)

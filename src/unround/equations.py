@@ -12,6 +12,14 @@ in `=` or `+` continues on the next. An operand is a name, a value, or `name: va
     ?1..7    not published, but known to be from 1 to 7
 
 Names are letters, digits and `_`, or anything in double quotes. `#` starts a comment.
+
+A statement may also be a figure, computed from true counts and rounded:
+
+    x / T = 12.4%                                               a rate; also 0.124, or 124 per 1000
+    mean age of N (young 0..14, middle 15..64, old 65..) = 38.2   of units in groups, with the edges of each
+    median age (young 0..14, middle 15..64, old 65..) = 40.5      of whatever total the groups add up to
+
+It was rounded to the last digit that is shown, unless `step 0.2`, say, follows.
 """
 
 from __future__ import annotations
@@ -20,21 +28,23 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import islice
 
 from unround.errors import InputError
+from unround.figures import Figure, FigureKind, Grid, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, Suppressed, Unpublished, Within, mechanism
-from unround.system import Cell, Sum, System, check_sum
+from unround.system import Cell, PublishedFigure, Sum, System, check_sum
 
 TOKEN = re.compile(
     r"""
       (?P<space>[ \t\r\f\v\u00a0\u202f]+ | \#[^\n]*)
     | (?P<end>[\n;])
     | (?P<name>"[^"\n]*")
-    | (?P<number>[-−]?(?:\d{1,3}(?:[,\u00a0\u202f\u2009]\d{3})+|\d+)(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?=\.\.))
+    | (?P<number>[-−]?(?:\d{1,3}(?:[,\u00a0\u202f\u2009]\d{3})+|\d+)(?:\.\d+)?(?![\w.]|,\d)|[-−]?\d+(?:\.\d+)?(?=\.\.))
     | (?P<word>\w+)
     | (?P<at>@[ \t]*(?:graduated:[\d=,]+|[^\s+=;\#]*))
-    | (?P<mark>\.\.|[!~?:=+])
+    | (?P<mark>\.\.|[!~?:=+/%()]|,(?!\d))
     """,
     re.VERBOSE,
 )
@@ -65,6 +75,49 @@ class Operand:
     name: str | None
     value: Value | None
     token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """A group of a mean or a median: its cell, and the values of its units; None where a group is open."""
+
+    cell: Operand
+    low: Fraction | None
+    high: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class FigureText:
+    """A figure as typed.
+
+    Parameters
+    ----------
+    kind : FigureKind
+        Rate, mean or median.
+    name : str
+        What a mean or a median is called; "" where it has no name of its own.
+    operands : tuple of Operand
+        Of a rate, numerator and universe; of the others the universe, where it is named.
+    groups : tuple of Edges
+        Of a mean or a median.
+    value, step, per : Fraction
+        As published, and the step that it was rounded to; what a rate of one is printed as.
+    token : Token
+        Where it begins.
+    """
+
+    kind: FigureKind
+    name: str
+    operands: tuple[Operand, ...]
+    groups: tuple[Edges, ...]
+    value: Fraction
+    step: Fraction
+    per: Fraction
+    token: Token
+
+
+Statement = tuple[list[Operand], list[Operand] | None] | FigureText
+"""The operands left of `=`, and those right of it (None without one); or a figure."""
 
 
 class EquationReader:
@@ -117,20 +170,130 @@ class EquationReader:
             return token
         return None
 
-    def statements(self) -> Iterator[tuple[list[Operand], list[Operand] | None]]:
-        """Go through the statements: the operands left of `=`, and those right of it (None without one)."""
+    def statements(self) -> Iterator[Statement]:
+        """Go through the statements."""
         while True:
             while self.take("\n", ";"):
                 pass
             if self.peek() is None:
                 return
-            left = self._operands()
-            equals = self.take("=")
-            right = self._operands() if equals else None
+            found = self._statement()
             token = self.peek()
             if token is not None and token.kind != "end":
-                raise self.error(self._misplaced(token, right is not None), token.position)
-            yield left, right
+                has_equals = isinstance(found, tuple) and found[1] is not None
+                raise self.error(self._misplaced(token, has_equals), token.position)
+            yield found
+
+    def _statement(self) -> Statement:
+        begin = self.peek()
+        average = self._average()
+        if average is not None:
+            return average
+        left = self._operands()
+        if len(left) == 1 and self.take("/"):
+            assert begin is not None
+            operands = (left[0], self._operand())
+            for one in operands:
+                if one.name is None:
+                    raise self.error("a rate is of named cells, as in `x: 60; T: 500; x / T = 12.4%`.", one.token.position)
+            return FigureText(FigureKind.RATE, "", operands, (), *self._figure_value(rate=True), begin)
+        return left, self._operands() if self.take("=") else None
+
+    def _average(self) -> FigureText | None:
+        """Read `mean age of N (young 0..14, …) = 38.2`; None if a statement is no mean and no median."""
+        begin = self.peek()
+        if begin is None or begin.kind != "word" or begin.text not in (FigureKind.MEAN, FigureKind.MEDIAN):
+            return None
+        following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        if following is None or not (following.kind in ("word", "name") or following.text == "("):
+            return None  # a cell with this name
+        self.at += 1
+        name, universe = "", list[Operand]()
+        if following.text != "of" and following.text != "(":
+            self.at += 1
+            name = self._name(following)
+        of = self.peek()
+        if of is not None and of.kind == "word" and of.text == "of":
+            self.at += 1
+            universe.append(self._named_cell("the total that the groups make up"))
+        self._expect("(", "the groups are missing here, as in (young 0..14, middle 15..64, old 65..).")
+        groups = [self._group()]
+        while self.take(","):
+            groups.append(self._group())
+        self._expect(")", "a comma or ) is missing here.")
+        value = self._figure_value(rate=False)
+        return FigureText(FigureKind(begin.text), name, tuple(universe), tuple(groups), *value, begin)
+
+    def _group(self) -> Edges:
+        while self.take("\n"):
+            pass  # groups may stand on lines of their own
+        cell = self._named_cell("a group, as in young 0..14,")
+        spot = self.peek()
+        low = self._edge()
+        high = self._edge() if self.take("..") else low
+        while self.take("\n"):
+            pass
+        if low is None and high is None:
+            raise self.error("the values of this group are missing, as in 0..14, 65.. or 3.", self._spot(spot))
+        if low is not None and high is not None and low > high:
+            raise self.error("the lower edge of a group is not above the upper one.", self._spot(spot))
+        return Edges(cell, low, high)
+
+    def _edge(self) -> Fraction | None:
+        token = self.peek()
+        if token is None or token.kind != "number":
+            return None
+        self.at += 1
+        return self._decimal(token)
+
+    def _named_cell(self, what: str) -> Operand:
+        token = self.peek()
+        if token is None or token.kind not in ("word", "name"):
+            raise self.error(f"the name of {what} is missing here.", self._spot(token))
+        self.at += 1
+        return Operand(self._name(token), None, token)
+
+    def _expect(self, mark: str, message: str) -> None:
+        if not self.take(mark):
+            raise self.error(message, self._spot(self.peek()))
+
+    def _spot(self, token: Token | None) -> int:
+        return token.position if token else len(self.text)
+
+    def _figure_value(self, rate: bool) -> tuple[Fraction, Fraction, Fraction]:
+        """Read `= 12.4%`: the value, the step, and what a rate of one is printed as."""
+        self._expect("=", "= and the published value are missing here.")
+        token = self.peek()
+        if token is None or token.kind != "number":
+            raise self.error("the published value is missing here, as in 12.4%.", self._spot(token))
+        self.at += 1
+        value, step, per = self._decimal(token), Fraction(1, 10 ** len(token.text.partition(".")[2])), Fraction(1)
+        if rate and self.take("%"):
+            per = Fraction(100)
+        elif rate and self._word("per"):
+            per = self._positive("what a rate of one is printed as, such as 1000,")
+        if self._word("step"):
+            step = self._positive("the step that it was rounded to")
+        return value, step, per
+
+    def _word(self, text: str) -> bool:
+        token = self.peek()
+        found = token is not None and token.kind == "word" and token.text == text
+        self.at += found
+        return found
+
+    def _positive(self, what: str) -> Fraction:
+        token = self.peek()
+        if token is None or token.kind != "number" or self._decimal(token) <= 0:
+            raise self.error(f"{what} is missing here: a number above 0.", self._spot(token))
+        self.at += 1
+        return self._decimal(token)
+
+    def _decimal(self, token: Token) -> Fraction:
+        digits = re.sub(r"[,\u00a0\u202f\u2009]", "", token.text).replace("−", "-")
+        if len(digits) > 16:
+            raise self.error("this number has too many digits.", token.position)
+        return Fraction(digits)
 
     @staticmethod
     def _misplaced(token: Token, has_equals: bool) -> str:
@@ -138,11 +301,17 @@ class EquationReader:
             return "a statement holds one sum: start a new line (or use ;) for the next."
         if token.text == ":":
             return "a name takes a single value."
+        if token.text == ",":
+            return "this is not a whole number. Write counts like 1234 or 1,234."
+        if token.text == "/":
+            return "a rate is one cell divided by another, as in x / T = 12.4%."
         quotes = "Put names with spaces or symbols in double quotes."
         if token.kind in ("number", "word", "name"):
             if has_equals:
                 return f"there is no + before {token.text}. {quotes}"
             return f"unexpected {token.text}. Write a cell as `name: value`. {quotes}"
+        if token.text in "%()":
+            return f"unexpected {token.text!r}. Put names with special characters in double quotes."
         return f"unexpected {token.text!r}."
 
     def _operands(self) -> list[Operand]:
@@ -254,8 +423,8 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     cells: dict[str, Cell] = {}
 
     # 1. Every named value is a cell, wherever it is: names may be used before the line that declares them.
-    for left, right in statements:
-        for operand in [*left, *(right or [])]:
+    for statement in statements:
+        for operand in _operands_of(statement):
             if operand.name is not None and operand.value is not None:
                 if operand.name in cells:
                     raise reader.error(f"{operand.name!r} already has a value.", operand.token.position)
@@ -264,7 +433,10 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
     # 2. Sums: names are looked up, bare values become cells of their own.
     unnamed = _Unnamed(reader, cells, default)
     sums = []
-    for left, right in statements:
+    for statement in statements:
+        if isinstance(statement, FigureText):
+            continue
+        left, right = statement
         if right is None:
             if len(left) > 1 or left[0].value is None or left[0].name is None:
                 spot = left[0].token
@@ -283,7 +455,21 @@ def parse(text: str, mechanism: Mechanism | str | None = None, where: str = "<te
         sums.append(one)
     if not cells:
         raise reader.error('there is nothing to solve. Try "48! = 20 + 20 + 20".', 0)
-    return System(_as_written(cells, sums, statements), sums)
+    # 3. Figures, which name cells.
+    figures = _Figures(unnamed, sums)
+    for statement in statements:
+        if isinstance(statement, FigureText):
+            figures.add(statement)
+    return System(_as_written(cells, sums, statements), sums, figures.found.values())
+
+
+def _operands_of(statement: Statement) -> Iterator[Operand]:
+    if isinstance(statement, FigureText):
+        yield from statement.operands
+        return
+    left, right = statement
+    yield from left
+    yield from right or []
 
 
 def _default(given: Mechanism | str | None) -> Mechanism:
@@ -304,19 +490,57 @@ def _cell(reader: EquationReader, name: str, value: Value, default: Mechanism) -
     return cell
 
 
-def _as_written(
-    cells: dict[str, Cell], sums: list[Sum], statements: list[tuple[list[Operand], list[Operand] | None]]
-) -> Iterator[Cell]:
+def _as_written(cells: dict[str, Cell], sums: list[Sum], statements: list[Statement]) -> Iterator[Cell]:
     """Return cells in the order in which they first appear, whether declared separately or inside a sum."""
     pending = iter(sums)
     order: dict[str, None] = {}
-    for left, right in statements:
+    for statement in statements:
+        if isinstance(statement, FigureText):
+            order.update(dict.fromkeys(str(one.name) for one in statement.operands))
+            continue
+        left, right = statement
         if right is None:
             order.setdefault(str(left[0].name))
         else:
             one = next(pending)
             order.update(dict.fromkeys((one.total, *one.parts)))
     return (cells[name] for name in order)
+
+
+class _Figures:
+    """Makes figures of their text, once all cells and sums are known."""
+
+    def __init__(self, unnamed: _Unnamed, sums: list[Sum]) -> None:
+        self.unnamed = unnamed
+        self.reader = unnamed.reader
+        self.sums = sums
+        self.found: dict[str, PublishedFigure] = {}
+
+    def add(self, text: FigureText) -> None:
+        """Look its cells up, and keep it under its name."""
+        names = [self.unnamed.resolve(one, False) for one in text.operands]
+        groups = tuple(Group(self.unnamed.resolve(one.cell, False), one.low, one.high) for one in text.groups)
+        grid = Grid.of(text.step)
+        if text.kind is FigureKind.RATE:
+            name = f"{names[0]} / {names[1]}"
+            figure = Figure(name, text.kind, names[1], names[0], grid=grid, per=text.per)
+        else:
+            name = text.name or text.kind.value
+            figure = Figure(name, text.kind, names[0] if names else self._total(text, groups), groups=groups, grid=grid)
+        if name in self.found:
+            raise self.reader.error(f"there is already a figure called {name!r}.", text.token.position)
+        self.found[name] = PublishedFigure(figure, text.value)
+
+    def _total(self, text: FigureText, groups: tuple[Group, ...]) -> str:
+        """Return the total that the groups add up to."""
+        parts = {group.count for group in groups}
+        totals = [one.total for one in self.sums if set(one.parts) == parts]
+        if not totals:
+            raise self.reader.error(
+                f"no sum has these groups as its parts. Say what they add up to, as in `{text.kind} age of N (…)`.",
+                text.token.position,
+            )
+        return totals[0]
 
 
 Typed = tuple[int | None, Mechanism | None]

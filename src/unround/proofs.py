@@ -1,6 +1,7 @@
 """Proofs in words, and the independent checker of their certificates.
 
-The checker shares no code with the engines: it needs the system, the certificate, and the arithmetic of one sum.
+The checker shares no code with the engines: it needs the system, the certificate, and the arithmetic of one sum and of one
+figure, whose inequality it works out for itself.
 `unround.infer.certify` describes certificates.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
@@ -16,8 +17,9 @@ from math import ceil, floor
 from typing import Any, cast
 
 from unround.errors import InputError, InternalError
+from unround.figures import Figure, FigureKind
 from unround.mechanisms import Mechanism, Rounding, Unpublished
-from unround.system import Cell, Sum, System
+from unround.system import Cell, PublishedFigure, Sum, System
 
 Step = Mapping[str, Any]
 
@@ -111,7 +113,16 @@ def _renamed_system(system: System, names: Mapping[str, str]) -> System:
         return names.get(name, name)
 
     cells = [Cell(called(cell.name), cell.published, cell.mechanism) for cell in system.cells]
-    return System(cells, [Sum(called(one.total), tuple(called(part) for part in one.parts)) for one in system.sums])
+    sums = [Sum(called(one.total), tuple(called(part) for part in one.parts)) for one in system.sums]
+    return System(cells, sums, [renamed_figure(one, names) for one in system.figures])
+
+
+def renamed_figure(stated: PublishedFigure, names: Mapping[str, str]) -> PublishedFigure:
+    """Return a figure with other names for the counts that it is of."""
+    one = stated.figure
+    groups = tuple(replace(group, count=names.get(group.count, group.count)) for group in one.groups)
+    universe, numerator = names.get(one.universe, one.universe), names.get(one.numerator, one.numerator)
+    return replace(stated, figure=replace(one, universe=universe, numerator=numerator, groups=groups))
 
 
 def _renamed_step(step: Step, names: Mapping[str, str]) -> dict[str, Any]:
@@ -126,13 +137,16 @@ def _renamed_step(step: Step, names: Mapping[str, str]) -> dict[str, Any]:
         new["sum"] = renamed(step["sum"])
     if "sums" in step:
         new["sums"] = [renamed(one) for one in step["sums"]]
+    if "terms" in step:
+        new["terms"] = {names.get(name, name): factor for name, factor in step["terms"].items()}
     return new
 
 
 def contradiction_in_words(system: System, steps: Sequence[Step]) -> str:
     """Put into words why a cell has no possible value; the last steps bound it from both sides."""
     name = steps[-1]["cell"]
-    sums = [_sum_in_words(system, step, steps) for step in steps if step["by"] == "sum"]
+    words = {"sum": _sum_in_words, "figure": _figure_in_words}
+    sums = [words[step["by"]](system, step, steps) for step in steps if step["by"] in words]
     own = [step for step in steps if step["cell"] == name and step["by"] == "published"]
     return " ".join([*sums, *([f"But {_published(system, own)}."] if own else ["That is impossible."])])
 
@@ -141,7 +155,7 @@ def _depth(steps: Sequence[Step]) -> int:
     depths: list[int] = []
     for step in steps:
         below = max((depths[use - 1] for use in step["uses"]), default=0)
-        depths.append(below + (step["by"] in ("sum", "sums", "contradiction")))
+        depths.append(below + (step["by"] in ("sum", "sums", "figure", "contradiction")))
     return max(depths)
 
 
@@ -161,6 +175,8 @@ def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping
             sentences.append(_sum_in_words(system, step, steps))
         elif step["by"] == "sums":
             sentences.append(_sums_in_words(system, step, steps))
+        elif step["by"] == "figure":
+            sentences.append(_figure_in_words(system, step, steps))
         elif step["by"] == "gap":
             sentences.append(f"{_claim(step)}: the values in between cannot have produced the published count.")
         elif step["by"] == "contradiction":
@@ -234,6 +250,77 @@ def _sums_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
     because = f"{_published(system, published)}, and " if published else ""
     sums = [f"{_times(one['times'])}{one['total']} = {' + '.join(one['parts'])}" for one in step["sums"]]
     return f"{because}adding up {'; '.join(sums)} leaves {_claim(step)}."
+
+
+def _figure_in_words(system: System, step: Step, steps: Sequence[Step]) -> str:
+    """Write for example: T ≥ 496 (…) and x / T ≥ 12.15% (12.2% published): 12.15% × 496 = 60.264, so x ≥ 61."""
+    stated = system.figure_named[step["figure"]]
+    used = [steps[use - 1] for use in step["uses"]]
+    published = [one for one in used if one["by"] == "published"]
+    because = f"{_published(system, published)}, and " if published else ""
+    arithmetic = _rate_in_words if stated.figure.kind is FigureKind.RATE else _groups_in_words
+    return f"{because}{arithmetic(stated, step, used)}so {_claim(step)}."
+
+
+def _rate_in_words(stated: PublishedFigure, step: Step, used: Sequence[Step]) -> str:
+    one = stated.figure
+    least = step["terms"].get(one.numerator, "1").startswith("-")  # −numerator + rate × universe ≤ 0
+    limit, shown, rate = _end_of_rate(stated, least)
+    if not used or not rate:
+        return f"{limit}, "
+    known = used[0]["value"]
+    if step["cell"] == one.numerator:
+        return f"{limit}: {shown} × {known} = {decimal(rate * known)}, "
+    return f"{limit}: {known} ÷ {shown} = {decimal(known / rate)}, "
+
+
+@lru_cache(maxsize=1 << 12)
+def _end_of_rate(stated: PublishedFigure, least: bool) -> tuple[str, str, Fraction]:
+    """Return what a rate is at least, or at most: as a claim, as a number, and as a fraction."""
+    one = stated.figure
+    end = one.grid.around(stated.value)[0 if least else 1]
+    shown = figure_value(one, end)
+    claim = f"{one.numerator} / {one.universe} {'≥' if least else '≤'} {shown}"
+    return f"{claim} ({figure_value(one, stated.value)} published)", shown, end / one.per
+
+
+def _groups_in_words(stated: PublishedFigure, step: Step, _: Sequence[Step]) -> str:
+    one = stated.figure
+    low, high = one.grid.around(stated.value)
+    ends = f"{figure_value(one, low)} to {figure_value(one, high)}, published as {figure_value(one, stated.value)}"
+    if one.kind is FigureKind.MEDIAN:
+        side = [name for name, factor in step["terms"].items() if not factor.startswith("-")]
+        added = _several(side) if len(side) == 1 else f"({' + '.join(side) if len(side) <= 6 else _several(side)})"
+        return f"with {one.name} from {ends}, 2 × {added} ≤ {one.universe} + 1, "
+    lower = step["terms"] == {
+        group.count: str(group.low - high) for group in one.groups if group.low is not None and group.low != high
+    }
+    edge, bound = (
+        ("lower", f"at most {figure_value(one, high)}") if lower else ("upper", f"at least {figure_value(one, low)}")
+    )
+    return f"with {one.name} from {ends}, the {edge} ends of the groups average {bound}, "
+
+
+def figure_value(figure: Figure, value: Fraction) -> str:
+    """Return a value of a figure as people write it: 12.15%, or 34.5."""
+    shown = decimal(value)
+    if figure.kind is not FigureKind.RATE or figure.per == 1:
+        return shown
+    return f"{shown}%" if figure.per == 100 else f"{shown} per {decimal(figure.per)}"
+
+
+def decimal(value: Fraction, digits: int = 4) -> str:
+    """Return a number with its decimals; cut off, and marked so, where they do not end soon.
+
+    Examples
+    --------
+    >>> decimal(Fraction(241, 4)), decimal(Fraction(2, 3)), decimal(Fraction(60))
+    ('60.25', '0.6666…', '60')
+    """
+    scaled = abs(value) * 10**digits
+    whole = scaled.numerator // scaled.denominator
+    text = f"{whole // 10**digits}.{whole % 10**digits:0{digits}}".rstrip("0").rstrip(".")
+    return f"{'−' if value < 0 else ''}{text}{'' if scaled == whole else '…'}"
 
 
 def _times(times: str) -> str:
@@ -325,6 +412,8 @@ def _holds(system: System, step: Step, used: Mapping[tuple[str, str], int], supp
     if step["by"] == "contradiction":
         opposite = ((name, "high"), value - 1) if lower else ((name, "low"), value + 1)
         return _refuted(system, step["refutation"], _with(supposed, *opposite))
+    if step["by"] == "figure":
+        return _figure_holds(system, step, used)
     if step["by"] not in ("sum", "sums"):
         return False
     added = step["sums"] if step["by"] == "sums" else [{**step["sum"], "times": -1 if name == step["sum"]["total"] else 1}]
@@ -354,6 +443,57 @@ def _limit(
             return None
         limit += factor * used[bound] if factor else 0
     return limit
+
+
+def _figure_holds(system: System, step: Step, used: Mapping[tuple[str, str], int]) -> bool:
+    """Whether a figure says what a step takes it to say, and that gives the bound."""
+    name, value = step["cell"], step["value"]
+    stated = system.figure_named.get(step["figure"])
+    known = [] if stated is None else _inequalities(stated)
+    said = [(terms, at_most) for terms, at_most, written in known if written == (step["terms"], step["at_most"])]
+    if not said or name not in said[0][0]:
+        return False
+    terms, spare = said[0]
+    for cell, factor in terms.items():
+        if cell != name:
+            bound = (cell, "low" if factor > 0 else "high")
+            if bound not in used:
+                return False
+            spare -= factor * used[bound]
+    limit = spare / terms[name]
+    if step["bound"] == "low":
+        return terms[name] < 0 and value <= ceil(limit)
+    return step["bound"] == "high" and terms[name] > 0 and value >= floor(limit)
+
+
+@lru_cache(maxsize=1 << 12)
+def _inequalities(stated: PublishedFigure) -> list[tuple[dict[str, Fraction], Fraction, tuple[dict[str, str], str]]]:
+    """Work out, from its kind, grid and published value, what a figure says: factors by cell, and what they are at most.
+
+    Both also as a certificate writes them: fractions in their lowest terms.
+    """
+    one, value = stated.figure, stated.value
+    steps = [(start, step) for start, step in one.grid.steps if start <= abs(value)]
+    step = max(step for _, step in (steps[-2:] if steps[-1][0] == abs(value) else steps[-1:]))
+    low, high = (2 * value - step) / 2, (2 * value + step) / 2
+    if one.kind is FigureKind.RATE:
+        said = [([(one.universe, low / one.per), (one.numerator, Fraction(-1))], 0)]
+        said += [([(one.numerator, Fraction(1)), (one.universe, -high / one.per)], 0)]
+    elif one.kind is FigureKind.MEAN:
+        lower = [(g.count, g.low - high) for g in one.groups if g.low is not None]
+        upper = [(g.count, low - g.high) for g in one.groups if g.high is not None]
+        said = [(side, 0) for side in (lower, upper) if len(side) == len(one.groups)]
+    else:
+        below = [(g.count, Fraction(2)) for g in one.groups if g.high is not None and g.high < low]
+        above = [(g.count, Fraction(2)) for g in one.groups if g.low is not None and g.low > high]
+        said = [([*side, (one.universe, Fraction(-1))], 1) for side in (below, above)]
+    found = []
+    for terms, at_most in said:
+        factors = {cell: sum((f for c, f in terms if c == cell), Fraction(0)) for cell, _ in terms}
+        kept = {cell: factor for cell, factor in factors.items() if factor}
+        written = {cell: str(factor) for cell, factor in kept.items()}
+        found.append((kept, Fraction(at_most), (written, str(at_most))))
+    return found
 
 
 @lru_cache(maxsize=1 << 16)

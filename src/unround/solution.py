@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from unround.infer.answer import Marginal, Prior
 from unround.infer.certify import certificates
 from unround.mechanisms import TAIL, Mechanism, Unpublished
 from unround.proofs import Proof, contradiction_in_words, proofs_of
-from unround.system import Cell, System
+from unround.system import Cell, PublishedFigure, System
 
 if TYPE_CHECKING:
     from unround.infer.clash import Clash
@@ -105,6 +106,31 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class FigureAnswer:
+    """A rate, a mean or a median of a system, and how it was used.
+
+    Parameters
+    ----------
+    published : PublishedFigure
+        As in the system.
+    low, high : Fraction
+        What it was before it was rounded, at least and at most.
+    in_probabilities : bool
+        Whether probabilities use it; if not, it says what is possible, and no more.
+    """
+
+    published: PublishedFigure
+    low: Fraction
+    high: Fraction
+    in_probabilities: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; numbers are text, exactly as fractions."""
+        shown = {"low": str(self.low), "high": str(self.high), "in_probabilities": self.in_probabilities}
+        return self.published.to_json() | shown
+
+
+@dataclass(frozen=True, slots=True)
 class Solution:
     """Everything inferred about a system.
 
@@ -133,6 +159,8 @@ class Solution:
         What kind of probabilities these are: "exact", "estimated" (by Markov chains; see `error` of each cell), or "none".
     rhat : float or None
         Where they are estimated, how well the chains agree: 1 if nothing tells them apart.
+    figures : tuple of FigureAnswer
+        The rates, means and medians that were used, and how.
     """
 
     feasible: bool
@@ -148,6 +176,7 @@ class Solution:
     argument: str | None = None
     method: str = "exact"
     rhat: float | None = None
+    figures: tuple[FigureAnswer, ...] = ()
 
     def __getitem__(self, name: str) -> CellAnswer:
         """Return the answer for the cell of this name."""
@@ -168,6 +197,7 @@ class Solution:
             "prior": self.prior,
             "assumptions": list(self.assumptions),
             "cells": [cell.to_json() for cell in self.cells],
+            "figures": [figure.to_json() for figure in self.figures],
             "top": [ranked.to_json() for ranked in self.top],
             "proofs": [proof.to_json() for proof in self.proofs],
         }
@@ -179,6 +209,8 @@ class Solution:
                 "minimum": self.clash.minimum,
                 "text": self.argument,
             }
+            if self.clash.figures:
+                result["clash"]["figures"] = [one.figure.name for one in self.clash.figures]
         return result
 
 
@@ -240,6 +272,19 @@ def solve(
         proofs,
         method="none" if found.answer is None else "exact" if found.errors is None else "estimated",
         rhat=found.rhat,
+        figures=_figures(system, found),
+    )
+
+
+def _figures(system: System, found: Inference) -> tuple[FigureAnswer, ...]:
+    """Say of every figure how it was used."""
+    return tuple(
+        FigureAnswer(
+            one,
+            *one.figure.grid.around(one.value),
+            found.answer is not None and one.figure.name not in found.aside,
+        )
+        for one in system.figures
     )
 
 
@@ -297,7 +342,15 @@ def _with_bounds_of(plain: Inference, weighed: Inference) -> Inference:
     answer = weighed.answer
     if answer is not None:
         answer = replace(answer, solutions=plain.answer.solutions if plain.answer is not None else None)
-    return replace(plain, engine=weighed.engine, why=weighed.why, answer=answer, errors=weighed.errors, rhat=weighed.rhat)
+    return replace(
+        plain,
+        engine=weighed.engine,
+        why=weighed.why,
+        answer=answer,
+        errors=weighed.errors,
+        rhat=weighed.rhat,
+        aside=weighed.aside,
+    )
 
 
 def _infeasible(system: System, prior: Prior | None, found: Inference) -> Solution:
@@ -311,7 +364,9 @@ def _infeasible(system: System, prior: Prior | None, found: Inference) -> Soluti
     clash = smallest_clash(system)
     # The argument uses the inconsistent set alone: all other cells may have any value.
     alone = System(
-        [cell if cell.name in clash.cells else Cell(cell.name, None, Unpublished()) for cell in system.cells], clash.sums
+        [cell if cell.name in clash.cells else Cell(cell.name, None, Unpublished()) for cell in system.cells],
+        clash.sums,
+        clash.figures,
     )
     steps = contradiction(alone)
     argument = contradiction_in_words(alone, steps) if steps is not None else None
@@ -322,14 +377,24 @@ def _assumptions(system: System, prior: Prior | None, found: Inference) -> tuple
     """Return the assumptions behind the answer."""
     sentences = ["True counts are non-negative whole numbers, and the sums hold exactly for them."]
     inside = {name for one in system.sums for name in (one.total, *one.parts)}
+    inside |= {name for one in system.figures for name in one.figure.counts}
     alone = [cell.name for cell in system.cells if cell.name not in inside]
     if alone:
         one = len(alone) == 1
+        nowhere = "in no sum or figure" if system.figures else "in no sum"
         sentences.append(
-            f"{_some(alone)} {'is' if one else 'are'} in no sum: only {'its' if one else 'their'} own published "
+            f"{_some(alone)} {'is' if one else 'are'} {nowhere}: only {'its' if one else 'their'} own published "
             f"{'value says' if one else 'values say'} anything about {'it' if one else 'them'}."
         )
     sentences += _mechanism_sentences(system)
+    if system.figures:
+        names = _some([one.figure.name for one in system.figures])
+        sentences.append(f"Computed from true counts, and rounded to the nearest step; ties go either way: {names}.")
+    if found.aside:
+        sentences.append(
+            f"{_some(list(found.aside))}: used for possible ranges and proofs, but not in probabilities beyond these "
+            "ranges, which would take too long."
+        )
     if not all(window.certain for window in system.windows):
         sentences.append(
             f"Noise is unbounded: possible ranges leave out a probability of at most {TAIL:g} per cell, and nothing that "

@@ -1,13 +1,18 @@
-"""System: the problem that every engine solves. Cells with their mechanisms, and the sums between them."""
+"""System: the problem that every engine solves. Cells with their mechanisms, the sums between them, and figures on them."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
+from math import gcd, lcm
+from typing import Any, NamedTuple
 
 from unround.errors import InputError
+from unround.figures import Figure, FigureKind, Grid, Group, Inequality
 from unround.mechanisms import Exact, Mechanism, Window
 
 _SHOWN = 30
@@ -39,9 +44,81 @@ class Sum:
         return f"{self.total} = {' + '.join(self.parts)}"
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedFigure:
+    """A rate, a mean or a median as it was published: taken to be computed from true counts, and rounded to its grid."""
+
+    figure: Figure
+    value: Fraction
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data: fractions as text, so that no digit is lost."""
+        one = self.figure
+        return {
+            "name": one.name,
+            "kind": one.kind.value,
+            "value": str(self.value),
+            "universe": one.universe,
+            "numerator": one.numerator,
+            "groups": [
+                {
+                    "count": g.count,
+                    "low": None if g.low is None else str(g.low),
+                    "high": None if g.high is None else str(g.high),
+                }
+                for g in one.groups
+            ],
+            "grid": [[str(start), str(step)] for start, step in one.grid.steps],
+            "per": str(one.per),
+        }
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> PublishedFigure:
+        """Read what `to_json` returned.
+
+        Raises
+        ------
+        InputError
+            If a number is none, or far too long.
+        """
+        groups = tuple(
+            Group(g["count"], None if g["low"] is None else _read(g["low"]), None if g["high"] is None else _read(g["high"]))
+            for g in told["groups"]
+        )
+        grid = Grid(tuple((_read(start), _read(step)) for start, step in told["grid"]))
+        figure = Figure(
+            told["name"], FigureKind(told["kind"]), told["universe"], told["numerator"], groups, grid, _read(told["per"])
+        )
+        return cls(figure, _read(told["value"]))
+
+
+def _read(text: str) -> Fraction:
+    """Read a fraction; 1e3000000 is a number too, and takes minutes."""
+    if not isinstance(text, str) or not re.fullmatch(r"-?[0-9]{1,18}(/[1-9][0-9]{0,17})?", text):
+        raise InputError(f"{text!r} is no fraction.")
+    return Fraction(text)
+
+
+class Row(NamedTuple):
+    """An inequality in whole numbers: the sum of factors times cells, by position, is at most a number.
+
+    `figure` and `which` say where it is from: the place of the figure, and of the inequality among those of the figure.
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    at_most: int
+    figure: int
+    which: int
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The cells that it is about."""
+        return tuple([cell for cell, _ in self.terms])
+
+
 @dataclass(frozen=True)
 class System:
-    """Cells, and the sums between them.
+    """Cells, the sums between them, and figures about them.
 
     Parameters
     ----------
@@ -49,12 +126,14 @@ class System:
         Every cell once; names are unique.
     sums : tuple of Sum
         Each names its cells; none may use a cell twice. Repeated sums count once.
+    figures : tuple of PublishedFigure
+        Each names its cells, and has a name of its own. Repeated figures count once.
 
     Raises
     ------
     InputError
-        If a name is used twice, a sum names an unknown cell or uses one twice, or a published value cannot come from
-        its mechanism.
+        If a name is used twice, a sum or a figure names an unknown cell or a sum uses one twice, or a published value
+        cannot come from its mechanism.
 
     Examples
     --------
@@ -66,15 +145,17 @@ class System:
 
     cells: tuple[Cell, ...]
     sums: tuple[Sum, ...]
+    figures: tuple[PublishedFigure, ...]
     index: dict[str, int] = field(compare=False, repr=False)
     """Each cell's position by its name."""
     equations: tuple[tuple[int, tuple[int, ...]], ...] = field(compare=False, repr=False)
     """The sums as positions: (total, parts)."""
 
-    def __init__(self, cells: Iterable[Cell], sums: Iterable[Sum]) -> None:
+    def __init__(self, cells: Iterable[Cell], sums: Iterable[Sum], figures: Iterable[PublishedFigure] = ()) -> None:
         cells = tuple(cells)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "sums", tuple(dict.fromkeys(sums)))
+        object.__setattr__(self, "figures", tuple(dict.fromkeys(figures)))
         object.__setattr__(self, "index", {cell.name: i for i, cell in enumerate(cells)})
         if not self.cells:
             raise InputError('there are no cells. Try "48! = 20 + 20 + 20".')
@@ -83,6 +164,12 @@ class System:
             raise InputError(f"two cells are named {twice!r}; names must be unique.")
         for one in self.sums:
             check_sum(one, self.index)
+        for stated in self.figures:
+            check_figure(stated.figure, self.index)
+        if len({stated.figure.name for stated in self.figures}) < len(self.figures):
+            times = Counter(stated.figure.name for stated in self.figures)
+            twice = next(name for name in times if times[name] > 1)
+            raise InputError(f"two figures are named {twice!r}; names must be unique.")
         at = self.index
         equations = tuple([(at[one.total], tuple([at[part] for part in one.parts])) for one in self.sums])
         object.__setattr__(self, "equations", equations)
@@ -91,6 +178,38 @@ class System:
     def windows(self) -> tuple[Window, ...]:
         """The true counts that each cell's published value leaves possible, before any sum is used."""
         return tuple([cell.mechanism.window(cell.published) for cell in self.cells])
+
+    @cached_property
+    def figure_named(self) -> dict[str, PublishedFigure]:
+        """The figures, by their names."""
+        return {stated.figure.name: stated for stated in self.figures}
+
+    @cached_property
+    def said(self) -> tuple[tuple[Inequality, ...], ...]:
+        """What each of the figures says about the cells."""
+        return tuple([stated.figure.inequalities(stated.value) for stated in self.figures])
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The same, as inequalities in whole numbers."""
+        return tuple(
+            [
+                _row(one, self.index, f, which)
+                for f, said in enumerate(self.said)
+                for which, one in enumerate(said)
+                if one.terms  # without any, it holds: 0 is at most 0, or 1
+            ]
+        )
+
+
+def _row(one: Inequality, index: dict[str, int], figure: int, which: int) -> Row:
+    """Write an inequality in the smallest whole numbers: exactly, since every coefficient is a fraction."""
+    scale = lcm(one.at_most.denominator, *(factor.denominator for _, factor in one.terms))
+    at_most = int(one.at_most * scale)
+    terms = [(index[name], int(factor * scale)) for name, factor in one.terms]
+    common = gcd(*(factor for _, factor in terms)) if terms else 1
+    # The counts are whole numbers, so that the sum of the terms is a multiple of what their factors have in common.
+    return Row(tuple([(cell, factor // common) for cell, factor in terms]), at_most // common, figure, which)
 
 
 def _short(one: Sum) -> str:
@@ -110,3 +229,16 @@ def check_sum(one: Sum, known: Iterable[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name, times in Counter(names).items() if times > 1)
         raise InputError(f"the sum {_short(one)} uses {twice!r} twice; the parts of a total must not overlap.")
+
+
+def check_figure(one: Figure, known: Iterable[str]) -> None:
+    """Raise InputError unless a figure has what its kind needs, and names known cells."""
+    if one.kind is FigureKind.RATE and not one.numerator:
+        raise InputError(f"the rate {one.name!r} has no numerator.")
+    if one.kind is not FigureKind.RATE and not one.groups:
+        raise InputError(f"the {one.kind} {one.name!r} has no groups.")
+    if one.per <= 0 or any(step <= 0 for _, step in one.grid.steps):
+        raise InputError(f"the steps of {one.name!r}, and what a rate of one is printed as, must be above 0.")
+    for name in one.counts:
+        if name not in known:
+            raise InputError(f"the figure {one.name!r} names {name!r}, but there is no such cell.")

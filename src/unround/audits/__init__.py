@@ -3,6 +3,7 @@
 - `run`: the whole audit, from a file to a folder; `options` are what the user decides
 - `model`: what all areas share; `nested`, `keys`: which areas are nested, which random numbers add up
 - `block`: one block of areas, in five steps: `bounds`, `contradictions`, `probabilities`, `claims`, together in `inferred`
+- `figures`, `figure_probabilities`: what published rates, means and medians leave possible, and make likely
 - `certificates`, `findings`: claims with their proofs, and as rows of a table; `estimates` of all counts
 - `suspects`, `holding`: data that are possible but absurd, and which claims are held back
 - `ranking`: which findings matter most

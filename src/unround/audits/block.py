@@ -11,8 +11,19 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import BlockBounds, Documented, assumed_bounds, documented_bounds, link_bounds
 from unround.audits.certificates import certify
-from unround.audits.claims import FAMILY_NEEDED, PRIOR_NEEDED, BlockClaims, ClaimKind, HeldBecause, decide, known_alone
-from unround.audits.contradictions import ASSUMPTION, UNRESOLVED, Active, Contradiction
+from unround.audits.claims import (
+    FAMILY_NEEDED,
+    FIGURE_NEEDED,
+    PRIOR_NEEDED,
+    BlockClaims,
+    ClaimKind,
+    HeldBecause,
+    decide,
+    known_alone,
+)
+from unround.audits.contradictions import ASSUMPTION, FIGURE, UNRESOLVED, Active, Contradiction
+from unround.audits.figure_probabilities import with_rates
+from unround.audits.figures import FigureBounds, figure_bounds
 from unround.audits.holding import Holding
 from unround.audits.inferred import InferredBlock
 from unround.audits.keys import Keys
@@ -29,7 +40,7 @@ from unround.batch.windows import WindowTable
 from unround.mechanisms.base import BoolArray
 from unround.mechanisms.weighted import Weighted
 from unround.prior import Prior
-from unround.release import ABSENT, Counts
+from unround.release import ABSENT, Counts, FigureValues
 
 
 class Auditor:
@@ -79,19 +90,20 @@ class Auditor:
         names: Sequence[str] = (),
         *,
         only: int | None = None,
+        figures: FigureValues | None = None,
     ) -> InferredBlock:
         """Infer what can be inferred about some areas, and certify what is proved.
 
         Parameters
         ----------
-        counts, adjustable, nested
+        counts, adjustable, nested, figures
             As for `infer`.
         names : sequence of str
             What certificates call the areas, where some are nested in others.
         only : int, optional
             The one area that is wanted, with its whole distributions; the others are there because it is linked with them.
         """
-        inferred = self.infer(counts, adjustable, nested, keep=only)
+        inferred = self.infer(counts, adjustable, nested, keep=only, figures=figures)
         claims = certify(self.model, inferred, names, only)
         suspect = _areas(len(counts), inferred.suspects)[:, None]
         claims = claims.holding_back(ClaimKind.CONDITIONAL, suspect, HeldBecause.SUSPECT)
@@ -101,7 +113,12 @@ class Auditor:
         return replace(inferred, claims=claims)
 
     def infer(
-        self, counts: Counts, adjustable: NDArray[np.bool_], nested: NestedAreas | None = None, keep: int | None = None
+        self,
+        counts: Counts,
+        adjustable: NDArray[np.bool_],
+        nested: NestedAreas | None = None,
+        keep: int | None = None,
+        figures: FigureValues | None = None,
     ) -> InferredBlock:
         """Infer what can be inferred about some areas.
 
@@ -115,6 +132,8 @@ class Auditor:
             How the areas are nested, where any are.
         keep : int, optional
             The area whose whole distributions are wanted.
+        figures : array, optional
+            Areas × figures of the model, as published; without it, none is used.
         """
         # 1. What is possible by what the agency documents.
         stated = self.documented(counts, adjustable)
@@ -126,6 +145,10 @@ class Auditor:
             found += refuted
         certain = bool(assumed.windows.certain.all())
         reach = assumed.tight if certain else tighten(self.model.compiled, assumed.windows, active)
+        figured = None
+        if figures is not None and self.model.figures:
+            figured, refuted = figure_bounds(self.model, counts, figures, assumed, active)
+            found += refuted
         # 3. What nested areas leave possible of each other.
         found += nested.contradictions() if nested is not None else []
         linked = nested if nested is not None and nested.linked else None
@@ -135,17 +158,30 @@ class Auditor:
         # Weighted estimates are no whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, found)
         no_news = without_news(self.model, counts, active, documented) | self._estimates
-        possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked)
+        possible = _Possible(counts, active, documented, assumed, reach, clashing, no_news, linked, figured)
         # 4. What is likely.
         drawn = self.drawn(assumed.windows, counts, active)
         given = Weighing(self.model, self.prior, counts, assumed, reach, active, drawn, {})
         probabilities = self._weigh(given, possible, keep)
+        if figured is not None:
+            nothing = possible.clashing | possible.no_news
+            probabilities = with_rates(given, figured, probabilities, self.options.threshold, nothing, keep)
         found += _unresolved(probabilities)
         # 5. What can be claimed; nothing likely where the data themselves are in doubt.
         suspects = find_suspects(self.model, counts, documented.slack, active, self.holding.suspect_below)
         claims = self._held(self._claim(possible, probabilities, drawn), _areas(len(counts), suspects))
         return InferredBlock(
-            counts, active, documented, assumed, probabilities, claims, tuple(found), possible.clashing, linked, suspects
+            counts,
+            active,
+            documented,
+            assumed,
+            probabilities,
+            claims,
+            tuple(found),
+            possible.clashing,
+            linked,
+            suspects,
+            figured,
         )
 
     def documented(self, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
@@ -176,14 +212,19 @@ class Auditor:
             threshold,
             nothing=here.clashing | here.no_news,
             nothing_likely=probabilities.cut_off,
+            figured=None if here.figured is None else here.figured.bounds,
         )
         likely, alone = claims.of_kind(ClaimKind.LIKELY), probabilities.alone
         dropped = likely & known_alone(probabilities.posterior.probability, alone, threshold)
         likely &= ~dropped
-        depth = self._depths(here, claims, likely, probabilities.need_family(threshold), drawn)
+        rates = None
+        if probabilities.by_rates is not None and probabilities.before is not None:
+            rates = np.asarray(probabilities.by_rates & ~probabilities.before)
+        depth = self._depths(here, claims, likely, probabilities.need_family(threshold), rates, drawn)
         for bounds, kind in ((here.assumed, ClaimKind.CONDITIONAL), (here.documented, ClaimKind.PROVED)):
             if bounds.linked is not None:
-                depth[bounds.linked.moved & claims.of_kind(kind)] = FAMILY_NEEDED
+                pinned = bounds.tight.low == bounds.tight.high
+                depth[bounds.linked.moved & claims.of_kind(kind) & pinned] = FAMILY_NEEDED
         return claims.dropping(dropped | (claims.certain & (depth == 0)), depth, alone)
 
     def _held(self, claims: BlockClaims, suspect: BoolArray) -> BlockClaims:
@@ -194,7 +235,13 @@ class Auditor:
         return claims
 
     def _depths(
-        self, here: _Possible, claims: BlockClaims, likely: BoolArray, by_family: BoolArray, drawn: Drawn | None
+        self,
+        here: _Possible,
+        claims: BlockClaims,
+        likely: BoolArray,
+        by_family: BoolArray,
+        rates_needed: BoolArray | None,
+        drawn: Drawn | None,
     ) -> Ints:
         """Return for every claim how many sums its argument takes, one after the other.
 
@@ -203,11 +250,17 @@ class Auditor:
         """
         model, windows, threshold = self.model, here.assumed.windows, self.options.threshold
         values, depth = claims.values.copy(), np.zeros(here.counts.shape, dtype=np.int32)  # kernels take no read-only arrays
-        for tight, kind in ((here.documented.tight, ClaimKind.PROVED), (here.assumed.tight, ClaimKind.CONDITIONAL)):
-            pinned = claims.of_kind(kind)
+        readings = [(here.assumed.tight, ClaimKind.CONDITIONAL), (here.documented.tight, ClaimKind.PROVED)]
+        if here.figured is not None:
+            readings.insert(0, (here.figured.bounds.tight, ClaimKind.CONDITIONAL))
+        for tight, kind in readings:
+            pinned = claims.of_kind(kind) & (tight.low == tight.high)
             depth[pinned] = np.maximum(tight.depth_low, tight.depth_high)[pinned]
         depth[likely & by_family] = FAMILY_NEEDED
         wanted = likely & ~by_family
+        if rates_needed is not None:
+            depth[likely & rates_needed] = FIGURE_NEEDED
+            wanted &= ~rates_needed
         if not self.prior.is_flat:
             depth[wanted] = PRIOR_NEEDED
             some = replace(here.reach, feasible=here.reach.feasible & wanted.any(axis=1))
@@ -231,6 +284,7 @@ class _Possible(NamedTuple):
     clashing: BoolArray
     no_news: BoolArray
     nested: NestedAreas | None
+    figured: FigureBounds | None
 
 
 def _areas(number: int, suspects: Iterable[Suspect]) -> BoolArray:
@@ -241,10 +295,10 @@ def _areas(number: int, suspects: Iterable[Suspect]) -> BoolArray:
 
 
 def _clashing(shape: tuple[int, ...], found: Iterable[Contradiction]) -> BoolArray:
-    """Mark the cells in contradictions; that an exact count was adjusted spoils no other."""
+    """Mark the cells in contradictions; an exact count that was adjusted, or a figure of other counts, spoils no other."""
     marked = np.zeros(shape, dtype=np.bool_)
     for contradiction in found:
-        if contradiction.kind != ASSUMPTION:
+        if contradiction.kind not in (ASSUMPTION, FIGURE):
             marked[contradiction.area, list(contradiction.cells)] = True
     return marked
 

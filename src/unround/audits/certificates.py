@@ -11,17 +11,19 @@ import numpy as np
 from unround.audits.bounds import BlockBounds
 from unround.audits.claims import BlockClaims, ClaimKind, RestsOn
 from unround.audits.contradictions import UNRESOLVED
+from unround.audits.figures import FigureBounds
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
-from unround.batch.tighten import chain
+from unround.batch.tighten import BlockRows, chain, followed
 from unround.errors import InputError, InternalError
-from unround.infer.certify import certificates
+from unround.infer.bounds import Bounds, propagate
+from unround.infer.certify import certain_windows, certificates
 from unround.linked.prover import BETWEEN, Prover
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
 from unround.release import ABSENT
-from unround.system import Cell, Sum, System
+from unround.system import Cell, PublishedFigure, Sum, System
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,6 +47,8 @@ class Certificate:
         The areas whose sums with each other it needs, where it does.
     by_area : bool
         Whether its cells are named by area, because it was found in a family.
+    figures : tuple of int
+        The figures of the model that it uses.
     """
 
     area: int
@@ -55,6 +59,7 @@ class Certificate:
     proof: Proof
     areas: tuple[str, ...] = ()
     by_area: bool = False
+    figures: tuple[int, ...] = ()
 
     @property
     def kind(self) -> ClaimKind:
@@ -88,8 +93,9 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     claims = inferred.claims
     kinds, depth = claims.kinds.copy(), claims.depth.copy()
     written: list[Certificate] = []
+    by_figures = inferred.by_figures & claims.of_kind(ClaimKind.CONDITIONAL)
     for kind, bounds in ((ClaimKind.PROVED, inferred.documented), (ClaimKind.CONDITIONAL, inferred.assumed)):
-        wanted = claims.of_kind(kind)
+        wanted = claims.of_kind(kind) & ~by_figures
         if only is not None:
             wanted[np.arange(len(wanted)) != only] = False
         if bounds.linked is not None:
@@ -101,6 +107,10 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
             written += found
             wanted &= ~bounds.linked.moved
         written += _in_area(model, inferred, bounds, kind, wanted)
+    if only is not None:
+        by_figures[np.arange(len(by_figures)) != only] = False
+    if inferred.figured is not None:
+        written += _in_area(model, inferred, inferred.figured.bounds, ClaimKind.CONDITIONAL, by_figures, inferred.figured)
     for certificate in written:
         kinds[certificate.area, certificate.cell] = certificate.kind
     written.sort(key=lambda certificate: (certificate.area, certificate.cell))  # however many areas are in the block
@@ -115,18 +125,26 @@ def _uncertified(inferred: InferredBlock) -> np.ndarray[Any, np.dtype[np.int8]]:
 
 
 def _in_area(
-    model: Model, inferred: InferredBlock, bounds: BlockBounds, kind: ClaimKind, wanted: BoolArray
+    model: Model,
+    inferred: InferredBlock,
+    bounds: BlockBounds,
+    kind: ClaimKind,
+    wanted: BoolArray,
+    figured: FigureBounds | None = None,
 ) -> Iterator[Certificate]:
-    """Prove claims by the sums of their own area."""
+    """Prove claims by the sums of their own area, and by its figures where these are given."""
     unresolved = {one.area for one in inferred.contradictions if one.kind == UNRESOLVED}
+    rows = None if figured is None else figured.rows
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         cells = np.flatnonzero(wanted[area]).tolist()
-        chains = [chain(model.compiled, bounds.windows, bounds.tight, area, cell, inferred.active) for cell in cells]
         within = {int(c): int(bounds.slack[area, c]) for c in np.flatnonzero(bounds.slack[area])}
-        used = sorted({e for one in chains for e in one})
         silent = _silent(inferred, area)
-        system = model.system(inferred.counts[area], used, within, silent)
         place = {model.columns[cell].key: cell for cell in cells}
+        for needed in _candidates(model, inferred, bounds, area, cells, rows):
+            used, stated = _apart_from_sums(model, inferred, area, needed, figured)
+            system = model.system(inferred.counts[area], used, within, silent, figures=tuple(stated.values()))
+            if figured is None or _pins(system, place):
+                break
         proofs = proofs_of(system, certificates(system, [system.index[key] for key in place]))
         if len(proofs) < len(cells):
             missing = sorted(set(place) - {proof.cell for proof in proofs})
@@ -134,10 +152,63 @@ def _in_area(
         named = {model.sum_named(e): e for e in used}
         for proof in proofs:
             sums = tuple(named[one] for one in _sums_of(proof))
-            members = sorted({c for e in sums for c in model.members(e)})
+            of = _figures_of(proof)
+            figures = {f: one for f, one in stated.items() if one.figure.name in of}
+            small = _small(model, system, sums, figures.values())
+            members = [model.index[cell.name] for cell in small.cells]
             disturbed = area in unresolved or bool(inferred.clashing[area, members].any())
-            small = model.system(inferred.counts[area], sums, within, silent)
-            yield Certificate(area, place[proof.cell], _rests_on(model, kind, sums, disturbed), sums, small, proof)
+            # Of conditional claims by figures, only those need an exact population that have an adjusted count in them.
+            slack = inferred.documented.slack[area, members], bounds.slack[area, members]
+            population = figured is None or bool((slack[0] != slack[1]).any())
+            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, sums, disturbed)
+            if figures:
+                rests_on |= RestsOn.FIGURES
+            yield Certificate(area, place[proof.cell], rests_on, sums, small, proof, figures=tuple(figures))
+
+
+def _small(model: Model, system: System, sums: Iterable[int], figures: Iterable[PublishedFigure]) -> System:
+    """Return the cells of a system that some sums and figures are about, with these alone."""
+    named, stated = [model.sum_named(e) for e in sorted(sums)], tuple(figures)
+    names = {name for one in named for name in (one.total, *one.parts)}
+    names.update(name for one in stated for name in one.figure.counts)
+    return System([cell for cell in system.cells if cell.name in names], named, stated)
+
+
+def _candidates(
+    model: Model, inferred: InferredBlock, bounds: BlockBounds, area: int, cells: list[int], rows: BlockRows | None
+) -> Iterator[list[int]]:
+    """Return what the bounds of some cells depend on: first a quick guess, where there are many claims; then for certain."""
+    if rows is not None:
+        yield list(followed(model.compiled, bounds.tight, area, cells, rows))
+    chains = [chain(model.compiled, bounds.windows, bounds.tight, area, cell, inferred.active, rows) for cell in cells]
+    yield sorted({e for one in chains for e in one})
+
+
+def _pins(system: System, keys: Iterable[str]) -> bool:
+    """Say whether a system leaves one value to each of some cells, by the arithmetic of single sums and figures."""
+    bounds = Bounds.of(certain_windows(system))
+    return propagate(system.equations, bounds, None, system.rows) and all(
+        key in system.index and bounds.lows[system.index[key]] == bounds.highs[system.index[key]] for key in keys
+    )
+
+
+def _apart_from_sums(
+    model: Model, inferred: InferredBlock, area: int, needed: Sequence[int], figured: FigureBounds | None
+) -> tuple[list[int], dict[int, PublishedFigure]]:
+    """Part what an argument needs into sums and figures: inequalities of figures are numbered after the sums."""
+    number = len(model.equations)
+    stated = {}
+    if figured is not None:
+        for f in sorted({int(figured.rows.figures[e - number]) for e in needed if e >= number}):
+            one = figured.published(model, inferred.counts, area, f)
+            assert one is not None  # it says something
+            stated[f] = one
+    return [e for e in needed if e < number], stated
+
+
+def _figures_of(proof: Proof) -> set[str]:
+    """Return the names of the figures that a proof uses."""
+    return {step["figure"] for step in proof.steps if step["by"] == "figure"}
 
 
 def _in_family(
@@ -224,7 +295,8 @@ def proof_lines(
         sums = [{"total": s.total, "parts": list(s.parts)} for s in one.system.sums]
         where = {axis: areas[axis][one.area] for axis in axes}
         named = {"kind": one.kind.label, "key": model.columns[one.cell].key}
-        yield {**where, **named, **one.proof.to_json(), "cells": cells, "sums": sums}
+        figures = {"figures": [stated.to_json() for stated in one.system.figures]} if one.system.figures else {}
+        yield {**where, **named, **one.proof.to_json(), "cells": cells, "sums": sums, **figures}
 
 
 def _apart(name: str, one: Certificate) -> dict[str, str]:
@@ -246,6 +318,7 @@ def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
         cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]
         sums = [Sum(s["total"], tuple(s["parts"])) for s in line["sums"]]
         fields = ("cell", "value", "text", "depth", "rests_on", "steps")
-        return System(cells, sums), Proof(**{name: line[name] for name in fields})
-    except (KeyError, TypeError, AttributeError) as error:
+        figures = [PublishedFigure.of_json(one) for one in line.get("figures", ())]
+        return System(cells, sums, figures), Proof(**{name: line[name] for name in fields})
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"this is not a certificate from an audit ({error!r}). Run the audit again.") from None

@@ -27,6 +27,9 @@ LEAST_SHARE = 0.25
 FAMILY_NEEDED = -2
 """The depth of a claim that needs other areas of the family."""
 
+FIGURE_NEEDED = -3
+"""The depth of a likely claim that would not be one without a published rate, mean or median."""
+
 
 class ClaimKind(IntEnum):
     """What is claimed of a cell; the codes order findings, the most certain first."""
@@ -71,6 +74,7 @@ class RestsOn(IntFlag):
     DOUBTFUL_SUM = 16
     FITTED_PRIOR = 32
     COMPLETE_FAMILY = 64
+    FIGURES = 128
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -86,6 +90,7 @@ REASONS = {
     RestsOn.DOUBTFUL_SUM: "a sum that cannot hold in some other area",
     RestsOn.FITTED_PRIOR: "the fitted prior",
     RestsOn.COMPLETE_FAMILY: "areas that together make up their parent",
+    RestsOn.FIGURES: "figures computed from unrounded counts and rounded to the nearest step",
 }
 
 
@@ -100,8 +105,8 @@ class BlockClaims:
     values : array
         The count that is claimed, or would be: the only possible or the likeliest one.
     depth : array
-        How many sums the argument takes, one after the other, where that is known; below 0, `PRIOR_NEEDED` or
-        `FAMILY_NEEDED`.
+        How many sums the argument takes, one after the other, where that is known; below 0, `PRIOR_NEEDED`,
+        `FAMILY_NEEDED` or `FIGURE_NEEDED`.
     without_sums : array
         Where a count is known or likely from its published value alone, to which the area's other counts add little: that
         is no claim.
@@ -211,6 +216,7 @@ def decide(
     *,
     nothing: BoolArray | None = None,
     nothing_likely: BoolArray | None = None,
+    figured: BlockBounds | None = None,
 ) -> BlockClaims:
     """Decide for every cell what can be claimed, and which count.
 
@@ -231,13 +237,20 @@ def decide(
         Where nothing is claimed, whatever is known.
     nothing_likely : array, optional
         Where nothing is claimed to be likely.
+    figured : BlockBounds, optional
+        What is possible if figures were computed from true counts. What these pin is conditional, and what they rule out
+        is not likely.
     """
     likely = np.asarray(lowest >= threshold)
     if nothing_likely is not None:
         likely &= ~nothing_likely
+    readings = [(assumed, ClaimKind.CONDITIONAL), (documented, ClaimKind.PROVED)]
+    if figured is not None:
+        likely &= (posterior.mode >= figured.tight.low) & (posterior.mode <= figured.tight.high)
+        readings.insert(0, (figured, ClaimKind.CONDITIONAL))
     kinds = np.where(likely, np.int8(ClaimKind.LIKELY), np.int8(ClaimKind.OPEN))
     values = posterior.mode.copy()
-    for bounds, kind in ((assumed, ClaimKind.CONDITIONAL), (documented, ClaimKind.PROVED)):
+    for bounds, kind in readings:
         pinned = (bounds.tight.low == bounds.tight.high) & ~bounds.given
         kinds[pinned] = kind
         values[pinned] = bounds.tight.low[pinned]

@@ -27,10 +27,10 @@ EFFORT = 100_000
 MOST_CLASHES = 200
 """Clashes in one area after which the rest of its sums are left alone: such an area is not worth more time."""
 
-SUM, CELL, ASSUMPTION, UNRESOLVED, AREAS = "sum", "cell", "assumption", "unresolved", "areas"
+SUM, CELL, ASSUMPTION, UNRESOLVED, AREAS, FIGURE = "sum", "cell", "assumption", "unresolved", "areas", "figure"
 """What can be wrong: sums that cannot hold; a count that cannot come from its mechanism; an exact count that is not exact;
 an area in which no combination of values adds up, though every single sum allows some; an area that cannot be the sum of
-those that lie in it."""
+those that lie in it; a rate, a mean or a median that cannot be of the true counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Contradiction:
     area : int
         The area's place in its block.
     kind : str
-        What is wrong: "sum", "cell", "assumption", "unresolved" or "areas".
+        What is wrong: "sum", "cell", "assumption", "unresolved", "areas" or "figure".
     sums : tuple of int
         The sums that cannot hold together, by position. They are not used in this area.
     cells : tuple of int

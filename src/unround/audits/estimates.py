@@ -66,7 +66,9 @@ def distributions_of(
         rows = np.array([area]) if nested is None else nested.family(area)
         family = None if nested is None else nested.reordered(rows)
         family = family if family is not None and family.any else None
-        found.append(auditor.infer(inferred.counts[rows], may_differ[rows], family, keep=0).probabilities.distributions())
+        values = None if inferred.figured is None else inferred.figured.values[rows]
+        again = auditor.infer(inferred.counts[rows], may_differ[rows], family, 0, values)
+        found.append(again.probabilities.distributions())
     return found
 
 

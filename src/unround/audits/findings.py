@@ -216,8 +216,10 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     places, texts = np.flatnonzero(~likely | ~np.asarray(inferred.active.all(axis=1))[rows]), []
     for area, cell in zip(rows[places].tolist(), cells[places].tolist(), strict=True):
         certificate = proved.get((area, cell))
-        sums = (certificate and certificate.sums) or [e for e in usual[cell] if inferred.active[area, e]]
-        texts.append(_listed(model, sums, certificate.areas if certificate else ()))
+        sums = certificate.sums if certificate else [e for e in usual[cell] if inferred.active[area, e]]
+        texts.append(
+            _listed(model, sums, certificate.areas if certificate else (), certificate.figures if certificate else ())
+        )
     routes = routes.scatter(places, texts) if texts else routes
     if inferred.probabilities.linked is None:
         return routes
@@ -225,14 +227,15 @@ def _routes(model: Model, inferred: InferredBlock, rows: Any, cells: Any) -> pl.
     return (pl.Series(["", ADD_UP + "; "]).gather(by_family.astype(np.int64)) + routes).str.strip_chars_end("; ")
 
 
-def _listed(model: Model, sums: Sequence[int], areas: Sequence[str] = ()) -> str:
-    """Name the areas that an argument needs, if any, and its sums within them."""
+def _listed(model: Model, sums: Sequence[int], areas: Sequence[str] = (), figures: Sequence[int] = ()) -> str:
+    """Name the areas and the figures that an argument needs, if any, and its sums."""
     named = [model.sum_in_short(e) for e in sums[:MOST_ROUTE]]
     if len(sums) > MOST_ROUTE:
         named.append(f"and {len(sums) - MOST_ROUTE} more")
     if areas:
         more = " + …" if len(areas) > MOST_ROUTE + 1 else ""
         named.insert(0, f"areas {areas[0]} = {' + '.join(areas[1 : MOST_ROUTE + 1])}{more}")
+    named = [*(model.figure_in_short(f) for f in figures[:MOST_ROUTE]), *named]
     return "; ".join(named)
 
 
@@ -247,6 +250,7 @@ def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, f
     always = RestsOn.INDEPENDENT_ROUNDING | (RestsOn.FITTED_PRIOR if fitted else RestsOn(0))
     codes = likely * int(always)
     codes += population * int(RestsOn.EXACT_POPULATION) + disturbed * int(RestsOn.CORRECT_COUNTS)
+    codes += (likely & inferred.by_figures[rows, cells]) * int(RestsOn.FIGURES)
     proved = {(one.area, one.cell): int(one.rests_on) for one in inferred.claims.certified}
     for place in np.flatnonzero(~likely).tolist():
         codes[place] = proved[int(rows[place]), int(cells[place])]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -18,13 +19,14 @@ from unround.audits.integrity import RUN as RUN
 from unround.audits.integrity import SUMMARY as SUMMARY
 from unround.audits.integrity import seal as seal
 from unround.audits.keys import Keys
-from unround.audits.model import Model, Twins
+from unround.audits.model import Model, ModelFigure, Twins
 from unround.audits.nested import FILE as NESTED
 from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
 from unround.mechanisms import mechanism
 from unround.output import write_json
-from unround.release import Column, Counts, Release, adjustable
+from unround.release import Column, Counts, FigureValues, Release, adjustable
+from unround.system import PublishedFigure
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,10 +128,27 @@ def save_model(
         "origins": model.origins,
         "doubtful": model.doubtful,
         "fixed": sorted(model.fixed),
+        "figures": [_figure_told(one) for one in model.figures],
     }
     (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     areas.write_parquet(folder / "areas.parquet")
     prior.save(folder / "prior.npz")
+
+
+def _figure_told(one: ModelFigure) -> dict[str, Any]:
+    """Return a figure as plain data."""
+    by_units = [[units, [[str(start), str(step)] for start, step in steps]] for units, steps in one.figure.grid.by_units]
+    told = PublishedFigure(one.figure, Fraction(0)).to_json()
+    return told | {"label": one.figure.label, "by_units": by_units, "place": one.place}
+
+
+def _figure_of(told: Mapping[str, Any]) -> ModelFigure:
+    """Return the figure that `_figure_told` wrote."""
+    figure = PublishedFigure.of_json(told).figure
+    by_units = tuple(
+        (units, tuple((Fraction(start), Fraction(step)) for start, step in steps)) for units, steps in told["by_units"]
+    )
+    return ModelFigure(replace(figure, label=told["label"], grid=replace(figure.grid, by_units=by_units)), told["place"])
 
 
 def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None, twins: Twins = ()) -> Model:
@@ -153,6 +172,7 @@ def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None
         positions=positions,
         twins=twins,
         everywhere=fixed,
+        figures=tuple(_figure_of(one) for one in told.get("figures", ())),
     )
 
 
@@ -324,6 +344,22 @@ class AuditFolder:
             if counts.shape != (len(rows), len(self.told["columns"])):
                 raise ValueError("the number of counts is not that of the model")
             return counts
+
+    def figures_of(self, rows: NDArray[np.int64]) -> FigureValues | None:
+        """Return the figures of some areas, as published; None where the audit used none."""
+        import polars as pl
+
+        if not self.model.figures:
+            return None
+        with self._undamaged(PUBLISHED):
+            file = self.file(PUBLISHED)
+            first, last = int(rows.min()), int(rows.max())
+            scan = pl.scan_parquet(file, glob=False).select("figures").slice(first, last + 1 - first)
+            found = self._published["figures"][first : last + 1] if self._held else scan.collect()["figures"]
+            figures = np.array(found.to_numpy()[rows - first], dtype=np.int64)
+            if figures.shape != (len(rows), len(self.model.figures)):
+                raise ValueError("the number of figures is not that of the model")
+            return figures
 
     @cached_property
     def _held(self) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from unround.audits.bounds import BlockBounds
-from unround.audits.claims import BlockClaims
+from unround.audits.claims import FIGURE_NEEDED, BlockClaims, ClaimKind
 from unround.audits.contradictions import Active, Contradiction
+from unround.audits.figures import FigureBounds
 from unround.audits.nested import NestedAreas
 from unround.audits.probabilities import BlockProbabilities
 from unround.audits.suspects import Suspect
@@ -40,6 +43,8 @@ class InferredBlock:
         How areas are nested, where any are linked.
     suspects : tuple of Suspect
         Sums that are possible, but absurd: of their areas nothing is claimed but what is proved.
+    figured : FigureBounds or None
+        What is possible if figures were computed from true counts, where there are any.
     """
 
     counts: Counts
@@ -52,3 +57,14 @@ class InferredBlock:
     clashing: BoolArray
     nested: NestedAreas | None = None
     suspects: tuple[Suspect, ...] = ()
+    figured: FigureBounds | None = None
+
+    @property
+    def by_figures(self) -> BoolArray:
+        """Where a claim would not be made, or not be certain, without figures."""
+        kinds, marked = self.claims.kinds, np.zeros(self.counts.shape, dtype=np.bool_)
+        if self.figured is not None:
+            marked |= (kinds == ClaimKind.LIKELY) & (self.claims.depth == FIGURE_NEEDED)
+            certain = self.assumed.tight.low == self.assumed.tight.high
+            marked |= (kinds == ClaimKind.CONDITIONAL) & ~certain
+        return marked

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.compiled_sums import compile_sums
+from unround.batch.rates import RatePairs, rate_pairs
 from unround.batch.types import CompiledSums
 from unround.errors import InputError
+from unround.figures import Figure, FigureKind, Grid
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished, Within
-from unround.release import ABSENT, SUPPRESSED, Column, Counts
+from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts
 from unround.structure import JudgedSum, Structure
-from unround.system import Cell, Sum, System
+from unround.system import Cell, PublishedFigure, Sum, System
 
 HIDDEN_AREA = 1_000
 """Counts are hidden in small areas: what is missing in an area of more people than this is missing for another reason."""
@@ -28,6 +30,30 @@ Twins = tuple[tuple[int, int], ...]
 
 class NothingToInfer(InputError):  # noqa: N818 - it says what a table is like
     """All sums of a table add up exactly, so that they tell nothing: no audit can be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigure:
+    """A figure that tells something: its counts are cells of the model, by their keys; its place in `Block.figures`."""
+
+    figure: Figure
+    place: int
+
+    def published(self, value: int, units: int | None) -> PublishedFigure | None:
+        """Return what was published of one area, with the step that it was rounded to there; None where nothing was.
+
+        Parameters
+        ----------
+        value : int
+            As in `Block.figures`.
+        units : int or None
+            The universe as published; None where it is absent.
+        """
+        if value == FIGURE_ABSENT:
+            return None
+        shown = value * FIGURE_UNIT
+        grid = Grid.of(self.figure.grid.step(shown, units))
+        return PublishedFigure(replace(self.figure, grid=grid), shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +79,8 @@ class Model:
         The cells that are taken as exact everywhere.
     compiled : CompiledSums
         The same, compiled.
+    figures : tuple of ModelFigure
+        Rates, means and medians that were computed from true counts, and so tell something about them.
     """
 
     columns: tuple[Column, ...]
@@ -64,9 +92,17 @@ class Model:
     doubtful: tuple[bool, ...]
     fixed: frozenset[int]
     compiled: CompiledSums
+    figures: tuple[ModelFigure, ...] = ()
 
     @classmethod
-    def of(cls, structure: Structure, exact_population: bool = True, everywhere: NDArray[np.bool_] | None = None) -> Model:
+    def of(
+        cls,
+        structure: Structure,
+        exact_population: bool = True,
+        everywhere: NDArray[np.bool_] | None = None,
+        *,
+        figures: bool = False,
+    ) -> Model:
         """Compile a structure.
 
         Parameters
@@ -77,6 +113,8 @@ class Model:
             Whether counts that may have been adjusted a little are taken as exact all the same.
         everywhere : array, optional
             Which columns of the release are published in every area; all, unless told.
+        figures : bool
+            Whether to use the figures that the data show to be computed from true counts.
 
         Raises
         ------
@@ -115,6 +153,7 @@ class Model:
             np.array(used, dtype=np.int64),
             _twins(used, structure.alias),
             np.ones(len(used), dtype=np.bool_) if everywhere is None else everywhere[used],
+            _figures(structure, used) if figures else (),
         )
 
     @classmethod
@@ -129,6 +168,7 @@ class Model:
         positions: NDArray[np.int64] | None = None,
         twins: Twins = (),
         everywhere: NDArray[np.bool_] | None = None,
+        figures: tuple[ModelFigure, ...] = (),
     ) -> Model:
         """Compile cells and sums that are already known to hold; by default every column is a cell, published everywhere."""
         loose = set() if exact_population else {i for i, column in enumerate(columns) if column.adjusted}
@@ -138,7 +178,7 @@ class Model:
         places = np.arange(len(columns)) if positions is None else positions
         doubtful = doubtful or (False,) * len(equations)
         compiled = compile_sums(len(columns), equations, fixed)
-        return cls(columns, places, twins, mechanisms, equations, origins, doubtful, fixed, compiled)
+        return cls(columns, places, twins, mechanisms, equations, origins, doubtful, fixed, compiled, figures)
 
     def counts_of(self, counts: Counts) -> Counts:
         """Return the cells of a block of the release: where one is absent, another column that shows the same count."""
@@ -241,6 +281,20 @@ class Model:
         """Which cells are connected, by sums, with a count that may have been adjusted."""
         return np.isin(self.piece, self.piece[self.adjusted > 0])
 
+    @cached_property
+    def rate_pairs(self) -> tuple[RatePairs, ...]:
+        """The universes and parts of rates, made into nodes of forests: what probabilities use of figures."""
+        rates = [
+            (f, self.index[one.figure.universe], self.index[one.figure.numerator])
+            for f, one in enumerate(self.figures)
+            if one.figure.kind is FigureKind.RATE
+        ]
+        return rate_pairs(self.equations, rates)
+
+    def weighs_figure(self, figure: int) -> bool:
+        """Whether probabilities use a figure; if not, only bounds and certificates do."""
+        return any(figure in forest.figures for forest in self.rate_pairs)
+
     def members(self, equation: int) -> tuple[int, ...]:
         """Return the cells of a sum, the total first."""
         total, parts = self.equations[equation]
@@ -258,6 +312,12 @@ class Model:
         shown = " + ".join(keys) if len(keys) <= 5 else f"{keys[0]} + {keys[1]} + … + {keys[-1]} ({len(keys)} parts)"
         return f"{self.columns[total].key} = {shown}"
 
+    def figure_in_short(self, figure: int) -> str:
+        """Return a figure as it appears in routes: "rate 345 of 340", "median of 8"."""
+        one = self.figures[figure].figure
+        is_rate = one.kind is FigureKind.RATE
+        return f"rate {one.numerator} of {one.universe}" if is_rate else f"{one.kind} of {one.universe}"
+
     def sum_in_words(self, equation: int) -> str:
         """Return a sum by the names that people know, long ones shortened."""
         total, parts = self.equations[equation]
@@ -272,6 +332,7 @@ class Model:
         within: Mapping[int, int] | None = None,
         silent: Iterable[int] = (),
         also: Iterable[int] = (),
+        figures: Sequence[PublishedFigure] = (),
     ) -> System:
         """Return one area's cells and some of its sums, as the engines for single systems take them.
 
@@ -287,13 +348,17 @@ class Model:
             Cells whose published value is not to be used.
         also : iterable of int
             Cells to include even if they stand in none of the sums.
+        figures : sequence of PublishedFigure
+            Figures of the area that are to be used; their cells are included.
         """
         chosen = sorted(set(equations))
-        cells = sorted({cell for e in chosen for cell in self.members(e)}.union(also))
+        of_figures = {self.index[key] for one in figures for key in one.figure.counts}
+        cells = sorted({cell for e in chosen for cell in self.members(e)}.union(also, of_figures))
         changed = within or {}
         return System(
             [self.cell(cell, counts, lambda one: changed.get(one, 0), cell in silent) for cell in cells],
             [self.sum_named(e) for e in chosen],
+            figures,
         )
 
     def cell(self, cell: int, counts: Counts, slack: Callable[[int], int], silent: bool = False) -> Cell:
@@ -336,6 +401,22 @@ class Model:
 def _rests_on(checked: JudgedSum, guessed: frozenset[int]) -> bool:
     """Whether a sum was changed by taking one column for another on the word of the numbers alone."""
     return not guessed.isdisjoint((checked.total, *checked.parts))
+
+
+def _figures(structure: Structure, used: list[int]) -> tuple[ModelFigure, ...]:
+    """Return the figures that tell something about cells of the model; a column that repeats another stands for it."""
+    there = set(used)
+    place = {column.key: structure.alias.get(c, c) for c, column in enumerate(structure.columns)}
+    keys = {key: structure.columns[c].key for key, c in place.items() if c in there}
+    found = []
+    for at, judged in enumerate(structure.figures):
+        one = judged.figure
+        if judged.is_evidence and all(key in keys for key in one.counts):
+            groups = tuple(replace(group, count=keys[group.count]) for group in one.groups)
+            named = replace(one, universe=keys[one.universe], numerator=keys.get(one.numerator, ""), groups=groups)
+            if len(set(named.counts)) == len(one.counts):
+                found.append(ModelFigure(named, at))
+    return tuple(found)
 
 
 def _twins(used: list[int], alias: Mapping[int, int]) -> Twins:

@@ -12,6 +12,8 @@ THRESHOLD = 0.66
 POPULATIONS = ("exact", "within5")
 PRIORS = ("fitted", "flat")
 ROUNDINGS = ("auto", "independent")
+VERIFIED, NO_FIGURES = "verified", "off"
+FIGURES = (VERIFIED, NO_FIGURES)
 MEANS, DISTRIBUTIONS = "means", "distributions"
 """What estimates hold: mean, deviation and likeliest count; or the probability of every possible count as well."""
 
@@ -48,6 +50,8 @@ class AuditOptions:
         By default as many as fit comfortably into memory.
     bom : bool
         Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
+    figures : str
+        "verified" uses the rates, means and medians that the data show to be computed from true counts; "off" none.
     """
 
     threshold: float = THRESHOLD
@@ -59,6 +63,7 @@ class AuditOptions:
     doubtful: bool = False
     block: int | None = None
     bom: bool = False
+    figures: str = VERIFIED
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
@@ -68,6 +73,8 @@ class AuditOptions:
             raise InputError(f"population must be {' or '.join(POPULATIONS)}, not {self.population!r}.")
         if self.rounding not in ROUNDINGS:
             raise InputError(f"rounding must be one of {', '.join(ROUNDINGS)}, not {self.rounding!r}.")
+        if self.figures not in FIGURES:
+            raise InputError(f"figures must be {' or '.join(FIGURES)}, not {self.figures!r}.")
         if self.estimates not in (False, True, MEANS, DISTRIBUTIONS):
             raise InputError(f"estimates must be {MEANS} or {DISTRIBUTIONS}, not {self.estimates!r}.")
         if self.block is not None and self.block < 1:

@@ -63,6 +63,10 @@ class BlockProbabilities:
     distributions : function
         Returns the distributions behind the posterior, by cell, of the one area for which they may be wanted. Of linked
         areas they are there already; of others they are worked out every time, for they take more room than all the rest.
+    by_rates : array or None
+        The cells whose probabilities use published rates; None where no area has any.
+    before : array or None
+        The cells whose likeliest count would be likely without rates, too.
     """
 
     reach: Tight
@@ -75,6 +79,8 @@ class BlockProbabilities:
     too_noisy: BoolArray
     linked: Linked | None
     distributions: Callable[[], Mapping[int, Distribution]]
+    by_rates: BoolArray | None = None
+    before: BoolArray | None = None
 
     def __post_init__(self) -> None:
         for name in ("mode", "probability", "mean", "deviation", "possible"):
@@ -205,7 +211,7 @@ def weigh(
     near = np.asarray((posterior.probability >= NEAR * threshold) & (posterior.probability < 1))
     if nothing is not None:
         near &= ~nothing
-    alone = _probability_alone(here, posterior, near)
+    alone = probability_alone(here, posterior, near)
     each, own_lowest = _under_each(here, posterior, near, alone, threshold, linked is not None)
     stated = replace(posterior, probability=each.mean)
     cut_off, too_noisy = np.zeros(posterior.mode.shape, dtype=np.bool_), np.zeros(len(posterior.cut), dtype=np.bool_)
@@ -334,7 +340,7 @@ def _under_each(
     return OverPriors.ask(others, posterior, near, alone, threshold, asked), own_lowest
 
 
-def _probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> FloatArray:
+def probability_alone(here: Weighing, posterior: Posterior, near: BoolArray) -> FloatArray:
     """Return how likely the likeliest counts are by what was published of each alone; NaN where that is not asked for."""
     found = np.full(near.shape, np.nan)
     rows = np.flatnonzero(near.any(axis=1))

@@ -24,8 +24,8 @@ from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_esti
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
+from unround.audits.options import VERIFIED, block_size
 from unround.audits.options import AuditOptions as AuditOptions
-from unround.audits.options import block_size
 from unround.audits.probabilities import NEAR
 from unround.audits.selfcheck import SelfCheck, choose_and_check
 from unround.audits.summary import Tally
@@ -131,7 +131,8 @@ def _prepare(
     checked = check_spool(release, spool, structure, plan_file, progress)
     clock.lap("checking")
     structure = weighted_estimates(structure, checked.numbers)
-    model = Model.of(structure, options.population == "exact", _published_everywhere(spool))
+    everywhere = _published_everywhere(spool)
+    model = Model.of(structure, options.population == "exact", everywhere, figures=options.figures == VERIFIED)
     if truth is not None:  # before anything that takes long: it may not fit
         Truth.of(truth, model, release.areas, spool.areas, folder)
     prior, predicted = _prior(options, spool, model, progress)
@@ -254,6 +255,8 @@ def _static_summary(
         "priors": {"variants": list(prior.variants), "near": NEAR},
         "population": options.population,
         "doubtful": options.doubtful,
+        "figures": options.figures,
+        "figures_used": [_figure_used(model, f) for f in range(len(model.figures))],
         "mechanisms": {how.name: _sentence(how, checked) for how in dict.fromkeys(model.mechanisms)},
         "left_out": {why: len(labels) for why, labels in release.left_out.items()},
         "notes": [*release.notes, *structure.notes],
@@ -264,6 +267,14 @@ def _sentence(how: Mechanism, checked: Check) -> str:
     """Return how counts were published, without any claim of independence that the data do not bear out."""
     departs = any(one.otherwise == DEPARTS for one in checked.families)
     return how.sentence.replace(", each count independently", "") if departs else how.sentence
+
+
+def _figure_used(model: Model, figure: int) -> dict[str, Any]:
+    """Say what a figure is of, and what it is used for."""
+    one = model.figures[figure].figure
+    named = {"column": one.name, "label": one.label, "kind": one.kind.value}
+    of = {"numerator": one.numerator or None, "universe": one.universe, "groups": len(one.groups)}
+    return named | of | {"in_probabilities": model.weighs_figure(figure)}
 
 
 def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits.certificates import Certificate
-from unround.audits.claims import FAMILY_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind, HeldBecause
+from unround.audits.claims import FAMILY_NEEDED, FIGURE_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind, HeldBecause
 from unround.audits.contradictions import Contradiction
 from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
@@ -26,6 +26,9 @@ AREA_SIZES = ((0, "0-99"), (100, "100-499"), (500, "500-999"), (1000, "1,000-4,9
 
 STEPS = {2: "two", 3: "three", 4: "four", 5: "five"}
 """How many steps an argument has, in words."""
+
+FIGURES_ROUTE = "figures computed from true counts"
+"""The route of claims that would not be made without a rate, a mean or a median."""
 
 CLAIMS = KINDS[1:]
 """The kinds of claims: proved, conditional, likely."""
@@ -87,6 +90,8 @@ class Tally:
     """Families that were not linked for probabilities, by reason."""
     by_others: dict[str, int] = field(default_factory=_zero)
     """Claims that need other areas."""
+    by_figures: dict[str, int] = field(default_factory=_zero)
+    """Claims that would not be made, or not be certain, without figures."""
 
     def add(self, model: Model, inferred: InferredBlock, threshold: float) -> None:
         """Count a block, once its claims are certified; the threshold is that of likely counts."""
@@ -129,6 +134,10 @@ class Tally:
         self._area_sizes(inferred, there)
         self._methods(inferred)
         self._doubtful(inferred, threshold)
+        if inferred.figured is not None:
+            needed = inferred.by_figures
+            for kind in (CONDITIONAL, LIKELY):
+                self.by_figures[kind.label] += int((needed & claims.of_kind(kind)).sum())
         if inferred.nested is not None:
             self._families(inferred)
 
@@ -220,6 +229,7 @@ class Tally:
                 "mean_error_in_points": round(self.error_units / self.estimated / 100, 2) if self.estimated else None,
             },
             "cells_judged_singly": self.singly,
+            "claims_because_of_figures": self.by_figures,
             "linked": {
                 "areas_by_method": {one.name: self.methods[one.name] for one in METHODS if one.name in self.methods},
                 "likely_by_method": {
@@ -254,6 +264,8 @@ def route_of(model: Model, certificate: Certificate) -> str:
     """Name the kind of argument: one sum, by its number of parts and its total; a chain of sums; or areas that add up."""
     if certificate.areas:
         return ADD_UP
+    if certificate.figures:
+        return FIGURES_ROUTE
     if certificate.proof.depth > 1 or len(certificate.sums) > 1:
         return _depth_in_words(max(certificate.proof.depth, 2))
     total, parts = model.equations[certificate.sums[0]]
@@ -264,6 +276,8 @@ def route_of(model: Model, certificate: Certificate) -> str:
 def _depth_in_words(depth: int) -> str:
     if depth == FAMILY_NEEDED:
         return ADD_UP
+    if depth == FIGURE_NEEDED:
+        return FIGURES_ROUTE
     if depth == PRIOR_NEEDED:
         return "sums and the fitted prior"
     return "one sum" if depth == 1 else f"{STEPS[depth]}-step argument" if depth < 6 else "six or more steps"

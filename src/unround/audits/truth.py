@@ -162,6 +162,9 @@ class Score:
         self.by_value.add(inferred, true)
         self._band("all cells", posterior.probability[uncertain], right[uncertain])
         self._band("findings", posterior.probability[findings], right[findings])
+        by_figures = findings & inferred.by_figures
+        if by_figures.any():
+            self._band("findings because of figures", posterior.probability[by_figures], right[by_figures])
         sparse = uncertain & sparse_totals(model, inferred.counts)
         self._band("totals of sparse sums", posterior.probability[sparse], right[sparse])
         for name, cells in roles_of(model).items():

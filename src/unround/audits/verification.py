@@ -19,6 +19,7 @@ import numpy as np
 
 from unround.audits.certificates import read_proof
 from unround.audits.claims import ClaimKind
+from unround.audits.figures import published_figure
 from unround.audits.folder import FINDINGS, OURS, PROOFS, PUBLISHED, AuditFolder, Damaged
 from unround.audits.integrity import FILES, RUN, SUMMARY
 from unround.errors import InputError
@@ -26,7 +27,7 @@ from unround.linked.prover import BETWEEN
 from unround.mechanisms import Suppressed, Unpublished, Within
 from unround.proofs import Proof, fault_in_proof, proof_in_words
 from unround.release import ABSENT, SUPPRESSED, Counts, adjustable
-from unround.system import Cell, Sum, System
+from unround.system import Cell, PublishedFigure, Sum, System
 
 CERTAIN = tuple(kind.label for kind in (ClaimKind.PROVED, ClaimKind.CONDITIONAL))
 
@@ -198,6 +199,10 @@ class _Certificates:
             wrong = self._sum(one, places, kind)
             if wrong is not None:
                 return f"{one.total} = {' + '.join(one.parts)} {wrong}"
+        for stated in system.figures:
+            wrong = self._figure(stated, row, kind)
+            if wrong is not None:
+                return f"the figure {stated.figure.name} {wrong}"
         if proof.text != proof_in_words(system, proof, {}):
             return "its text is not what its steps say"
         published = int(self._published(row)[places[proof.cell][1]])
@@ -217,6 +222,19 @@ class _Certificates:
             rows = np.arange(first, min(first + AT_ONCE, self.folder.areas.height))
             self._counts = dict(zip(rows.tolist(), self.folder.counts_of(rows), strict=True))
         return self._counts[row]
+
+    def _figure(self, stated: PublishedFigure, row: int, kind: str) -> str | None:
+        """Return what is wrong with a figure of a certificate, if anything: it must be the model's, as published there."""
+        if kind == ClaimKind.PROVED.label:
+            return "was not documented to be of true counts, which proves nothing"
+        named = {one.figure.name: f for f, one in enumerate(self.model.figures)}
+        values = self.folder.figures_of(np.array([row]))
+        if values is None or stated.figure.name not in named:
+            return "is no figure of this release that was found to be of true counts"
+        known = published_figure(self.model, self._published(row), values[0], named[stated.figure.name])
+        # Labels say nothing; all else is what the inequality follows from.
+        same = known is not None and known.to_json() == stated.to_json()
+        return None if same else "was not published as it says"
 
     def _as_published(self, cell: Cell, row: int, column: int, kind: str) -> bool:
         """Whether a cell says of itself no more than the release does."""

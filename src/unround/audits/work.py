@@ -27,6 +27,7 @@ from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
 from unround.audits.estimates import distributions_of, estimates_frame
+from unround.audits.figures import figures_of
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
 from unround.audits.holding import Holding
@@ -41,7 +42,7 @@ from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
 from unround.prior import Prior
-from unround.release import Release, adjustable
+from unround.release import FigureValues, Release, adjustable
 from unround.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Job:
         self.model = files.model_of(model, np.array(told["positions"], dtype=np.int64), twins)
         self.axes = tuple(model["areas"])
         self.areas = pl.read_parquet(folder / files.MODEL / "areas.parquet", glob=False)
-        self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas)
+        self.spool = Spool.open(folder / COUNTS, told["columns"], self.areas, told.get("figures", 0))
         self.fitted = Fitted.load(folder)
         self.truth = Truth.open(folder) if told["truth"] else None
         doubts = {int(column): why for column, why in told["doubts"].items()}
@@ -229,12 +230,13 @@ class Job:
         rows = self.areas_of(number)
         read = rows if self.order is None else self.order[rows]
         areas, counts = self.areas[rows], self.model.counts_of(self.spool.pick(read))
+        figures = figures_of(self.model, self.spool.pick_figures(read))
         auditor, chance = self._own_tools()
         # 1. Infer, and certify what is proved.
         nested = None if self.nested is None else self.nested.reordered(rows)
         nested = nested if nested is not None and nested.any else None
         names = areas[self.axes[0]].to_list() if nested is not None else ()
-        inferred = auditor.audit(counts, adjustable(areas), nested, names)
+        inferred = auditor.audit(counts, adjustable(areas), nested, names, figures=figures)
         # 2. Count.
         tally = Tally()
         tally.add(self.model, inferred, self.options.threshold)
@@ -249,7 +251,7 @@ class Job:
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted, indent=None)
             in_order(found).write_parquet(part / files.FINDINGS)
-            _published(areas, self.axes, counts).write_parquet(part / PUBLISHED)
+            _published(areas, self.axes, counts, figures).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             _suspects(self.model, inferred, areas, self.axes).write_parquet(part / ABSURD)
             with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
@@ -310,6 +312,7 @@ def prepare(
     told = {
         "options": {name: getattr(options, name) for name in AuditOptions.__slots__},
         "columns": spool.columns,
+        "figures": spool.figure_columns,
         "positions": model.positions.tolist(),
         "twins": model.twins,
         "doubts": dict(doubts),
@@ -337,10 +340,13 @@ def damage_in(folder: Path) -> str | None:
     return first_damaged(folder, told[FILES])
 
 
-def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray) -> pl.DataFrame:
+def _published(areas: pl.DataFrame, axes: tuple[str, ...], counts: np.ndarray, figures: FigureValues | None) -> pl.DataFrame:
     import polars as pl
 
-    return areas.select(axes).with_columns(pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1])))
+    shown = [pl.Series("counts", counts, dtype=pl.Array(pl.Int32, counts.shape[1]))]
+    if figures is not None:
+        shown.append(pl.Series("figures", figures, dtype=pl.Array(pl.Int64, figures.shape[1])))
+    return areas.select(axes).with_columns(shown)
 
 
 def _contradictions(model: Model, inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...]) -> pl.DataFrame:

@@ -9,6 +9,7 @@ with it. In the order of the flow:
 - `tighten`: bounds by all sums together, and which sums they depend on
 - `scan`: what each sum says on its own, by table look-up
 - `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence` (and `keys`), in `buffers`, with
-  `convolution` and `summary`; `sampling`: draws of whole areas; `depth`: how many sums away from a cell one must look until
+  `convolution` and `summary`; `rates`: published rates in it; `sampling`: draws of whole areas; `depth`: how many sums away
+  from a cell one must look until
   its count is likely; `loops`: tables by several axes, by chains
 """

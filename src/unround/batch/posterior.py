@@ -13,6 +13,7 @@ from unround.batch.depth import DEEPEST, OPEN_YET, find_depths
 from unround.batch.evidence import Evidence, evidence_of, plain
 from unround.batch.keys import Drawn
 from unround.batch.loops import add_tables
+from unround.batch.rates import RateInput, no_rates, weigh_rates
 from unround.batch.sampling import RandomState, sample
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
@@ -76,6 +77,7 @@ def posteriors(
     wanted: NDArray[np.bool_] | None = None,
     *,
     quick: bool = False,
+    rates: RateInput | None = None,
 ) -> Posterior:
     """Compute the distribution of every cell of every area, given everything published about the area.
 
@@ -101,6 +103,8 @@ def posteriors(
         not feasible, which saves most of the time if there are many of them.
     quick : bool
         Whether rough estimates are enough, where chains run: a standard error of two points or so.
+    rates : RateInput, optional
+        What rates rule out; see `rates`.
 
     Notes
     -----
@@ -115,8 +119,9 @@ def posteriors(
     millisecond.
     """
     result = empty_posterior(*tight.low.shape, asked=value is not None)
-    _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, value, drawn=drawn, wanted=wanted)
-    if compiled.crossed:
+    given = compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result, value
+    _run(*given, drawn=drawn, wanted=wanted, rates=rates)
+    if compiled.crossed and rates is None:
         add_tables(compiled, windows, tight, prior, active, result, value, wanted, quick=quick)
     return result
 
@@ -146,6 +151,7 @@ def marginals(
     wanted: NDArray[np.bool_] | None = None,
     *,
     quick: bool = False,
+    rates: RateInput | None = None,
 ) -> tuple[Posterior, Distributions]:
     """Return the same as `posteriors`, and the distribution of every wanted cell with at most `buffers.MOST_VALUES` values.
 
@@ -154,8 +160,8 @@ def marginals(
     result = empty_posterior(*tight.low.shape)
     found = empty_distributions(tight.low, tight.high if wanted is None else np.where(wanted, tight.high, tight.low - 1))
     given = compiled, windows, prior, active, tight.low, tight.high, tight.feasible, result
-    _run(*given, found=found, drawn=drawn, wanted=wanted)
-    if compiled.crossed:
+    _run(*given, found=found, drawn=drawn, wanted=wanted, rates=rates)
+    if compiled.crossed and rates is None:
         add_tables(compiled, windows, tight, prior, active, result, None, wanted, found, quick=quick)
     return result, found
 
@@ -261,6 +267,7 @@ def _run(
     seed: int = 0,
     drawn: Drawn | None = None,
     wanted: BoolArray | None = None,
+    rates: RateInput | None = None,
 ) -> None:
     """Compute posteriors or depths, or draw states, of the chosen areas: one kernel, compiled once."""
     areas, columns = low.shape
@@ -292,9 +299,13 @@ def _run(
         np.zeros((0, 1, columns), dtype=np.int32) if states is None else states,
     )
     random_state = np.array([seed], dtype=np.uint64)
+    ruled_out = no_rates(len(forest.nodes)) if rates is None else rates
 
     def job(first: int, last: int) -> None:
-        _areas(first, last, depth is not None, forest, buffers_for(forest), evidence, given, threshold, random_state, filled)
+        _areas(
+            first, last, depth is not None, forest, buffers_for(forest), evidence, ruled_out, given, threshold, random_state,
+            filled,
+        )  # fmt: skip
 
     in_threads(job, areas)
 
@@ -307,6 +318,7 @@ def _areas(
     forest: Forest,
     buffers: Buffers,
     evidence: Evidence,
+    rates: RateInput,
     given: _BlockInput,
     threshold: float,
     seed: RandomState,
@@ -331,6 +343,8 @@ def _areas(
         if needed > scratch.shape[1]:
             scratch = np.empty((3, 2 * needed))
         if not set_local_evidence(forest, buffers, arena, evidence, a, low, high):
+            continue
+        if not weigh_rates(forest, buffers, arena, rates, a):
             continue
         if deep:
             find_depths(forest, buffers, arena, scratch, evidence, a, low, high, value[a], threshold, depth[a])

@@ -1,10 +1,12 @@
 """Tight bounds for many areas at once: the bound propagation of `infer.bounds`, as a compiled kernel over arrays.
 
-It visits the sums in the same order and stops at the same point, so that both find the same bounds.
+It visits the sums in the same order and stops at the same point, so that both find the same bounds. So it does with what
+figures say: inequalities between the same cells in all areas, with factors of their own in each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,15 +17,61 @@ from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Ints, Tight, Windo
 from unround.infer.bounds import MOST_SWEEPS, UNBOUNDED, Bounds, Equations, Side, Trace, neighbours, propagate
 from unround.jit import in_threads, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
+from unround.system import Row
 
 _NO_LIMIT = 1 << 45
 """No upper bound, inside the kernel: far above any sum of counts, yet many of them still add up without overflow."""
 
 
+OFF = (1 << 63) - 1
+"""The limit of an inequality that says nothing in an area."""
+
+LARGEST_FACTORS = 1 << 31
+"""The largest sum of an inequality's factors: times any count, they stay within 64 bits."""
+
+
+class BlockRows(NamedTuple):
+    """Inequalities that figures give in a block of areas: the sum of factors times counts is at most a limit.
+
+    Those of row r are about the cells `cells[first[r]:first[r + 1]]`; `factors` are areas × these places, 0 for a cell that
+    takes no part, and `limits` areas × rows, `OFF` where there is no such inequality. `figures` says which figure a row is
+    of. No row names a cell twice, and the factors of no row add up to more than `LARGEST_FACTORS`.
+    """
+
+    first: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    limits: NDArray[np.int64]
+    figures: NDArray[np.int64]
+
+    def of(self, rows: NDArray[np.integer]) -> BlockRows:
+        """Return those of some areas."""
+        return self._replace(factors=self.factors[rows], limits=self.limits[rows])
+
+    def of_figures(self, used: BoolArray) -> BlockRows:
+        """Return the same with figures switched off: `used` is by figure, or areas × figures."""
+        return self._replace(limits=np.where(used[..., self.figures], self.limits, OFF))
+
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """Return the cells of every row."""
+        return tuple(
+            tuple(self.cells[start:end].tolist()) for start, end in zip(self.first[:-1], self.first[1:], strict=True)
+        )
+
+    def row(self, area: int, r: int) -> Row:
+        """Return an inequality of one area as `infer.bounds` takes it; without terms where it says nothing."""
+        here = slice(int(self.first[r]), int(self.first[r + 1]))
+        pairs = zip(self.cells[here].tolist(), self.factors[area, here].tolist(), strict=True)
+        terms = tuple((cell, factor) for cell, factor in pairs if factor)
+        limit = int(self.limits[area, r])
+        return Row(() if limit == OFF else terms, 0 if limit == OFF else limit, int(self.figures[r]), r)
+
+
 class Lists(NamedTuple):
     """The sums as arrays. Of sum e, `cells[first[e]]` is the total, and those up to `first[e + 1]` are the parts.
 
-    `order` goes from neighbour to neighbour; `touching[at[c]:at[c + 1]]` are the sums that the column c is in.
+    `order` goes from neighbour to neighbour; `touching[at[c]:at[c + 1]]` are the sums that the column c is in. Inequalities
+    are numbered after the sums; the last four arrays are those of `BlockRows`.
     """
 
     first: NDArray[np.int64]
@@ -31,6 +79,10 @@ class Lists(NamedTuple):
     order: NDArray[np.int64]
     at: NDArray[np.int64]
     touching: NDArray[np.int64]
+    row_first: NDArray[np.int64]
+    row_cells: NDArray[np.int64]
+    factors: NDArray[np.int64]
+    limits: NDArray[np.int64]
 
 
 class BoundsInput(NamedTuple):
@@ -66,9 +118,9 @@ class _Area(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def lists_of(columns: int, equations: Equations) -> Lists:
-    """Put sums into arrays."""
-    order, touching = neighbours(equations)
+def lists_of(columns: int, equations: Equations, more: tuple[tuple[int, ...], ...] = ()) -> Lists:
+    """Put sums into arrays, and room for inequalities about these cells."""
+    order, touching = neighbours(equations, more)
     sizes = [1 + len(parts) for _, parts in equations]
     cells = [cell for total, parts in equations for cell in (total, *parts)]
     near = [touching.get(column, []) for column in range(columns)]
@@ -78,11 +130,20 @@ def lists_of(columns: int, equations: Equations) -> Lists:
         np.array(order, dtype=np.int64),
         np.concatenate(([0], np.cumsum([len(one) for one in near]))).astype(np.int64),
         np.array([e for one in near for e in one], dtype=np.int64),
+        np.concatenate(([0], np.cumsum([len(one) for one in more]))).astype(np.int64),
+        np.array([cell for one in more for cell in one], dtype=np.int64),
+        np.zeros((0, 0), dtype=np.int64),
+        np.zeros((0, 0), dtype=np.int64),
     )
 
 
 def tighten(
-    compiled: CompiledSums, windows: Windows, active: BoolArray | None = None, *, proofs_only: bool = False
+    compiled: CompiledSums,
+    windows: Windows,
+    active: BoolArray | None = None,
+    *,
+    proofs_only: bool = False,
+    rows: BlockRows | None = None,
 ) -> Tight:
     """Tighten the bounds of every area by the sums until nothing changes.
 
@@ -96,6 +157,8 @@ def tighten(
         Areas × equations: False where a sum does not hold for an area and must not be used there.
     proofs_only : bool
         Whether columns whose windows leave out a tail (`certain` is False) may be any count, as proofs need.
+    rows : BlockRows, optional
+        What figures say. In the result, they are numbered after the sums.
 
     Notes
     -----
@@ -114,6 +177,9 @@ def tighten(
     (array([[48, 16, 16, 16]], dtype=int32), array([[48, 16, 16, 16]], dtype=int32))
     """
     lists = lists_of(compiled.columns, compiled.equations)
+    if rows is not None:
+        lists = lists_of(compiled.columns, compiled.equations, rows.members())
+        lists = lists._replace(factors=np.ascontiguousarray(rows.factors), limits=np.ascontiguousarray(rows.limits))
     areas, columns = windows.low.shape
     shape = areas, columns
     low, high, start = windows.low.astype(np.int32), windows.high.astype(np.int32), windows.start
@@ -148,7 +214,7 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
             if given.zeros[-1] > 0:
                 holes[c] = first >= 0 and given.zeros[first + high[c] - low[c] + 1] > given.zeros[first]
         for e in range(number):
-            waiting[e] = use[e]
+            waiting[e] = e >= use.size or use[e]
         possible, quiet, sweep = True, False, 0
         while possible and not quiet and sweep < MOST_SWEEPS:
             quiet = True
@@ -156,7 +222,10 @@ def tighten_areas(begin: int, end: int, sums: Lists, given: BoundsInput, found: 
                 e = sums.order[k] if sweep % 2 == 0 else sums.order[number - 1 - k]
                 if waiting[e]:
                     waiting[e] = quiet = False
-                    possible = _revise(area, e, sums, use, given, own, found)
+                    if e < use.size:
+                        possible = _revise(area, e, sums, use, given, own, found)
+                    else:
+                        possible = _apply(area, e, sums, use, given, own, found)
                     if not possible:
                         break
             sweep += 1
@@ -219,6 +288,61 @@ def _revise(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, 
 
 
 @kernel
+def _apply(area: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area, found: BoundsOutput) -> bool:
+    """Apply one inequality to the bounds of its cells; False if it leaves some cell without a possible value."""
+    low, high = own.low, own.high
+    by_low, by_high = found.by_low[area], found.by_high[area]
+    depth_low, depth_high = found.depth_low[area], found.depth_high[area]
+    limit = sums.limits[area, e - use.size]
+    if limit == OFF:
+        return True
+    start, end = sums.row_first[e - use.size], sums.row_first[e - use.size + 1]
+    least = unbounded = 0
+    deepest = second = at_deepest = -1
+    for k in range(start, end):
+        cell, factor = sums.row_cells[k], sums.factors[area, k]
+        if factor == 0:
+            continue
+        if low[cell] >= NO_UPPER_BOUND:
+            return True  # the area is not feasible; products might no longer fit
+        depth = depth_low[cell] if factor > 0 else depth_high[cell]
+        if depth > deepest:
+            deepest, second, at_deepest = depth, deepest, k
+        elif depth > second:
+            second = depth
+        if factor > 0:
+            least += factor * low[cell]
+        elif high[cell] >= NO_UPPER_BOUND:
+            unbounded += 1
+        else:
+            least += factor * high[cell]
+    for k in range(start, end):
+        cell, factor = sums.row_cells[k], sums.factors[area, k]
+        free = factor < 0 and high[cell] >= NO_UPPER_BOUND
+        if factor == 0 or unbounded - free > 0:
+            continue
+        # What the others leave when each is at the end that leaves most room.
+        spare = limit - least
+        moved = False
+        if factor > 0:
+            bound = (spare + factor * low[cell]) // factor
+            if bound < high[cell]:
+                high[cell], by_high[cell] = bound, e
+                depth_high[cell] = 1 + max(0, second if k == at_deepest else deepest)
+                moved = True
+        else:
+            spare += 0 if free else factor * high[cell]
+            bound = -(spare // -factor)
+            if bound > low[cell]:
+                low[cell], by_low[cell] = min(bound, _NO_LIMIT), e
+                depth_low[cell] = 1 + max(0, second if k == at_deepest else deepest)
+                moved = True
+        if moved and not _queue_others(area, cell, e, sums, use, given, own):
+            return False
+    return True
+
+
+@kernel
 def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, given: BoundsInput, own: _Area) -> bool:
     """Queue the other sums of a cell whose bounds moved; False if it has no possible value."""
     again = own.holes[cell] and _snap(area, cell, given, own)
@@ -226,7 +350,7 @@ def _queue_others(area: int, cell: int, e: int, sums: Lists, use: BoolArray, giv
         return False
     for k in range(sums.at[cell], sums.at[cell + 1]):
         other = sums.touching[k]
-        if (again or other != e) and use[other]:
+        if (again or other != e) and (other >= use.size or use[other]):
             own.waiting[other] = True
     return True
 
@@ -251,16 +375,22 @@ def _snap(area: int, cell: int, given: BoundsInput, own: _Area) -> bool:
 
 
 def chain(
-    compiled: CompiledSums, windows: Windows, tight: Tight, area: int, column: int, active: BoolArray | None = None
+    compiled: CompiledSums,
+    windows: Windows,
+    tight: Tight,
+    area: int,
+    column: int,
+    active: BoolArray | None = None,
+    rows: BlockRows | None = None,
 ) -> tuple[int, ...]:
-    """Return the sums that the bounds of one cell depend on, as positions in `compiled.equations`.
+    """Return the sums that the bounds of one cell depend on, as positions in `compiled.equations`; rows come after them.
 
     These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof is easy to
     follow.
 
     Parameters
     ----------
-    compiled, windows, active
+    compiled, windows, active, rows
         As given to `tighten`.
     tight : Tight
         Its result, with `proofs_only` if this is for a proof.
@@ -274,33 +404,39 @@ def chain(
     nor where propagation was cut short. So the sums are tried; where they are not enough, propagation in that area is
     repeated step by step.
     """
-    quick = _followed(compiled, tight, area, column)
-    alone = _Alone(compiled, windows, area, column, quick)
-    propagate(alone.equations, alone.bounds)
+    quick = followed(compiled, tight, area, [column], rows)
+    alone = _Alone(compiled, windows, area, column, quick, rows)
+    propagate(alone.equations, alone.bounds, None, alone.rows)
     low, high = alone.bounds.lows[0], min(alone.bounds.highs[0], NO_UPPER_BOUND)
     if (low, high) == (tight.low[area, column], tight.high[area, column]):
         return quick
     usable = np.ones(len(compiled.equations), dtype=np.bool_) if active is None else active[area]
-    sums = _connected(compiled.equations, usable, column)
-    alone, trace = _Alone(compiled, windows, area, column, sums), Trace()
-    propagate(alone.equations, alone.bounds, trace)
-    return tuple(sorted(sums[e] for e in _traced(trace, 0)))
+    sums = _connected(compiled.equations, usable, column, () if rows is None else rows.members())
+    alone, trace = _Alone(compiled, windows, area, column, sums, rows), Trace()
+    propagate(alone.equations, alone.bounds, trace, alone.rows)
+    return tuple(sorted(alone.origin[e] for e in _traced(trace, 0)))
 
 
-def _followed(compiled: CompiledSums, tight: Tight, area: int, column: int) -> tuple[int, ...]:
-    """Go back from sum to sum, following what last moved each bound."""
+def followed(
+    compiled: CompiledSums, tight: Tight, area: int, columns: Sequence[int], rows: BlockRows | None = None
+) -> tuple[int, ...]:
+    """Go back from sum to sum, following what last moved each bound; see `chain` for why that may not be enough."""
     found: set[int] = set()
-    queue: list[tuple[int, bool]] = [(column, True), (column, False)]
+    queue: list[tuple[int, bool]] = [(column, is_low) for column in columns for is_low in (True, False)]
     seen = set(queue)
     for cell, is_low in queue:  # grows during the loop
         e = int((tight.by_low if is_low else tight.by_high)[area, cell])
         if e < 0:
             continue
         found.add(e)
-        total, parts = compiled.equations[e]
-        # A total's bound depends on the same bounds of its parts; a part's on the total's and the others' opposite ones.
-        uses = [(total, is_low)] if cell != total else []
-        uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
+        if rows is not None and e >= len(compiled.equations):
+            terms = rows.row(area, e - len(compiled.equations)).terms
+            uses = [(other, factor > 0) for other, factor in terms if other != cell]
+        else:
+            total, parts = compiled.equations[e]
+            # A total's bound depends on the same of its parts; a part's on the total's and the others' opposite ones.
+            uses = [(total, is_low)] if cell != total else []
+            uses += [(part, is_low == (cell == total)) for part in parts if part != cell]
         new = [use for use in uses if use not in seen]
         seen.update(new)
         queue += new
@@ -308,13 +444,30 @@ def _followed(compiled: CompiledSums, tight: Tight, area: int, column: int) -> t
 
 
 class _Alone:
-    """One column and some sums of one area as a system: the column has position 0, and only certain windows are used."""
+    """One column and some sums of one area as a system: the column has position 0, and only certain windows are used.
 
-    def __init__(self, compiled: CompiledSums, windows: Windows, area: int, column: int, sums: tuple[int, ...]) -> None:
-        some = [compiled.equations[e] for e in sums]
-        columns = list(dict.fromkeys([column, *(c for total, parts in some for c in (total, *parts))]))
+    `origin` says which sums, and rows after them, these are.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledSums,
+        windows: Windows,
+        area: int,
+        column: int,
+        sums: tuple[int, ...],
+        rows: BlockRows | None = None,
+    ) -> None:
+        number = len(compiled.equations)
+        some = [compiled.equations[e] for e in sums if e < number]
+        said = [] if rows is None else [(e, rows.row(area, e - number)) for e in sums if e >= number]
+        said = [(e, row) for e, row in said if row.terms]
+        members = [*(c for total, parts in some for c in (total, *parts)), *(c for _, row in said for c in row.cells)]
+        columns = list(dict.fromkeys([column, *members]))
         at = {c: i for i, c in enumerate(columns)}
+        self.origin = (*(e for e in sums if e < number), *(e for e, _ in said))
         self.equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in some)
+        self.rows = tuple(row._replace(terms=tuple((at[c], factor) for c, factor in row.terms)) for _, row in said)
         sure = windows.certain[columns]
         lows = np.where(sure, windows.low[area, columns], 0).tolist()
         highs = np.where(sure, windows.high[area, columns], NO_UPPER_BOUND).tolist()
@@ -328,16 +481,16 @@ class _Alone:
         self.bounds = Bounds(lows, [UNBOUNDED if high >= NO_UPPER_BOUND else high for high in highs], holes)
 
 
-def _connected(equations: Equations, usable: BoolArray, column: int) -> tuple[int, ...]:
-    """Return the usable sums that are connected with a column, in their order."""
-    _, touching = neighbours(equations)
+def _connected(equations: Equations, usable: BoolArray, column: int, more: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    """Return the usable sums, and the rows, that are connected with a column, in their order."""
+    _, touching = neighbours(equations, more)
+    members = [*((total, *parts) for total, parts in equations), *more]
     found, cells, seen = set[int](), [column], {column}
     for cell in cells:  # grows during the loop
         for e in touching.get(cell, []):
-            if usable[e] and e not in found:
+            if (e >= len(equations) or usable[e]) and e not in found:
                 found.add(e)
-                total, parts = equations[e]
-                new = [other for other in (total, *parts) if other not in seen]
+                new = [other for other in members[e] if other not in seen]
                 seen.update(new)
                 cells += new
     return tuple(sorted(found))

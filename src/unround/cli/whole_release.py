@@ -163,6 +163,13 @@ def audit(
             autocompletion=one_of("auto", "independent"),
         ),
     ] = "auto",
+    figures: Annotated[
+        str,
+        typer.Option(
+            help="verified to use rates, means and medians that the data show to be computed from true counts, or off.",
+            autocompletion=one_of("verified", "off"),
+        ),
+    ] = "verified",
     link: Annotated[
         bool, typer.Option("--link/--no-link", help="Infer areas within areas together, or each area alone.")
     ] = True,
@@ -241,6 +248,7 @@ def audit(
                 prior=prior,
                 population=population,
                 rounding=rounding,
+                figures=figures,
                 link=link,
                 estimates=estimates or False,
                 doubtful=doubtful,

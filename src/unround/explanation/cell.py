@@ -254,6 +254,7 @@ def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, li
         nested if nested is not None and nested.any else None,
         folder.areas[folder.told["areas"][0]].gather(rows).to_list(),
         only=0,
+        figures=folder.figures_of(rows),
     )
     return InferredArea(folder, tuple(rows.tolist()), inferred)
 
@@ -422,6 +423,8 @@ def _assumptions(area: InferredArea, cell: int, kind: str, others: FamilyEvidenc
     assumed = inferred.documented.slack[0].any() and not inferred.assumed.slack[0].any()
     if kind != "proved" and model.on_adjusted[cell] and assumed:
         yield "The population is exact, although the agency may have adjusted it by up to 5 here."
+    if kind in ("conditional", "likely") and inferred.by_figures[0, cell]:
+        yield "Figures (rates, means, medians) were computed from unrounded counts and rounded to the nearest step."
     if kind not in ("proved", "conditional"):
         yield folder.summary["mechanisms"][model.mechanisms[cell].name]
         error = inferred.probabilities.posterior.error

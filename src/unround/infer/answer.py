@@ -66,6 +66,8 @@ class Inference:
         The standard error of the probability of every cell's likeliest value, 0 where it is exact; None if all are.
     rhat : float or None
         Where probabilities were estimated, how well the chains agree: 1 if nothing tells them apart.
+    aside : tuple of str
+        The figures that say what is possible, and that probabilities do not use beyond that.
     """
 
     feasible: bool
@@ -76,6 +78,7 @@ class Inference:
     answer: Answer | None = None
     errors: tuple[float, ...] | None = None
     rhat: float | None = None
+    aside: tuple[str, ...] = ()
 
 
 def domains(system: System, prior: Prior | None) -> tuple[Window, ...]:

@@ -4,6 +4,9 @@ For one sum, the total is at least the sum of the parts' lower bounds, and a par
 other parts' lower bounds; likewise the other way round. On acyclic systems and on trees crossed with sex the fixpoint is
 tight; on any system it is sound. Written down step by step it is also what a person can redo on paper, and so it
 is the material of proofs.
+
+Figures (a rate, a mean, a median) add inequalities in whole numbers: with all other cells at the end that leaves most room,
+each cell gets what is left, divided by its factor and rounded inwards. All of it is exact, in integers of any size.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from functools import lru_cache
 from typing import Literal
 
 from unround.mechanisms import Window
+from unround.system import Row
 
 Equations = tuple[tuple[int, tuple[int, ...]], ...]
 Side = Literal["low", "high"]
@@ -33,7 +37,8 @@ Without loops three are enough. Around a loop bounds can creep up one by one, wi
 class Step:
     """One bound that follows from earlier ones. `uses` names them by their place in the trace; -1 is what was published.
 
-    `equation` is the sum that gives it; None says that the window has no value between the earlier bound and this one.
+    `equation` is the sum that gives it, or, from the number of sums on, the inequality; None says that the window has no
+    value between the earlier bound and this one.
     """
 
     cell: int
@@ -80,8 +85,8 @@ class Bounds:
         return Bounds(self.lows.copy(), self.highs.copy(), self.holes)
 
 
-def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) -> bool:
-    """Tighten bounds by the sums until nothing changes.
+def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None, rows: tuple[Row, ...] = ()) -> bool:
+    """Tighten bounds by the sums, and by the inequalities of figures, until nothing changes.
 
     Returns
     -------
@@ -94,19 +99,23 @@ def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) 
     every other end in one sweep: time is linear in the size of an acyclic system.
     """
     lows, highs, holes = bounds.lows, bounds.highs, bounds.holes
-    order, touching = neighbours(equations)
+    sums = len(equations)
+    order, touching = neighbours(equations, tuple([row.cells for row in rows]))
     for cell in holes:
         _snap(cell, lows, highs, holes[cell], trace)
         if lows[cell] > highs[cell]:
             return False
-    waiting = [True] * len(equations)
+    waiting = [True] * (sums + len(rows))
     for sweep in range(MOST_SWEEPS):
         quiet = True
         for e in order if sweep % 2 == 0 else reversed(order):
             if not waiting[e]:
                 continue
             waiting[e] = quiet = False
-            for cell in _revise(e, equations[e], lows, highs, trace):
+            moved = (
+                _revise(e, equations[e], lows, highs, trace) if e < sums else _apply(e, rows[e - sums], lows, highs, trace)
+            )
+            for cell in moved:
                 again = cell in holes and _snap(cell, lows, highs, holes[cell], trace)
                 if lows[cell] > highs[cell]:
                     return False
@@ -119,20 +128,23 @@ def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None) 
 
 
 @lru_cache(maxsize=256)
-def neighbours(equations: Equations) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the equations in an order from neighbour to neighbour, and those that each cell is in."""
+def neighbours(equations: Equations, more: tuple[tuple[int, ...], ...] = ()) -> tuple[list[int], dict[int, list[int]]]:
+    """Return the equations in an order from neighbour to neighbour, and those that each cell is in.
+
+    `more` are the cells of inequalities, which are numbered after the equations.
+    """
+    members = [*((total, *parts) for total, parts in equations), *more]
     touching: dict[int, list[int]] = {}
-    for e, (total, parts) in enumerate(equations):
-        for cell in (total, *parts):
+    for e, cells in enumerate(members):
+        for cell in cells:
             touching.setdefault(cell, []).append(e)
     order: list[int] = []
-    seen = [False] * len(equations)
-    for start in range(len(equations)):
+    seen = [False] * len(members)
+    for start in range(len(members)):
         queue = [] if seen[start] else [start]
         seen[start] = True
         for e in queue:  # grows while it is gone through
-            total, parts = equations[e]
-            for cell in (total, *parts):
+            for cell in members[e]:
                 for other in touching[cell]:
                     if not seen[other]:
                         seen[other] = True
@@ -186,6 +198,49 @@ def _revise(
         for step in steps:
             trace.add(step)
     return changed
+
+
+def _apply(e: int, row: Row, lows: list[int], highs: list[int], trace: Trace | None) -> list[int]:
+    """Apply one inequality to the bounds of its cells, and return the cells whose bounds moved."""
+    least, unbounded = 0, 0
+    for cell, factor in row.terms:
+        if factor > 0:
+            least += factor * lows[cell]
+        elif highs[cell] >= UNBOUNDED:
+            unbounded += 1
+        else:
+            least += factor * highs[cell]
+    changed, steps = [], []
+    for cell, factor in row.terms:
+        # What the others leave when each is at the end that leaves most room.
+        free = factor < 0 and highs[cell] >= UNBOUNDED
+        if unbounded - free:
+            continue
+        others = least - (factor * lows[cell] if factor > 0 else 0 if free else factor * highs[cell])
+        spare = row.at_most - others
+        side: Side = "high" if factor > 0 else "low"
+        bound = spare // factor if factor > 0 else -(spare // -factor)
+        if bound < highs[cell] if factor > 0 else bound > lows[cell]:
+            (highs if factor > 0 else lows)[cell] = bound
+            changed.append(cell)
+            if trace is not None:
+                used: list[tuple[int, Side]] = [(c, "low" if f > 0 else "high") for c, f in row.terms if c != cell]
+                steps.append(Step(cell, side, bound, e, trace.holding(used)))
+    if trace is not None:
+        for step in steps:
+            trace.add(step)
+    return changed
+
+
+def idle(row: Row, bounds: Bounds) -> bool:
+    """Say whether an inequality holds whatever the cells are within their bounds."""
+    most = 0
+    for cell, factor in row.terms:
+        end = bounds.highs[cell] if factor > 0 else bounds.lows[cell]
+        if end >= UNBOUNDED:
+            return False
+        most += factor * end
+    return most <= row.at_most
 
 
 def _snap(cell: int, lows: list[int], highs: list[int], values: list[int], trace: Trace | None) -> bool:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from unround.errors import InputError
+from unround.figures import Inequality
 from unround.infer.answer import Answer, Marginal, Prior
 from unround.system import System
 
@@ -82,7 +83,7 @@ class Brute:
 
 
 def brute(system: System, prior: Prior | None = None, limit: int = LIMIT) -> Brute:
-    """Find every solution of a system by trying: all whole numbers from 0 that fit the windows and the sums.
+    """Find every solution of a system by trying: all whole numbers from 0 that fit windows, sums and figures.
 
     Parameters
     ----------
@@ -196,11 +197,13 @@ def _ranges(system: System, prior: Mapping[str, Mapping[int, float]]) -> list[Ra
 
 
 class _Search:
-    """Assigns cells one after the other, and goes back as soon as a sum can no longer hold."""
+    """Assigns cells one after the other, and goes back as soon as a sum or a figure can no longer hold."""
 
     def __init__(self, system: System, weigh: Weigh, ranges: list[Range]) -> None:
         self.weigh = weigh
         self.equations = system.equations
+        said = [one for stated in system.figures for one in stated.figure.inequalities(stated.value)]
+        self.inequalities = [_Inequality(one, system) for one in said]
         self.lows, self.highs = self._bounds(system, ranges)
         self.order = self._order(len(system.cells))
 
@@ -220,6 +223,8 @@ class _Search:
                     most = sum(highs[p] for p in others)
                     if most < math.inf:
                         lows[part] = max(lows[part], lows[total] - int(most))
+            for one in self.inequalities:
+                one.narrow(lows, highs)
             if (lows, highs) == before:
                 break
         for cell, high in zip(system.cells, highs, strict=True):
@@ -282,9 +287,38 @@ class _Search:
         return (x for x in range(first, last + 1) if self.weigh(cell, x))
 
     def _possible(self, cell: int, lows: list[int], highs: list[int]) -> bool:
-        """Say whether every sum that uses this cell can still hold, as far as the others' bounds tell."""
+        """Say whether every sum and figure that uses this cell can still hold, as far as the others' bounds tell."""
         return all(
             sum(lows[p] for p in parts) <= highs[total] and lows[total] <= sum(highs[p] for p in parts)
             for total, parts in self.equations
             if cell == total or cell in parts
-        )
+        ) and all(one.least(lows, highs) <= one.at_most for one in self.inequalities if cell in one.factors)
+
+
+class _Inequality:
+    """What a figure says of the cells, in fractions."""
+
+    def __init__(self, one: Inequality, system: System) -> None:
+        self.factors = {system.index[name]: factor for name, factor in one.terms}
+        self.at_most = one.at_most
+
+    def least(self, lows: list[int], highs: Sequence[float], but: int = -1) -> Fraction | float:
+        """Return the least that the terms can add up to, one cell left aside."""
+        least: Fraction | float = Fraction(0)
+        for cell, factor in self.factors.items():
+            if cell != but:
+                end = lows[cell] if factor > 0 else highs[cell]
+                least = -math.inf if end == math.inf or least == -math.inf else least + factor * Fraction(end)
+        return least
+
+    def narrow(self, lows: list[int], highs: list[float]) -> None:
+        """Bound each cell by what the others leave."""
+        for cell, factor in self.factors.items():
+            least = self.least(lows, highs, cell)
+            if least == -math.inf:
+                continue
+            limit = (self.at_most - Fraction(least)) / factor
+            if factor > 0:
+                highs[cell] = min(highs[cell], math.floor(limit))
+            else:
+                lows[cell] = max(lows[cell], math.ceil(limit))

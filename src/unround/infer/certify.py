@@ -6,9 +6,10 @@ A certificate is plain data, ready for JSON. Each step states one bound of one c
      "sum": {"total": "total", "parts": ["part1", "part2", "part3"]}, "uses": [1, 2, ...]}
 
 `by` is "published" (the window of the published value), "sum" (arithmetic on one sum with the bounds that `uses` names),
-"sums" (several sums, each taken the stated number of times, added to the cell: what remains is bounded by `uses`), "gap"
-(the window has no value between the used bound and this one), "supposed" (inside a refutation only), or "contradiction":
-the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
+"sums" (several sums, each taken the stated number of times, added to the cell: what remains is bounded by `uses`), "figure"
+(one inequality of the rate, mean or median that `figure` names: factors times cells, `terms`, add up to at most `at_most`),
+"gap" (the window has no value between the used bound and this one), "supposed" (inside a refutation only), or
+"contradiction": the opposite was supposed, and `refutation` shows that it cannot be. A refutation is a list of steps that
 leaves some cell no value, or a split of one cell's values in two, with a refutation of each half.
 
 Several sums may say together what none says alone: x + y = a, y + z = c and x + z = b leave each of x, y and z open if
@@ -131,7 +132,7 @@ def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate
     windows = certain_windows(system)
     writer = _Writer(system, windows)
     bounds, trace = Bounds.of(windows), Trace()
-    if not propagate(system.equations, bounds, trace):
+    if not propagate(system.equations, bounds, trace, system.rows):
         return {}
     found = {}
     for cell in wanted:
@@ -147,7 +148,7 @@ def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate
 def contradiction(system: System) -> Certificate | None:
     """Write out why a system without solution leaves some cell no value; None where single sums do not show it."""
     bounds, trace = Bounds.of(system.windows), Trace()
-    if propagate(system.equations, bounds, trace):
+    if propagate(system.equations, bounds, trace, system.rows):
         return None
     steps = _Steps(_Writer(system, system.windows), trace, ())
     empty = next(i for i, low in enumerate(bounds.lows) if low > bounds.highs[i])
@@ -212,8 +213,10 @@ class _Steps:
             line["value"] = step.value
             if step.equation is None:
                 line |= {"by": "gap", "uses": uses}
-            else:
+            elif step.equation < len(system.equations):
                 line |= {"by": "sum", "sum": _named(system, step.equation), "uses": uses}
+            else:
+                line |= _said(system, step.equation - len(system.equations)) | {"uses": uses}
         self.written.append(line)
         self.number[cell, side, event] = line["step"]
 
@@ -239,7 +242,7 @@ def _beyond_single_sums(writer: _Writer, bounds: Bounds, trace: Trace, cell: int
     from unround.infer.enumerate import cpsat_bounds
 
     equations = writer.system.equations
-    tight = cpsat_bounds(equations, writer.windows)
+    tight = cpsat_bounds(equations, writer.windows, rows=writer.system.rows)
     if tight is None or tight[0][cell] != tight[1][cell]:
         return None
     value = tight[0][cell]
@@ -267,6 +270,14 @@ def _named(system: System, equation: int) -> dict[str, Any]:
     return {"total": one.total, "parts": list(one.parts)}
 
 
+def _said(system: System, row: int) -> dict[str, Any]:
+    """Write out one inequality of a figure, as the figure gives it."""
+    figure, which = system.rows[row].figure, system.rows[row].which
+    one = system.said[figure][which]
+    terms = {name: str(factor) for name, factor in one.terms}
+    return {"by": "figure", "figure": system.figures[figure].figure.name, "terms": terms, "at_most": str(one.at_most)}
+
+
 def _refuted(
     writer: _Writer, equations: Equations, supposed: tuple[Supposition, ...], left: list[int]
 ) -> dict[str, Any] | None:
@@ -277,7 +288,7 @@ def _refuted(
             bounds.lows[cell] = max(bounds.lows[cell], value)
         else:
             bounds.highs[cell] = min(bounds.highs[cell], value)
-    if not propagate(equations, bounds, trace):
+    if not propagate(equations, bounds, trace, writer.system.rows):
         empty = next(i for i, low in enumerate(bounds.lows) if low > bounds.highs[i])
         steps = _Steps(writer, trace, supposed)
         steps.bound(empty, "low")

@@ -1,4 +1,4 @@
-"""The smallest clash: which published cells and which sums cannot hold together.
+"""The smallest clash: which published cells and which sums, or figures, cannot hold together.
 
 Where a system has no solution, somebody has to find out why: a sum that does not hold, a total that is not exact, a
 wrong base. The fewest cells and sums that already contradict each other are the place to look.
@@ -16,7 +16,7 @@ from unround.infer.bounds import Bounds, Equations, propagate
 from unround.infer.enumerate import cpsat_feasible, single_worker
 from unround.infer.plan import is_acyclic
 from unround.mechanisms import Window
-from unround.system import Sum, System
+from unround.system import PublishedFigure, Sum, System
 
 EFFORT = 1_000_000
 """Cells and sums looked at, counted once a question, after which the search for a smaller clash ends: seconds."""
@@ -31,7 +31,7 @@ FREE = Window(0, None, None)
 """What is left of a cell that is not in a clash: any count."""
 
 Members = frozenset[int]
-"""Cells by their position, and sums by the number of cells plus their position."""
+"""Cells by their position, sums by the number of cells plus their position, and figures after all of these."""
 
 
 class _Exhausted(Exception):  # noqa: N818 - the search ends as agreed; nothing went wrong
@@ -49,12 +49,16 @@ class Clash:
     sums : tuple of Sum
         The sums, in the system's order.
     minimum : bool
-        Whether no clash of the system has fewer cells and sums; False where the search for one was given up.
+        Whether no clash of the system has fewer cells and sums; False where the search for one was given up, and where
+        figures are part of it: they are doubted before sums and cells, and nothing that is named could be left out.
+    figures : tuple of PublishedFigure
+        The figures, in the system's order; none where cells and sums clash by themselves.
     """
 
     cells: tuple[str, ...]
     sums: tuple[Sum, ...]
     minimum: bool = True
+    figures: tuple[PublishedFigure, ...] = ()
 
 
 def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
@@ -94,6 +98,10 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
     dualization. CP 2015.
     """
     oracle = _Oracle(system)
+    if system.figures:
+        everything = oracle.members(range(len(system.sums)))
+        if oracle.holds(everything):
+            return _with_figures(system, oracle)
     best = min(filter(None, map(oracle.within_sum, range(len(system.sums)))), key=_rank, default=None)
     if best is not None and len(best) <= oracle.least_across():
         return _clash(system, best, minimum=True)
@@ -113,12 +121,31 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
     return _clash(system, best, minimum)
 
 
+def _with_figures(system: System, oracle: _Oracle) -> Clash:
+    """Find a clash that figures are part of: as few figures as go with everything else, then sums, then cells."""
+    cells, sums = len(system.cells), range(len(system.cells), len(system.cells) + len(system.sums))
+    figures = range(sums.stop, sums.stop + len(system.figures))
+    published = frozenset(cell for cell in range(cells) if oracle.says[cell])
+    if oracle.holds(published | frozenset(sums) | frozenset(figures)):
+        raise InputError("the system has a solution: it is consistent.")
+    found = frozenset(_needed(oracle.holds, published | frozenset(sums), list(figures)))
+    if not oracle.holds(published | found):
+        needed: list[int] = []
+    else:
+        needed = _needed(oracle.holds, published | found, list(sums))
+    found |= frozenset(needed)
+    if oracle.holds(found):
+        found |= frozenset(_needed(oracle.holds, found, sorted(published)))
+    return _clash(system, found, minimum=False)
+
+
 def _clash(system: System, members: Members, minimum: bool) -> Clash:
-    cells = len(system.cells)
+    cells, end = len(system.cells), len(system.cells) + len(system.sums)
     return Clash(
         tuple(system.cells[m].name for m in sorted(members) if m < cells),
-        tuple(system.sums[m - cells] for m in sorted(members) if m >= cells),
+        tuple(system.sums[m - cells] for m in sorted(members) if cells <= m < end),
         minimum,
+        tuple(system.figures[m - end] for m in sorted(members) if m >= end),
     )
 
 
@@ -146,6 +173,7 @@ class _Oracle:
         self.cells = len(system.cells)
         self.equations = system.equations
         self.windows = system.windows
+        self.rows = system.rows
         # A cell that may have any count contradicts nothing.
         self.says = [window.low > 0 or window.high is not None for window in system.windows]
         self.sums_of: dict[int, list[int]] = {}
@@ -161,26 +189,29 @@ class _Oracle:
         return frozenset(cell for cell in used if self.says[cell]) | {self.cells + e for e in sums}
 
     def holds(self, members: Members) -> bool:
-        """Say whether these sums have a solution with these cells as published and any counts for the others."""
+        """Say whether these sums and figures have a solution with these cells as published and any counts for the others."""
         if members not in self.known:
             self.known[members] = self._holds(members)
         return self.known[members]
 
     def _holds(self, members: Members) -> bool:
-        sums = [self.equations[m - self.cells] for m in sorted(members) if m >= self.cells]
-        used = sorted({cell for total, parts in sums for cell in (total, *parts)})
+        end = self.cells + len(self.equations)
+        sums = [self.equations[m - self.cells] for m in sorted(members) if self.cells <= m < end]
+        said = [row for row in self.rows if end + row.figure in members]
+        used = sorted({c for total, parts in sums for c in (total, *parts)} | {c for row in said for c in row.cells})
         at = {cell: i for i, cell in enumerate(used)}
         equations: Equations = tuple((at[total], tuple(at[part] for part in parts)) for total, parts in sums)
+        rows = tuple(row._replace(terms=tuple((at[cell], factor) for cell, factor in row.terms)) for row in said)
         domains = [self.windows[cell] if cell in members else FREE for cell in used]
         cost = len(used) + len(sums)
         self.spend(cost)
-        if not propagate(equations, Bounds.of(domains)):
+        if not propagate(equations, Bounds.of(domains), None, rows):
             return False
         single = frozenset(i for i, window in enumerate(domains) if window.low == window.high)
-        if not any(window.holes for window in domains) and is_acyclic(len(domains), equations, single):
+        if not rows and not any(window.holes for window in domains) and is_acyclic(len(domains), equations, single):
             return True  # without loops and holes, bounds that propagation leaves are attained
         self.spend(SEARCH_COST * cost)
-        return cpsat_feasible(equations, domains)
+        return cpsat_feasible(equations, domains, rows)
 
     def spend(self, effort: int) -> None:
         """Take this much from the effort that is left, and end the search where nothing is."""

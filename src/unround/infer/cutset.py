@@ -3,11 +3,14 @@
 Exact for any system; the work is that of one tree times the number of values that the cut cells can take together. It suits
 trees with a few overlapping sums (15 and over = 15 to 64 + 65 and over, beside total = under 15 + 15 to 64 + 65 and over):
 cutting one cell opens that loop. Whole tables of rows by columns have too many loops for it.
+
+Inequalities, which figures give, are cut open in the same way: once all their cells but one are known, they bound that one.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,15 +20,19 @@ from unround.infer.bounds import Bounds, Equations, propagate
 from unround.infer.plan import Plan, plan_for
 from unround.infer.tree import Impossible, Tree
 from unround.mechanisms.base import FloatArray
+from unround.system import Row
 
 MOST_CASES = 20_000
 """Cases that are gone through before the system is left to other engines."""
 
 
-def cut_cells(equations: Equations, lows: list[int], highs: list[int]) -> tuple[list[int], Plan] | None:
+def cut_cells(
+    equations: Equations, lows: list[int], highs: list[int], rows: tuple[Row, ...] = ()
+) -> tuple[list[int], Plan] | None:
     """Choose cells so that the system has no loops once they are known; None if they have too many values.
 
-    A cell in d sums lies on up to d − 1 independent loops: the cheapest loops are cut first.
+    A cell in d sums lies on up to d − 1 independent loops: the cheapest loops are cut first. Before that, all cells but one
+    of every inequality are cut.
     """
     fixed = {i for i, low in enumerate(lows) if low == highs[i]}
     meeting: dict[int, int] = {}
@@ -36,13 +43,16 @@ def cut_cells(equations: Equations, lows: list[int], highs: list[int]) -> tuple[
     chosen: list[int] = []
     cases = 1
     while True:
-        plan = plan_for(len(lows), equations, frozenset(fixed))
+        tied = [free for row in rows if len(free := [c for c in row.cells if c not in fixed]) > 1]
+        plan = None if tied else plan_for(len(lows), equations, frozenset(fixed))
         if plan is not None:
             return chosen, plan
-        if not cost:
+        times = Counter(c for free in tied for c in free)
+        options = {c: math.log(highs[c] - lows[c] + 1) / number for c, number in times.items()} if tied else cost
+        if not options:
             return None
-        cell = min(cost, key=lambda c: (cost[c], c))
-        del cost[cell]
+        cell = min(options, key=lambda c: (options[c], c))
+        cost.pop(cell, None)
         cases *= highs[cell] - lows[cell] + 1
         if cases > MOST_CASES:
             return None
@@ -51,7 +61,13 @@ def cut_cells(equations: Equations, lows: list[int], highs: list[int]) -> tuple[
 
 
 def solve_by_cutset(
-    equations: Equations, bounds: Bounds, weights: list[FloatArray], cut: list[int], plan: Plan, top: int
+    equations: Equations,
+    bounds: Bounds,
+    weights: list[FloatArray],
+    cut: list[int],
+    plan: Plan,
+    top: int,
+    rows: tuple[Row, ...] = (),
 ) -> tuple[Answer, list[tuple[int, int]]]:
     """Add up the answers of all cases; return them with the least and the greatest value of every cell."""
     sums = [np.zeros(one.size) for one in weights]
@@ -59,7 +75,7 @@ def solve_by_cutset(
     mass, exponent = 0.0, 0
     best: list[tuple[tuple[int, ...], float, int]] = []
     ends: list[tuple[int, int]] = []
-    for case in _cases(equations, bounds, cut):
+    for case in _cases(equations, bounds, cut, rows):
         starts = [low - first for low, first in zip(case.lows, bounds.lows, strict=True)]
         inside = [
             one[start : start + high - low + 1]
@@ -91,17 +107,20 @@ def solve_by_cutset(
     return Answer(solutions, marginals, ranked), ends
 
 
-def _cases(equations: Equations, bounds: Bounds, cut: list[int]) -> Iterator[Bounds]:
-    """Go through the values of the cut cells, leaving out those that the sums already rule out."""
+def _cases(equations: Equations, bounds: Bounds, cut: list[int], rows: tuple[Row, ...]) -> Iterator[Bounds]:
+    """Go through the values of the cut cells, leaving out those that sums and figures already rule out."""
     if not cut:
-        yield bounds
+        # Each inequality has one cell left, and applied once more it says all that it can, wherever propagation stopped.
+        alone = bounds.copy()
+        if not rows or propagate((), alone, None, rows):
+            yield alone
         return
     cell, rest = cut[0], cut[1:]
     for value in range(bounds.lows[cell], bounds.highs[cell] + 1):
         case = bounds.copy()
         case.lows[cell] = case.highs[cell] = value
-        if propagate(equations, case):
-            yield from _cases(equations, case, rest)
+        if propagate(equations, case, None, rows):
+            yield from _cases(equations, case, rest, rows)
 
 
 def _merged(

@@ -1,7 +1,8 @@
 """Solutions and bounds by search, for systems of any shape: with CP-SAT, or with Z3 as the paper did it.
 
-A system comes as `equations`, the sums as positions (total, parts), and `domains`, one window a cell. Results
-are deterministic: one worker, a fixed seed, and solutions in lexicographic order.
+A system comes as `equations`, the sums as positions (total, parts), `domains`, one window a cell, and `rows`, the
+inequalities of its figures in whole numbers. Results are deterministic: one worker, a fixed seed, and solutions in
+lexicographic order.
 """
 
 from __future__ import annotations
@@ -17,17 +18,23 @@ from unround.infer.answer import Answer, Marginal
 from unround.infer.bounds import UNBOUNDED, Bounds, Equations, propagate
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray, IntArray
+from unround.system import Row
 
 __all__ = ["cpsat_bounds", "cpsat_feasible", "cpsat_solutions", "cpsat_witness", "single_worker", "weigh", "z3_solutions"]
 
 CAP = 1 << 40
 """How far beyond all finite bounds CP-SAT looks for the values of a cell that propagation leaves open."""
 
+Rows = tuple[Row, ...]
+
+MOST_FACTORS = 1 << 28
+"""The largest sum of an inequality's factors that a search takes."""
+
 WIDE = 1024
 """Values of one cell above which a search is divided: CP-SAT takes quadratic time in those it has tried."""
 
 
-def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int) -> IntArray | None:
+def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int, rows: Rows = ()) -> IntArray | None:
     """List all solutions with CP-SAT.
 
     Parameters
@@ -38,6 +45,8 @@ def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int)
         The possible values of each cell.
     limit : int
         How many solutions to allow.
+    rows : tuple of Row
+        What figures say of the cells.
 
     Returns
     -------
@@ -56,26 +65,28 @@ def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int)
     -----
     About 20 µs a solution for a few cells, 200 µs for hundreds.
     """
-    bounds = _narrowed(equations, domains)
-    if bounds is None or _witness(equations, domains, bounds) is None:
+    bounds = _narrowed(equations, domains, rows)
+    if bounds is None or _witness(equations, domains, bounds, rows) is None:
         return np.empty((0, len(domains)), dtype=np.int64)
-    if _unbounded(equations, bounds):
+    if _unbounded(equations, bounds, rows):
         return None
 
     collect = _collector(len(domains), limit)
-    for narrow in _slices(equations, domains, bounds):
-        _enumerate(_model(equations, domains, narrow), collect)
+    for narrow in _slices(equations, domains, bounds, rows):
+        _enumerate(_model(equations, domains, narrow, rows), collect)
         if collect.full:
             return None
     return _sorted(np.array(collect.flat, dtype=np.int64).reshape(collect.count, len(domains)))
 
 
-def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, logic: str | None = None) -> IntArray | None:
+def z3_solutions(
+    equations: Equations, domains: Sequence[Window], limit: int, logic: str | None = None, rows: Rows = ()
+) -> IntArray | None:
     """List all solutions as the paper did: ask Z3 for one, forbid it, and ask again.
 
     Parameters
     ----------
-    equations, domains, limit
+    equations, domains, limit, rows
         As for `cpsat_solutions`.
     logic : str, optional
         A logic to confine Z3 to; the paper does not, and neither does the engine. "QF_LIA" is somewhat faster.
@@ -117,6 +128,8 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, lo
             solver.add(*[cell != window.low + int(hole) for hole in np.flatnonzero(window.weights == 0)])
     for total, parts in equations:
         solver.add(cells[total] == z3.Sum([cells[part] for part in parts]))
+    for row in rows:
+        solver.add(z3.Sum([factor * cells[cell] for cell, factor in row.terms]) <= row.at_most)
 
     found: list[list[int]] = []
     while (verdict := solver.check()) == z3.sat:
@@ -132,7 +145,7 @@ def z3_solutions(equations: Equations, domains: Sequence[Window], limit: int, lo
 
 
 def cpsat_bounds(
-    equations: Equations, domains: Sequence[Window], shown: Sequence[tuple[int, int]] = ()
+    equations: Equations, domains: Sequence[Window], shown: Sequence[tuple[int, int]] = (), rows: Rows = ()
 ) -> tuple[list[int], list[int | None]] | None:
     """Find the smallest and the largest value that each cell has in any solution.
 
@@ -142,6 +155,8 @@ def cpsat_bounds(
         The system.
     shown : sequence of pairs, optional
         For every cell a low and a high value that are known to occur in solutions: what these show needs no search.
+    rows : tuple of Row
+        What figures say of the cells.
 
     Returns
     -------
@@ -161,14 +176,14 @@ def cpsat_bounds(
     At most two optimisations a cell, and far fewer in practice: every solution that is found shows values for
     all cells, and a bound that propagation gives and a solution attains needs no search.
     """
-    bounds = _narrowed(equations, domains)
+    bounds = _narrowed(equations, domains, rows)
     if bounds is None:
         return None
-    free = _unbounded(equations, bounds)
+    free = _unbounded(equations, bounds, rows)
     if shown:
         lowest, highest = [low for low, _ in shown], [high for _, high in shown]
     else:
-        first = _witness(equations, domains, bounds)
+        first = _witness(equations, domains, bounds, rows)
         if first is None:
             return None
         lowest, highest = first.copy(), first.copy()
@@ -177,18 +192,18 @@ def cpsat_bounds(
             side, seen = (bounds.lows, lowest) if sign > 0 else (bounds.highs, highest)
             if seen[cell] == side[cell] or (sign < 0 and cell in free):
                 continue
-            found = _witness(equations, domains, bounds, (cell, sign))
+            found = _witness(equations, domains, bounds, rows, (cell, sign))
             if found is None:
                 raise InternalError("CP-SAT found no solution where it had found one before.")
             lowest = [min(pair) for pair in zip(lowest, found, strict=True)]
             highest = [max(pair) for pair in zip(highest, found, strict=True)]
             # The optimum is a bound in its own right, and may tighten others.
             side[cell] = found[cell]
-            propagate(equations, bounds)
+            propagate(equations, bounds, None, rows)
     return lowest, [None if cell in free else high for cell, high in enumerate(highest)]
 
 
-def cpsat_witness(equations: Equations, domains: Sequence[Window]) -> list[int] | None:
+def cpsat_witness(equations: Equations, domains: Sequence[Window], rows: Rows = ()) -> list[int] | None:
     """Return any solution, or None if there is none.
 
     Examples
@@ -198,11 +213,11 @@ def cpsat_witness(equations: Equations, domains: Sequence[Window]) -> list[int] 
     >>> cpsat_witness(system.equations, system.windows)
     [48, 16, 16, 16]
     """
-    bounds = _narrowed(equations, domains)
-    return None if bounds is None else _witness(equations, domains, bounds)
+    bounds = _narrowed(equations, domains, rows)
+    return None if bounds is None else _witness(equations, domains, bounds, rows)
 
 
-def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
+def cpsat_feasible(equations: Equations, domains: Sequence[Window], rows: Rows = ()) -> bool:
     """Say whether any whole numbers fit.
 
     Examples
@@ -212,27 +227,35 @@ def cpsat_feasible(equations: Equations, domains: Sequence[Window]) -> bool:
     >>> cpsat_feasible(system.equations, system.windows)
     False
     """
-    return cpsat_witness(equations, domains) is not None
+    return cpsat_witness(equations, domains, rows) is not None
 
 
-def _narrowed(equations: Equations, domains: Sequence[Window]) -> Bounds | None:
+def _narrowed(equations: Equations, domains: Sequence[Window], rows: Rows) -> Bounds | None:
     """Return the bounds that propagation gives, or None where it already shows that nothing fits."""
     bounds = Bounds.of(domains)
-    return bounds if propagate(equations, bounds) else None
+    return bounds if propagate(equations, bounds, None, rows) else None
 
 
-def _cap(bounds: Bounds) -> int:
+def _cap(bounds: Bounds, rows: Rows) -> int:
     """Return what stands for the upper bound of an open cell: more than the others can add up to."""
     pairs = zip(bounds.lows, bounds.highs, strict=True)
-    return CAP + sum(high if high < UNBOUNDED else low for low, high in pairs)
+    return CAP // _largest(rows) + sum(high if high < UNBOUNDED else low for low, high in pairs)
 
 
-def _model(equations: Equations, domains: Sequence[Window], bounds: Bounds) -> Any:
+def _largest(rows: Rows) -> int:
+    """Return the largest sum of an inequality's factors: CP-SAT multiplies counts with them in 64 bits."""
+    largest = max((sum(abs(factor) for _, factor in row.terms) for row in rows), default=1)
+    if largest > MOST_FACTORS:
+        raise InputError("the steps and edges of a figure have too many digits to be searched exactly. Round them.")
+    return largest
+
+
+def _model(equations: Equations, domains: Sequence[Window], bounds: Bounds, rows: Rows) -> Any:
     """Build the CP-SAT model; the variable of each cell has the cell's position."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    cap = _cap(bounds)
+    cap = _cap(bounds, rows)
     variables = []
     for window, low, high in zip(domains, bounds.lows, bounds.highs, strict=True):
         runs = [[low, cap if high >= UNBOUNDED else high]]
@@ -241,12 +264,15 @@ def _model(equations: Equations, domains: Sequence[Window], bounds: Bounds) -> A
         variables.append(model.new_int_var_from_domain(cp_model.Domain.from_intervals(runs), ""))
     for total, parts in equations:
         model.add(cp_model.LinearExpr.sum([variables[part] for part in parts]) == variables[total])
+    for row in rows:
+        factors = [factor for _, factor in row.terms]
+        model.add(cp_model.LinearExpr.weighted_sum([variables[cell] for cell in row.cells], factors) <= row.at_most)
     return model
 
 
-def _slices(equations: Equations, domains: Sequence[Window], bounds: Bounds) -> Iterator[Bounds]:
+def _slices(equations: Equations, domains: Sequence[Window], bounds: Bounds, rows: Rows) -> Iterator[Bounds]:
     """Divide the search until no cell has more than `WIDE` values; leave out what has no solution."""
-    cap = _cap(bounds)
+    cap = _cap(bounds, rows)
     pending = [Bounds(bounds.lows, [min(high, cap) for high in bounds.highs], bounds.holes)]
     while pending:
         now = pending.pop()
@@ -254,12 +280,12 @@ def _slices(equations: Equations, domains: Sequence[Window], bounds: Bounds) -> 
         width = max(widths)
         if width < WIDE:
             yield now
-        elif _witness(equations, domains, now) is not None:  # without this a search could divide for ever
+        elif _witness(equations, domains, now, rows) is not None:  # without this a search could divide for ever
             cell = widths.index(width)
             middle = now.lows[cell] + width // 2
             lower, upper = now.copy(), now.copy()
             lower.highs[cell], upper.lows[cell] = middle, middle + 1
-            pending += [half for half in (upper, lower) if propagate(equations, half)]
+            pending += [half for half in (upper, lower) if propagate(equations, half, None, rows)]
 
 
 def _enumerate(model: Any, collect: Any) -> None:
@@ -319,12 +345,12 @@ def _collector(cells: int, limit: int) -> Any:
 
 
 def _witness(
-    equations: Equations, domains: Sequence[Window], bounds: Bounds, goal: tuple[int, int] | None = None
+    equations: Equations, domains: Sequence[Window], bounds: Bounds, rows: Rows, goal: tuple[int, int] | None = None
 ) -> list[int] | None:
     """Return one solution, or None; with a goal (cell, sign) the one with the least sign × cell."""
     from ortools.sat.python import cp_model
 
-    model = _model(equations, domains, bounds)
+    model = _model(equations, domains, bounds, rows)
     if goal is not None:
         cell, sign = goal
         model.minimize(sign * model.get_int_var_from_proto_index(cell))
@@ -342,10 +368,10 @@ def _stopped(status: str) -> InternalError:
     return InternalError(f"CP-SAT stopped without an answer ({status}).")
 
 
-def _unbounded(equations: Equations, bounds: Bounds) -> set[int]:
+def _unbounded(equations: Equations, bounds: Bounds, rows: Rows) -> set[int]:
     """Return the cells that can grow without end, given that there is some solution.
 
-    A cell can if cells can be raised together in some direction in which every sum still holds and bounded
+    A cell can if cells can be raised together in some direction in which every sum and figure still holds and bounded
     cells stay put. Directions add up, so that one of them raises all such cells at once; CP-SAT looks for it.
     """
     open_cells = [cell for cell, high in enumerate(bounds.highs) if high >= UNBOUNDED]
@@ -355,13 +381,18 @@ def _unbounded(equations: Equations, bounds: Bounds) -> set[int]:
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
-    rise = {cell: model.new_int_var(0, CAP, "") for cell in open_cells}
+    cap = CAP // _largest(rows)
+    rise = {cell: model.new_int_var(0, cap, "") for cell in open_cells}
     rises = {cell: model.new_bool_var("") for cell in open_cells}
     for cell in open_cells:
         model.add(rise[cell] >= rises[cell])
     for total, parts in equations:
         if total in rise:  # else all the parts are bounded too
             model.add(cp_model.LinearExpr.sum([rise[part] for part in parts if part in rise]) == rise[total])
+    for row in rows:
+        free = [(rise[cell], factor) for cell, factor in row.terms if cell in rise]
+        if free:
+            model.add(cp_model.LinearExpr.weighted_sum([one for one, _ in free], [factor for _, factor in free]) <= 0)
     model.maximize(sum(rises.values()))
     solver = single_worker()
     status = solver.solve(model)

@@ -10,8 +10,9 @@
 | `z3`     | any system with few solutions         | the same; the paper's method                   | grows faster     |
 | `brute`  | small systems                         | the same in exact fractions: the reference     | exponential      |
 
-Cells that no sum connects are answered piece by piece. Before `auto` comes to chains, it goes through all solutions if they
-are few (`enumeration`).
+Cells that no sum and no figure connects are answered piece by piece. Figures that say more than bounds can are left to
+`cutset`, and to `cp-sat` where that is too much work (`figured`). Before `auto` comes to chains, it goes through all
+solutions if they are few (`enumeration`).
 """
 
 from __future__ import annotations
@@ -20,22 +21,20 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.infer.answer import Answer, Inference, Prior, domains, support_of
-from unround.infer.bounds import UNBOUNDED, Bounds, propagate
+from unround.infer.bounds import UNBOUNDED, Bounds, idle, propagate
 from unround.infer.cutset import cut_cells, solve_by_cutset
+from unround.infer.figured import MOST_VALUES, by_cutset, for_bounds_alone, named
 from unround.infer.pieces import by_pieces
 from unround.infer.plan import is_acyclic, plan_for
 from unround.infer.tree import Impossible, TooWide, Tree
 from unround.mechanisms import Window
 from unround.mechanisms.base import FloatArray
-from unround.system import System
+from unround.system import Row, System
 
 ENGINES = ("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute")
 
 LOOPS = "the sums form loops"
 WIDE = "cells have too many possible values for exact probabilities"
-
-MOST_VALUES = 10_000_000
-"""Possible values of all cells together above which distributions are not computed."""
 
 MOST_LISTED = 20_000
 """The most solutions that are listed before an engine gives up on probabilities."""
@@ -70,8 +69,13 @@ def infer(
     if engine == "brute":
         return _by_brute(system, prior, top)
     bounds = Bounds.of(windows)
-    if not propagate(system.equations, bounds):
+    if not propagate(system.equations, bounds, None, system.rows):
         return Inference(False, "bounds", "the bounds already contradict each other")
+    if system.figures:
+        windows = _tight(windows, bounds)
+        rows = tuple([row for row in system.rows if not idle(row, bounds)])
+        if rows:
+            return _with_figures(system, rows, windows, bounds, engine, prior, top, count)
     reason = "as requested"
     if engine in ("auto", "tree"):
         found, reason = _by_tree(system, windows, bounds, top, count)
@@ -100,6 +104,41 @@ def infer(
                 "cells that are all bounded. Use --engine auto."
             )
     return _by_listing(system, windows, bounds, engine, reason, top)
+
+
+def _with_figures(
+    system: System,
+    rows: tuple[Row, ...],
+    windows: tuple[Window, ...],
+    bounds: Bounds,
+    engine: str,
+    prior: Prior | None,
+    top: int,
+    count: bool,
+) -> Inference:
+    """Answer a system whose figures say more than its bounds do."""
+    names = ", ".join(named(system, rows))
+    if engine in ("tree", "elimination", "chains"):
+        raise InputError(f"the {engine} engine cannot use {names}. Use --engine auto.")
+    if engine == "auto":
+        found = by_pieces(system, engine, prior, top, count, infer)
+        if found is not None:
+            return found
+    if engine in ("auto", "cutset"):
+        found = by_cutset(system, rows, windows, bounds, top)
+        if found is not None:
+            return found
+        if engine == "cutset":
+            raise InputError(f"using {names} exactly takes too many combinations of values. Use --engine auto.")
+    reason = f"{names} could not be used in a quicker way" if engine == "auto" else "as requested"
+    found = _by_listing(system, windows, bounds, engine, reason, top, rows)
+    if engine != "auto" or not found.feasible or found.answer is not None:
+        return found
+
+    def without(rest: System, top: int) -> Inference:
+        return infer(rest, prior=prior, top=top, count=False)
+
+    return for_bounds_alone(system, rows, without, found)
 
 
 def _by_tree(
@@ -140,7 +179,7 @@ def _by_tree(
         ends = tree.ends(answer)
         lows, highs = [low for low, _ in ends], [high for _, high in ends]
     if unbounded:
-        return _open_ended(system, bounds, unbounded, lows, highs, answer, why), ""
+        return _open_ended(system, windows, bounds, unbounded, lows, highs, answer, why), ""
     return Inference(True, "tree", why, tuple(lows), tuple(highs), answer), ""
 
 
@@ -191,7 +230,14 @@ def _by_table(system: System, windows: tuple[Window, ...], bounds: Bounds, engin
 
 
 def _open_ended(
-    system: System, bounds: Bounds, unbounded: list[int], lows: list[int], highs: list[int], answer: Answer, why: str
+    system: System,
+    windows: tuple[Window, ...],
+    bounds: Bounds,
+    unbounded: list[int],
+    lows: list[int],
+    highs: list[int],
+    answer: Answer,
+    why: str,
 ) -> Inference:
     """Put the cells that nothing bounds back in: they have a least value, and no distribution."""
     assert answer.marginals is not None
@@ -204,7 +250,7 @@ def _open_ended(
         # Around loops single sums may not say how small such a cell can be.
         from unround.infer.enumerate import cpsat_bounds
 
-        searched = cpsat_bounds(system.equations, system.windows)
+        searched = cpsat_bounds(system.equations, windows)
         if searched is None:
             return Inference(False, "cp-sat", "no assignment fits")
         for i in unbounded:
@@ -231,22 +277,33 @@ def _by_brute(system: System, prior: Prior | None, top: int) -> Inference:
     return _answered(found, ends, "brute", "every assignment was tried, in exact fractions")
 
 
-def _by_listing(
-    system: System, windows: tuple[Window, ...], bounds: Bounds, engine: str, reason: str, top: int
-) -> Inference:
-    """Answer by listing solutions, or by bounds alone if they are too many."""
-    from unround.infer.enumerate import cpsat_bounds, cpsat_solutions, weigh, z3_solutions
-
-    equations = system.equations
-    tight = tuple(
+def _tight(windows: tuple[Window, ...], bounds: Bounds) -> tuple[Window, ...]:
+    """Cut windows to bounds."""
+    return tuple(
         Window(low, None if high >= UNBOUNDED else high, None, window.certain)
         if window.weights is None
         else Window(low, high, _cut(window, low, high), window.certain, window.holes)
         for window, low, high in zip(windows, bounds.lows, bounds.highs, strict=True)
     )
+
+
+def _by_listing(
+    system: System,
+    windows: tuple[Window, ...],
+    bounds: Bounds,
+    engine: str,
+    reason: str,
+    top: int,
+    rows: tuple[Row, ...] = (),
+) -> Inference:
+    """Answer by listing solutions, or by bounds alone if they are too many."""
+    from unround.infer.enumerate import cpsat_bounds, cpsat_solutions, weigh, z3_solutions
+
+    equations = system.equations
+    tight = _tight(windows, bounds)
     name = "cp-sat" if engine == "auto" else engine
     if all(window.high is not None for window in tight):
-        listed = (z3_solutions if engine == "z3" else cpsat_solutions)(equations, tight, MOST_LISTED)
+        listed = (z3_solutions if engine == "z3" else cpsat_solutions)(equations, tight, MOST_LISTED, rows=rows)
         if listed is not None:
             if not len(listed):
                 return Inference(False, name, "no assignment fits")
@@ -254,7 +311,7 @@ def _by_listing(
             return _answered(weigh(listed, tight, top), ends, name, f"{reason}; all solutions could be listed")
     if engine == "z3":
         raise InputError(f"there are more than {MOST_LISTED:,} solutions, too many for z3. Use --engine auto.")
-    found = cpsat_bounds(equations, tight)
+    found = cpsat_bounds(equations, tight, rows=rows)
     if found is None:
         return Inference(False, name, "no assignment fits")
     why = f"{reason}; there are over {MOST_LISTED:,} solutions, so probabilities are not available"

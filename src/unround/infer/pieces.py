@@ -1,4 +1,4 @@
-"""Systems in pieces that no sum connects: each is answered by itself, and the answers are put together."""
+"""Systems in pieces that no sum or figure connects: each is answered by itself, and the answers are put together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def by_pieces(
     found = []
     for cells in pieces:
         names = {system.cells[i].name for i in cells}
-        alone = System([system.cells[i] for i in cells], [one for one in system.sums if one.total in names])
+        alone = System(
+            [system.cells[i] for i in cells],
+            [one for one in system.sums if one.total in names],
+            [one for one in system.figures if one.figure.universe in names],
+        )
         own = {name: one for name, one in (prior or {}).items() if name in names}
         # An engine that was asked for is for the pieces with loops; others need none.
         piece = infer(alone, engine="auto", prior=own, top=top, count=count)
@@ -41,7 +45,7 @@ def by_pieces(
 
 
 def _pieces(system: System) -> list[list[int]]:
-    """Return connected cells; all that stand in no sum are one piece."""
+    """Return connected cells; all that stand in no sum and no figure are one piece."""
     first = list(range(len(system.cells)))
 
     def find(cell: int) -> int:
@@ -51,10 +55,12 @@ def _pieces(system: System) -> list[list[int]]:
         return cell
 
     inside = set[int]()
-    for total, parts in system.equations:
-        inside.update((total, *parts))
-        for part in parts:
-            one, other = sorted((find(total), find(part)))
+    together = [(total, *parts) for total, parts in system.equations]
+    together += [tuple(system.index[name] for name in one.figure.counts) for one in system.figures]
+    for cells in together:
+        inside.update(cells)
+        for cell in cells[1:]:
+            one, other = sorted((find(cells[0]), find(cell)))
             first[other] = one
     pieces: dict[int, list[int]] = {}
     for cell in range(len(first)):

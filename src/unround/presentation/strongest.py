@@ -20,9 +20,11 @@ from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
 from unround.audits.model import short_label
 from unround.errors import InternalError
 from unround.explanation.cell import explain_at
+from unround.figures import FigureKind
 from unround.presentation.words import arithmetic, growth
-from unround.proofs import proofs_of
+from unround.proofs import figure_value, proofs_of
 from unround.release import ABSENT
+from unround.system import PublishedFigure
 
 if TYPE_CHECKING:
     import polars as pl
@@ -219,7 +221,7 @@ def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) ->
         code=code,
         what=_what(folder, cell),
         table=_table(folder, cell),
-        sums=tuple(_equation([one.total, *one.parts]) for one in system.sums),
+        sums=(*(_equation([one.total, *one.parts]) for one in system.sums), *(_figure(one) for one in system.figures)),
         steps=shown,
         more_steps=len(steps) - len(shown),
         cells=cells,
@@ -236,10 +238,23 @@ def _what_of(folder: AuditFolder, told: dict[str, Any]) -> str:
 def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:
     """Return a certificate with its cells called differently, wherever it names one."""
     if isinstance(told, dict):
+        if key == "terms":
+            return {named.get(name, name): value for name, value in told.items()}
         return {name: _renamed(value, named, name) for name, value in told.items()}
     if isinstance(told, list):
         return [_renamed(one, named, key) for one in told]
-    return named.get(told, told) if key in ("cell", "name", "total", "parts", "rests_on") else told
+    return named.get(told, told) if key in _NAMING else told
+
+
+_NAMING = ("cell", "name", "total", "parts", "rests_on", "universe", "numerator", "count")
+"""Where a certificate names its cells."""
+
+
+def _figure(one: PublishedFigure) -> str:
+    figure = one.figure
+    is_rate = figure.kind is FigureKind.RATE
+    of = f"{figure.numerator} / {figure.universe}" if is_rate else f"{figure.kind} of {figure.universe}"
+    return f"{of} = {figure_value(figure, one.value)}"
 
 
 def sentences(text: str) -> Iterator[str]:

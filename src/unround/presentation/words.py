@@ -287,6 +287,7 @@ INCONSISTENCIES = {
     "cell": ("count its mechanism cannot produce", "counts their mechanism cannot produce"),
     "assumption": ("area whose population was adjusted", "areas whose population was adjusted"),
     "unresolved": ("area without any solution", "areas without any solution"),
+    "figure": ("figure that is not of the true counts", "figures that are not of the true counts"),
     "areas": ("area that cannot be the sum of its parts", "areas that cannot be the sum of their parts"),
 }
 """The kinds of inconsistencies: one of them, and more."""
@@ -573,4 +574,22 @@ def tables_in_words(summary: Mapping[str, Any]) -> list[str]:
     return [
         f"All sums of the table by several axes ({shapes}) are used for probabilities, which Markov chains over whole "
         f"tables estimate: their standard error is {estimated['mean_error_in_points']:.1f} points on average."
+    ]
+
+
+def figures_used(summary: Mapping[str, Any]) -> list[str]:
+    """Say how many figures were used, and how many claims exist because of them; nothing where there are none."""
+    used = summary.get("figures_used") or []
+    if not used:
+        return []
+    claims, weighed = summary["claims_because_of_figures"], sum(one["in_probabilities"] for one in used)
+    one = len(used) == 1
+    which = "One published figure was" if one else f"{len(used):,} published figures were"
+    how = "for bounds and probabilities" if weighed == len(used) else "for bounds alone"
+    if 0 < weighed < len(used):
+        how = f"for bounds, and {weighed:,} of them for probabilities, too"
+    more = f"{claims['conditional']:,} more counts are conditional and {claims['likely']:,} more likely"
+    return [
+        f"{which} found to be computed from true counts, and used {how} (--figures off uses none). Because of "
+        f"{'it' if one else 'them'}, {more}."
     ]

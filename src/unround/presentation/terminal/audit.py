@@ -21,6 +21,7 @@ from unround.presentation.terminal.calibrate import show_claims
 from unround.presentation.terminal.layout import plain_table
 from unround.presentation.words import (
     CLAIMS,
+    figures_used,
     headline,
     inconsistencies,
     not_listed,
@@ -63,6 +64,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
     for sentence in tables_in_words(summary):
         console.print(Text(f"\n{sentence}"))
     _show_keys(summary, console)
+    for sentence in figures_used(summary):
+        console.print(Text(f"\n{sentence}"))
     _show_nesting(summary, console)
     if summary["contradictions"]:
         console.print(Text(f"\n{inconsistencies(summary)}"))

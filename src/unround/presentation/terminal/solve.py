@@ -11,7 +11,8 @@ from rich.text import Text
 
 from unround.presentation.terminal.layout import bullets, sparkline
 from unround.presentation.words import STYLES, argument, either, large, number, percent, percent_with_error, span
-from unround.solution import ALIKE, CellAnswer, Solution
+from unround.proofs import figure_value
+from unround.solution import ALIKE, CellAnswer, FigureAnswer, Solution
 
 MOST_PROOFS = 12
 """Proofs that are printed in full."""
@@ -23,6 +24,9 @@ def show_solution(solution: Solution, console: Console) -> None:
         _show_clash(solution, console)
         return
     console.print(_cells_table(solution, console.width))
+    if solution.figures:
+        console.print()
+        bullets([figure_in_words(one) for one in solution.figures], console)
     console.print(f"\n{solutions_counted(solution)} [dim]({solution.engine} engine: {solution.why})[/]")
     if solution.method == "none":
         console.print("[bold]No probabilities:[/] possible ranges and proofs are all that can be said.")
@@ -30,7 +34,8 @@ def show_solution(solution: Solution, console: Console) -> None:
         console.print()
         console.print(_top_table(solution))
     if solution.proofs:
-        console.print("\n[bold]Proved[/], provided that the sums hold and exact cells are exact:")
+        figures = ", and figures were computed from true counts" if solution.figures else ""
+        console.print(f"\n[bold]Proved[/], provided that the sums hold and exact cells are exact{figures}:")
         proofs = Table.grid(padding=(0, 1, 0, 0))
         for proof in solution.proofs[:MOST_PROOFS]:
             through = f", through {', '.join(proof.rests_on)}" if proof.rests_on else ""
@@ -41,6 +46,15 @@ def show_solution(solution: Solution, console: Console) -> None:
             console.print(f"   and {len(solution.proofs) - MOST_PROOFS} more; --json gives them all.")
     console.print("\n[bold]Assumed:[/]")
     bullets(solution.assumptions, console, "dim")
+
+
+def figure_in_words(one: FigureAnswer) -> str:
+    """Write for example: x / T = 12.4%, from 12.35% to 12.45% before rounding."""
+    figure = one.published.figure
+    value, low, high = (figure_value(figure, number) for number in (one.published.value, one.low, one.high))
+    name = figure.name if figure.kind.value in (figure.name, "rate") else f"{figure.kind.value} {figure.name}"
+    aside = "" if one.in_probabilities else "; used for possible ranges alone"
+    return f"{name} = {value}: from {low} to {high} before rounding{aside}"
 
 
 def _cells_table(solution: Solution, width: int) -> Table:
@@ -121,13 +135,18 @@ def _show_clash(solution: Solution, console: Console) -> None:
         console.print(f"{solution.why[0].upper()}{solution.why[1:]}.")
         return
     clash = solution.clash
-    console.print(Text("These cannot all hold: ").append(", ".join(clash.cells)).append(" in"))
+    between = " in" if clash.sums else " and"
+    console.print(Text("These cannot all hold: ").append(", ".join(clash.cells)).append(between))
     for one in clash.sums:
         console.print(Text(f"  {one}"))
+    for stated in clash.figures:
+        console.print(Text(f"  {stated.figure.name} = {figure_value(stated.figure, stated.value)}"))
     if solution.argument:
         console.print(Text(solution.argument))
-    if not clash.minimum:
+    if not clash.minimum and not clash.figures:
         console.print("(A smaller set of cells and sums may already clash; the search for it was stopped.)")
+    if clash.figures:
+        console.print("The figure may have been computed from rounded counts, or be of other people, or have another step.")
     console.print(
         "Check the numbers, whether the parts really add up to the total, and how the counts were protected "
         "(! exact, @BASE, ~K within K, ? not published)."

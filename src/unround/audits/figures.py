@@ -1,0 +1,245 @@
+"""What published rates, means and medians say about a block of areas, if they were computed from true counts.
+
+Nobody documents that they were, so nothing here enters what is proved: bounds by figures are a third reading beside those of
+`bounds`, and a figure that contradicts an area is set aside there, and spoils nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.bounds import BlockBounds
+from unround.audits.contradictions import FIGURE, Active, Contradiction, put, rows_of
+from unround.audits.model import Model, ModelFigure
+from unround.batch.tighten import LARGEST_FACTORS, OFF, BlockRows, tighten
+from unround.batch.types import Tight
+from unround.figures import FigureKind
+from unround.infer.certify import contradiction
+from unround.mechanisms.base import BoolArray
+from unround.proofs import contradiction_in_words, figure_value, renamed_figure
+from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Counts, FigureValues
+from unround.structure.figure_grids import steps_of
+from unround.system import Cell, PublishedFigure, System
+
+Ints = NDArray[np.int64]
+
+UNITS = 2 * FIGURE_UNIT.denominator
+"""Half steps are whole multiples of one over this."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FigureBounds:
+    """What figures leave possible in a block.
+
+    Parameters
+    ----------
+    values : array
+        The figures that are used, as published: areas × figures of the model; absent where one is not used.
+    rows : BlockRows
+        What they say.
+    bounds : BlockBounds
+        What is possible if they were computed from true counts, and what is assumed otherwise holds.
+    """
+
+    values: FigureValues
+    rows: BlockRows
+    bounds: BlockBounds
+
+    def published(self, model: Model, counts: Counts, area: int, figure: int) -> PublishedFigure | None:
+        """Return a figure of one area; None where it was not published, or is not used."""
+        return published_figure(model, counts[area], self.values[area], figure)
+
+
+def published_figure(model: Model, counts: Counts, values: FigureValues, figure: int) -> PublishedFigure | None:
+    """Return a figure of the model as it was published of one area; None where it was not."""
+    one = model.figures[figure]
+    units = int(counts[model.index[one.figure.universe]])
+    return one.published(int(values[figure]), units if units > ABSENT else None)
+
+
+def figures_of(model: Model, values: FigureValues | None) -> FigureValues | None:
+    """Return the figures of a block that the model uses; None where there are none."""
+    if values is None or not model.figures:
+        return None
+    return np.ascontiguousarray(values[:, [one.place for one in model.figures]])
+
+
+# -- inequalities -----------------------------------------------------------------------------------------------------
+
+
+class _Said(NamedTuple):
+    """One inequality in every area: cells, factors (areas × cells), limits."""
+
+    cells: list[int]
+    factors: Ints
+    limits: Ints
+
+
+def block_rows(model: Model, counts: Counts, values: FigureValues) -> BlockRows:
+    """Write down what figures say of every area, in whole numbers: exactly, as `Figure.inequalities` does in fractions.
+
+    Parameters
+    ----------
+    model : Model
+        With the figures.
+    counts, values : array
+        As published: areas × cells, and areas × figures of the model.
+    """
+    said: list[_Said] = []
+    figures: list[int] = []
+    for f, one in enumerate(model.figures):
+        absent = values[:, f] == FIGURE_ABSENT
+        value = np.where(absent, 0, values[:, f])
+        universe = counts[:, model.index[one.figure.universe]].astype(np.int64)
+        step = steps_of(one.figure.grid, value, np.where(universe > ABSENT, universe, -1))
+        found = _SAYS[one.figure.kind](one, model.index, 2 * value - step, 2 * value + step)
+        said += [_reduced(row, absent) for row in found]
+        figures += [f] * len(found)
+    sizes = [len(row.cells) for row in said]
+    areas = len(counts)
+    return BlockRows(
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        np.array([cell for row in said for cell in row.cells], dtype=np.int64),
+        np.concatenate([row.factors for row in said], axis=1) if said else np.zeros((areas, 0), dtype=np.int64),
+        np.stack([row.limits for row in said], axis=1) if said else np.zeros((areas, 0), dtype=np.int64),
+        np.array(figures, dtype=np.int64),
+    )
+
+
+def _rate(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> list[_Said]:
+    """At least `low` and at most `high` of the universe; both in half units."""
+    per, times = one.figure.per.numerator * UNITS, one.figure.per.denominator
+    cells, whole = [index[one.figure.universe], index[one.figure.numerator]], np.full(len(low), per)
+    least = np.stack([low * times, -whole], axis=1)
+    most = np.stack([-high * times, whole], axis=1)
+    return [
+        _Said(cells, least, np.where(low > 0, 0, OFF)),
+        _Said(cells, most, np.where(high * times < per, 0, OFF)),
+    ]
+
+
+def _mean(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> list[_Said]:
+    """Units at the lower ends of their groups average no more than `high`, at the upper ends no less than `low`."""
+    groups = one.figure.groups
+    finer = lcm(UNITS, *(edge.denominator for g in groups for edge in (g.low, g.high) if edge is not None)) // UNITS
+    cells, found = [index[group.count] for group in groups], []
+    nothing = np.zeros(len(low), dtype=np.int64)
+    lows, highs = [group.low for group in groups], [group.high for group in groups]
+    if None not in lows:
+        found.append(_Said(cells, _edges(lows, finer)[None, :] - finer * high[:, None], nothing))
+    if None not in highs:
+        found.append(_Said(cells, finer * low[:, None] - _edges(highs, finer)[None, :], nothing))
+    return found
+
+
+def _edges(edges: Sequence[Fraction | None], finer: int) -> Ints:
+    return np.array([int(edge * UNITS * finer) for edge in edges if edge is not None], dtype=np.int64)
+
+
+def _median(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> list[_Said]:
+    """No more than half of the units, give or take one, lie below the median, and above it."""
+    groups = one.figure.groups
+    finer = lcm(UNITS, *(edge.denominator for g in groups for edge in (g.low, g.high) if edge is not None)) // UNITS
+    cells = [*(index[group.count] for group in groups), index[one.figure.universe]]
+    found = []
+    for is_low in (True, False):
+        ends = [group.high if is_low else group.low for group in groups]
+        side = np.zeros((len(low), len(groups)), dtype=np.bool_)
+        for g, end in enumerate(ends):
+            if end is not None:
+                edge = int(end * UNITS * finer)
+                side[:, g] = edge < finer * low if is_low else edge > finer * high
+        factors = np.concatenate([2 * side.astype(np.int64), np.full((len(low), 1), -1)], axis=1)
+        found.append(_Said(cells, factors, np.where(side.any(axis=1), 1, OFF)))
+    return found
+
+
+_SAYS = {FigureKind.RATE: _rate, FigureKind.MEAN: _mean, FigureKind.MEDIAN: _median}
+
+
+def _reduced(row: _Said, absent: BoolArray) -> _Said:
+    """Divide by what factors have in common; switch off what is absent, or too large for exact arithmetic."""
+    common = np.maximum(np.gcd.reduce(row.factors, axis=1), 1)
+    factors = row.factors // common[:, None]
+    off = absent | (row.limits == OFF) | (np.abs(factors).sum(axis=1) > LARGEST_FACTORS) | ~factors.any(axis=1)
+    # Counts are whole numbers: their sum is a multiple of what the factors have in common.
+    return _Said(row.cells, np.where(off[:, None], 0, factors), np.where(off, OFF, row.limits // common))
+
+
+# -- bounds -----------------------------------------------------------------------------------------------------------
+
+
+def figure_bounds(
+    model: Model, counts: Counts, values: FigureValues, assumed: BlockBounds, active: Active
+) -> tuple[FigureBounds, list[Contradiction]]:
+    """Work out what is possible if figures were computed from true counts, every area on its own.
+
+    A figure that leaves an area no solution is not used there, and is reported.
+    """
+    rows = block_rows(model, counts, values)
+    tight = tighten(model.compiled, assumed.windows, active, proofs_only=True, rows=rows)
+    bad = np.flatnonzero(~tight.feasible)
+    found: list[Contradiction] = []
+    if bad.size:
+        values = values.copy()
+        refuted = _refuted(model, rows, assumed, active, bad)
+        found = _contradictions(model, counts, values, bad, refuted)
+        values[bad] = np.where(refuted, FIGURE_ABSENT, values[bad])
+        rows = rows.of_figures(values != FIGURE_ABSENT)
+        put(tight, _tighten(model, rows, assumed, active, bad), bad)
+    return FigureBounds(values, rows, replace(assumed, tight=tight, linked=None)), found
+
+
+def _tighten(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active, areas: Ints) -> Tight:
+    windows = rows_of(assumed.windows, areas)
+    return tighten(model.compiled, windows, active[areas], proofs_only=True, rows=rows.of(areas))
+
+
+def _refuted(model: Model, rows: BlockRows, assumed: BlockBounds, active: Active, areas: Ints) -> BoolArray:
+    """Return which figures cannot be used in areas without solution: each that fails alone, else all of them."""
+    number = len(model.figures)
+    refuted = np.zeros((len(areas), number), dtype=np.bool_)
+    for f in range(number):
+        only = np.zeros(number, dtype=np.bool_)
+        only[f] = True
+        refuted[:, f] = ~_tighten(model, rows.of_figures(only), assumed, active, areas).feasible
+    kept = np.ones((len(assumed.slack), number), dtype=np.bool_)
+    kept[areas] = ~refuted
+    left = ~_tighten(model, rows.of_figures(kept), assumed, active, areas).feasible
+    refuted[left] = True
+    return refuted
+
+
+def _contradictions(
+    model: Model, counts: Counts, values: FigureValues, areas: Ints, refuted: BoolArray
+) -> list[Contradiction]:
+    found = []
+    for area, which in zip(areas.tolist(), refuted, strict=True):
+        for f in np.flatnonzero(which & (values[area] != FIGURE_ABSENT)).tolist():
+            stated = published_figure(model, counts[area], values[area], f)
+            assert stated is not None
+            cells = tuple(model.index[key] for key in stated.figure.counts)
+            found.append(Contradiction(area, FIGURE, (), cells, _in_words(model, counts[area], stated)))
+    return found
+
+
+def _in_words(model: Model, counts: Counts, stated: PublishedFigure) -> str:
+    """Say why a figure was not computed from the true counts of an area, by its own cells if these show it."""
+    alone = model.system(counts, (), figures=(stated,))
+    cells = [Cell(model.display[cell.name], cell.published, cell.mechanism) for cell in alone.cells]
+    named = renamed_figure(stated, model.display)
+    small = System(cells, (), (named,))
+    steps = contradiction(small)
+    name = stated.figure.label or stated.figure.name
+    if steps is None:
+        why = f"{name} = {figure_value(stated.figure, stated.value)} does not fit the counts that it is of, and their sums."
+    else:
+        why = contradiction_in_words(small, steps)
+    return f"{why} It was not computed from the true counts, and is not used here."
