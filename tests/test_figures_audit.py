@@ -14,6 +14,7 @@ from unround.audits.certificates import proof_lines, read_proof
 from unround.audits.claims import ClaimKind, RestsOn
 from unround.audits.contradictions import FIGURE
 from unround.audits.figures import block_rows, figure_bounds, published_figure
+from unround.audits.folder import _figure_of, _figure_told
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model, ModelFigure
 from unround.audits.options import AuditOptions
@@ -297,3 +298,10 @@ def test_figures_that_clash_together_are_all_set_aside() -> None:
     assert figured.bounds.tight.feasible.all()
     assert {one.kind for one in found} == {FIGURE}
     assert (figured.values[[one.area for one in found]] == FIGURE_ABSENT).any(axis=1).all()
+
+
+def test_a_figure_is_the_same_when_an_audit_is_opened_again() -> None:
+    steps = ((Fraction(0), Fraction(1, 2)), (Fraction(50), Fraction(1)))
+    grid = Grid(steps, by_units=((100, ((Fraction(0), Fraction(1, 10)),)),), nested=True)
+    kept = ModelFigure(Figure("rate", FigureKind.RATE, "T", "x", grid=grid, label="Rate (%)"), 3)
+    assert _figure_of(_figure_told(kept)) == kept

@@ -139,7 +139,8 @@ def _figure_told(one: ModelFigure) -> dict[str, Any]:
     """Return a figure as plain data."""
     by_units = [[units, [[str(start), str(step)] for start, step in steps]] for units, steps in one.figure.grid.by_units]
     told = PublishedFigure(one.figure, Fraction(0)).to_json()
-    return told | {"label": one.figure.label, "by_units": by_units, "place": one.place}
+    nested = one.figure.grid.nested
+    return told | {"label": one.figure.label, "by_units": by_units, "steps_nested": nested, "place": one.place}
 
 
 def _figure_of(told: Mapping[str, Any]) -> ModelFigure:
@@ -148,7 +149,8 @@ def _figure_of(told: Mapping[str, Any]) -> ModelFigure:
     by_units = tuple(
         (units, tuple((Fraction(start), Fraction(step)) for start, step in steps)) for units, steps in told["by_units"]
     )
-    return ModelFigure(replace(figure, label=told["label"], grid=replace(figure.grid, by_units=by_units)), told["place"])
+    grid = replace(figure.grid, by_units=by_units, nested=told["steps_nested"])
+    return ModelFigure(replace(figure, label=told["label"], grid=grid), told["place"])
 
 
 def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None, twins: Twins = ()) -> Model:
