@@ -119,6 +119,9 @@ def simulate(
     base: int | None = None,
     mechanism: Mechanism | str | None = None,
     rounded_total: bool = False,
+    persons: bool = False,
+    people: int | None = None,
+    tables: Sequence[str] | None = None,
     progress: Callable[[int], None] = no_progress,
 ) -> Simulated:
     """Write a synthetic census, published as Canada's is, or another world; together with its true counts.
@@ -156,9 +159,16 @@ def simulate(
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     base, mechanism : int, Mechanism or str, optional
-        With a world: the base to which it is rounded, or how else it is published; "rounding:5" by default.
+        With a world or persons: the base to which counts are rounded, or how else they are published; "rounding:5" by
+        default.
     rounded_total : bool
         With a world: whether the total of all is rounded too, in place of published exactly.
+    persons : bool
+        Whether to write records, one row per person, and tables published from them, in place of the census.
+    people : int, optional
+        With persons: how many of them live in a typical area (400).
+    tables : sequence of str, optional
+        With persons: the tables to publish; all by default.
     progress
         See the top of `api`.
     """
@@ -166,6 +176,16 @@ def simulate(
     from unround.simulation import simulate as write_census
 
     how = mechanism_name(base, mechanism)
+    if persons:
+        of_census = (rows is not None, zipped, levels, apart, repeat != 1, weighted, world, rounded_total)
+        if file_format not in (None, "tidy") or any(of_census):
+            raise ArgumentError(
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {weighted}, {world} and {rounded_total} are "
+                "not about persons: leave them out if you give {persons}."
+            )
+        return _simulate_persons(out, areas, seed, people, how, tables, keys, constants, progress)
+    if people is not None or tables is not None:
+        raise ArgumentError("{people} and {tables} go with {persons}.")
     if world is not None:
         from unround.simulation.worlds import world as world_named
         from unround.simulation.worlds.write import simulate_world
@@ -196,6 +216,40 @@ def simulate(
         repeat=repeat,
         rounds=Rounds(Constants.parse(constants) if keys else None, weighted, figures),
         boundaries=boundaries,
+    )
+
+
+def _simulate_persons(
+    out: AnyPath,
+    areas: int,
+    seed: int,
+    people: int | None,
+    how: str | None,
+    tables: Sequence[str] | None,
+    keys: bool,
+    constants: str,
+    progress: Callable[[int], None],
+) -> Simulated:
+    """Write records and tables published from them."""
+    from unround.simulation import Constants
+    from unround.simulation.persons.law import TYPICAL
+    from unround.simulation.persons.write import simulate_persons
+
+    if constants.strip() and not keys:
+        raise ArgumentError("{constants} are those of tables that are rounded by keys: give {keys} too.")
+    constant = Constants.parse(constants)
+    if constant.given:
+        raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
+    return simulate_persons(
+        Path(out),
+        areas,
+        seed,
+        TYPICAL if people is None else people,
+        how or "rounding:5",
+        names=None if tables is None else names_of(tables, "tables"),
+        keys=keys,
+        constant=constant.everywhere,
+        progress=progress,
     )
 
 
