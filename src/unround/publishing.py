@@ -18,6 +18,7 @@ from unround.arguments import (
     mechanism_name,
     names_of,
     no_progress,
+    paths_of,
     plan_file_of,
     public,
     refuse_file,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from unround.replication import Claim, Experiment
     from unround.replication.compound import Compound
     from unround.replication.release import ReleaseSearches
-    from unround.results.publishing import Calibrations, Comparison, Protected, WhatIf
+    from unround.results.publishing import Calibrations, Comparison, Protected, Reconstruction, WhatIf
     from unround.simulation import Simulated
     from unround.structure import PlanFile
 
@@ -318,6 +319,92 @@ def protect(
     release = read(table, plan=plan_file, **reading)
     made = publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
     return as_result(Protected, made)
+
+
+@public
+def reconstruct(
+    table: Table,
+    out: AnyPath,
+    *,
+    truth: AnyPath | None = None,
+    attributes: Sequence[str] = (),
+    kind: Sequence[str] = (),
+    seed: int = 1,
+    seeds: int = 2,
+    worlds: int = 48,
+    sample: int = 40,
+    ways: Sequence[str] | None = None,
+    variability: int = 0,
+    time_limit: float = 10.0,
+    progress: Stage = no_progress,
+    command: str = "",
+    **reading: Any,
+) -> Reconstruction:
+    """Say how much of each person could be reconstructed from tables, on people whose truth is known.
+
+    Without the true records it refuses: reconstructed persons of a real release are never written. From records that
+    `simulate` did not draw, aggregates alone are written.
+
+    Parameters
+    ----------
+    table, **reading
+        Tables over the same people, as for `read`: a path, or several in a list.
+    out : path
+        The folder for summary.json and reconstruct.html; and reconstructed.parquet, where all persons are simulated.
+    truth : path
+        The records behind the tables, one row per person: CSV or Parquet.
+    attributes : sequence of str
+        The attributes that a record consists of; all that the tables are about by default.
+    kind : sequence of str
+        The attributes by which people are of the same kind; birthplace, language, religion and the like by default.
+    seed, seeds, worlds : int
+        Of all random draws; how many times to begin anew; and how many worlds to keep each time.
+    sample : int
+        Areas in which other ways of publishing are tried, tables left out, and claims proved; 0 for none.
+    ways : sequence of str, optional
+        Ways of publishing to try there; exact, base 3, 5 and 10, keyed, Laplace and controlled by default.
+    variability : int
+        Areas of the sample in which a solver looks how different two worlds can be that both fit.
+    time_limit : float
+        The solver's time for each, in seconds.
+    progress, command
+        See the top of `api`.
+    """
+    from unround.presentation.reconstruct import write_page
+    from unround.reconstruction import ReconstructOptions
+    from unround.reconstruction import reconstruct as measure
+    from unround.reconstruction.guess import Effort
+    from unround.reconstruction.ways import WAYS
+    from unround.results.publishing import Reconstruction
+
+    if truth is None:
+        raise ArgumentError(
+            "reconstruct needs {truth}: the true records, one row per person. It measures how much of them tables give "
+            "away; without a truth there is nothing to measure, only persons to be guessed at, and unround does not write "
+            "reconstructed persons about a real release. `unround simulate --persons` draws records to try it on."
+        )
+    options = ReconstructOptions(
+        seed,
+        Effort(worlds=worlds, seeds=seeds),
+        names_of(attributes, "attributes"),
+        names_of(kind, "kind"),
+        sample,
+        WAYS if ways is None else names_of(ways, "ways"),
+        variability,
+        time_limit,
+    )
+    tables = list(table) if isinstance(table, list | tuple) else [table]
+    found = measure(
+        [read(one, **reading) for one in tables],
+        Path(truth),
+        Path(out),
+        options,
+        files_used=paths_of(table),
+        progress=progress,
+        command=command,
+        finish=write_page,
+    )
+    return as_result(Reconstruction, found)
 
 
 @public
