@@ -36,8 +36,8 @@ def reconstruct(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random draws: the same seed gives the same numbers.")] = 1,
-    seeds: Annotated[int, typer.Option(help="How many times to begin anew in every area.")] = 2,
-    worlds: Annotated[int, typer.Option(help="How many fitting worlds to keep each time.")] = 48,
+    seeds: Annotated[int, typer.Option(help="How many times to begin anew in every area.")] = 3,
+    worlds: Annotated[int, typer.Option(help="How many fitting worlds to keep each time.")] = 32,
     sample: Annotated[
         int, typer.Option(help="Areas in which ways of publishing are compared, tables left out, and claims proved.")
     ] = 40,

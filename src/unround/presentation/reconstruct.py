@@ -30,6 +30,10 @@ GROUPS: Mapping[str, str] = {
 }
 
 
+ENOUGH = 20
+"""Records by which a confidence can be judged."""
+
+
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -134,7 +138,8 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
 
 
 def _confident(bands: Sequence[Mapping[str, Any]]) -> list[str]:
-    sure = [band for band in bands if band["claims"]]
+    # The highest confidence at which there are enough records to judge it by.
+    sure = [band for band in bands if band["claims"] >= ENOUGH] or [band for band in bands if band["claims"]]
     if not sure:
         return ["No record is reconstructed with a confidence of 50% or more."]
     last = sure[-1]
@@ -226,7 +231,9 @@ def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
     drawn = Picture(WIDE, height + 40, f"Share of records found. {said}")
     scale = Scale(0, largest or 1, left, WIDE - 58)
     for tick in ticks(0, largest or 1):
-        drawn.line(scale(tick), 22, scale(tick), height, "grid")
+        for number in range(len(groups)):
+            top = number * (4 * bar + between) + 22
+            drawn.line(scale(tick), top, scale(tick), top + 4 * bar, "grid")
         drawn.text(scale(tick), height + 15, f"{tick:.0%}", "soft", "middle")
     drawn.text(WIDE, height + 34, "share of records found →", "soft", "end")
     for number, group in enumerate(groups):
@@ -239,7 +246,7 @@ def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
             drawn.text(left - 8, y + 13, name, anchor="end")
             drawn.rect(left, y + 2, scale(one["share"]) - left, bar - 5, f"bar {kind}", f"{name}: {_shown(one)}")
             end = scale(one["share"] + error)
-            drawn.line(scale(max(0.0, one["share"] - error)), y + bar / 2 - 0.5, end, y + bar / 2 - 0.5, "range")
+            drawn.line(scale(max(0.0, one["share"] - error)), y + bar / 2 - 0.5, end, y + bar / 2 - 0.5, "expected")
             drawn.text(end + 6, y + 13, percent(one["share"]))
     return drawn.done()
 

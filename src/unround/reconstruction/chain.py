@@ -33,6 +33,10 @@ ALIKE, TRIES = 0.6, 24
 """How often the other person of an exchange is looked for among those who are alike, and among how many."""
 
 
+MANY, REACH = 25, 5
+"""An attribute of more values than the first also moves by up to the second."""
+
+
 class Law(NamedTuple):
     """The law as arrays: one factor per attribute, its probability given the attributes that it depends on.
 
@@ -243,13 +247,22 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
     """Try a new value of one attribute of one person."""
     people, width = state.values.shape
     i, k = _below(chance, people), _below(chance, width)
-    new, old = _draw(state, i, k, law, chance), I64(state.values[i, k])
+    old = I64(state.values[i, k])
+    # Of many values, such as ages, every other move goes to a neighbour, as likely as back again.
+    near = law.sizes[k] > MANY and _uniform(chance) < 0.5
+    if near:
+        new = old + _below(chance, 2 * REACH + 1) - REACH
+        if new < 0 or new >= law.sizes[k]:
+            return
+    else:
+        new = _draw(state, i, k, law, chance)
     if new == old:
         return
     change = 0.0
     for at in range(law.first[k], law.first[k + 1]):
         f = law.of[at]
-        if law.child[f] != k:
+        # What is drawn from the law itself needs no weight for that.
+        if near or law.child[f] != k:
             place = state.places[i, f]
             change += law.log[place + law.step[f, k, new] - law.step[f, k, old]] - law.log[place]
     for at in range(tables.first[k], tables.first[k + 1]):

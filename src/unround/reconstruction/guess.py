@@ -45,10 +45,10 @@ class Effort:
         How many times to begin anew.
     """
 
-    worlds: int = 48
-    first: int = 60
-    between: int = 8
-    seeds: int = 2
+    worlds: int = 32
+    first: int = 50
+    between: int = 6
+    seeds: int = 3
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
@@ -59,7 +59,7 @@ class Effort:
     def schedule(self, *, exact: bool) -> Schedule:
         """Return it as the chain takes it; exact tables need a slower start and harder windows."""
         if exact:
-            return Schedule(5 * self.first, self.between + 2, self.worlds, 0.3, 2.0, 8.0)
+            return Schedule(4 * self.first, self.between, self.worlds, 0.3, 2.0, 8.0)
         return Schedule(self.first, self.between, self.worlds, 1.0, 1.0, 6.0)
 
 

@@ -116,8 +116,8 @@ def way_questions(
         other, loose = published_so(how, published, true, records, seed)
         if loose:
             notes.append(
-                f"{how.name}: sums by three classifications cannot all be kept up, so {', '.join(loose)} are rounded count "
-                "by count."
+                f"{how.name}: sums by three classifications cannot all be kept up; rounded count by count instead: "
+                f"{', '.join(loose)}."
             )
         known = evidence(other.counts, other.queries, other.mechanisms, names, sizes)
         found.append(Question(f"{WAY} {how.name}", known))
