@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -23,8 +24,8 @@ from unround.reconstruction.guess import NATIONAL, TABLES, Effort
 from unround.reconstruction.inquiry import Inquiry
 from unround.reconstruction.records import read_records
 from unround.reconstruction.run import ReconstructOptions, inquiry_of, questions_of, read_case, reconstruct
+from unround.reconstruction.solver import common_cells, variability
 from unround.reconstruction.tally import gain
-from unround.reconstruction.variability import variability
 from unround.simulation.persons.counting import Query, counted, margins, query
 
 VALUES = {"age": [str(age) for age in range(6)], "sex": ["f", "m"], "status": ["a", "b", "c"]}
@@ -191,6 +192,9 @@ def test_variability_and_bounds_equal_brute_force(seed: int) -> None:
     found = variability(table, bounds, number, 60.0)
     assert (found.low, found.high, found.why) == (widest / number, widest / number, "solved")
     assert found.determined == (len(fitting) == 1)
+    common = common_cells(table, bounds, number, 60.0)
+    always = np.flatnonzero(np.min(fitting, axis=0) > 0)
+    assert sorted([*common, *np.flatnonzero(bounds.least > 0)]) == always.tolist()
 
 
 def test_what_the_solver_could_not_settle_is_never_called_determined() -> None:
@@ -204,6 +208,17 @@ def test_what_the_solver_could_not_settle_is_never_called_determined() -> None:
     assert too_short.why in ("time", "solved")
     assert too_short.high > 0
     assert not too_short.determined
+    assert common_cells(table, bounds, 20, 5.0, most=1) is None
+
+
+def test_without_the_solver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    sizes = {"x": 4}
+    queries = [query({}, sizes), query({"x": frozenset({0})}, sizes)]
+    table = cross_table(queries, sizes)
+    bounds = area_bounds(table, [5, 5], [Exact(), Rounding(5)])
+    with pytest.raises(InputError, match="pip install ortools"):
+        variability(table, bounds, 5, 1.0)
 
 
 def test_the_seven_people_of_garfinkel_and_others_are_among_the_solutions() -> None:

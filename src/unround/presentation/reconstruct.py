@@ -163,6 +163,9 @@ def _claims(claims: Mapping[str, Any] | None) -> list[str]:
         ]
     else:
         said = [f"In {areas}, bounds prove of no combination of {what} that anybody has it. That is no proof of safety."]
+    if claims["by_solver"]:
+        true = "all are true" if claims["by_solver_true"] == claims["by_solver"] else "not all are true"
+        said.append(f"Of {claims['by_solver']:,} more combinations a solver proves that somebody has them; {true}.")
     if claims["contradictory"]:
         said.append(f"In {claims['contradictory']:,} of these areas no world fits all tables.")
     return said + _variability(claims["variability"])

@@ -13,7 +13,7 @@
 - `ways`: the same tables published in other ways, and with one table left out
 - `bounds`: bounds on every cell of the full cross table
 - `claims`: what is so in every world that fits
-- `variability`: how different two fitting worlds can be
+- `solver`: how different two fitting worlds can be, and what all of them have in common
 - `sampled`: the last four, in a sample of areas
 """
 

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 RENEW, EXCHANGE = 0.4, 0.9
 """Shares of moves: up to the first a new value, up to the second an exchange of one attribute, and of several otherwise."""
 
-ALIKE, TRIES = 0.6, 24
+ALIKE, TRIES = 0.6, 16
 """How often the other person of an exchange is looked for among those who are alike, and among how many."""
 
 
@@ -40,7 +40,7 @@ MANY, REACH = 25, 5
 class Law(NamedTuple):
     """The law as arrays: one factor per attribute, its probability given the attributes that it depends on.
 
-    `step[f, k, v]` is what value v of attribute k adds to the place of a person in factor f, which begins at `base[f]` in
+    `step[k, v, f]` is what value v of attribute k adds to the place of a person in factor f, which begins at `base[f]` in
     `log` and, cumulated over the values of its attribute, in `sums`. Factor f is about attribute `child[f]`, and `factor` is
     the other way round. Attribute k is in factors of[first[k]:first[k + 1]].
     """
@@ -59,7 +59,7 @@ class Law(NamedTuple):
 class Tables(NamedTuple):
     """The published columns as arrays, by margins.
 
-    `step[m, k, v]` is what value v of attribute k adds to an atom of margin m. Atoms are numbered through all margins, those
+    `step[k, v, m]` is what value v of attribute k adds to an atom of margin m. Atoms are numbered through all margins, those
     of margin m from `base[m]` on; atom a belongs to columns held[starts[a]:starts[a + 1]], in ascending order. Attribute k
     is in margins of[first[k]:first[k + 1]].
     """
@@ -231,10 +231,10 @@ def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables, beta:
     old = state.values[i, k]
     for at in range(law.first[k], law.first[k + 1]):
         f = law.of[at]
-        state.places[i, f] += law.step[f, k, new] - law.step[f, k, old]
+        state.places[i, f] += law.step[k, new, f] - law.step[k, old, f]
     for at in range(tables.first[k], tables.first[k + 1]):
         m = tables.of[at]
-        by = tables.step[m, k, new] - tables.step[m, k, old]
+        by = tables.step[k, new, m] - tables.step[k, old, m]
         if by != 0:
             _count(state, tables, state.atoms[i, m], -1, beta)
             _count(state, tables, state.atoms[i, m] + by, 1, beta)
@@ -264,10 +264,10 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
         # What is drawn from the law itself needs no weight for that.
         if near or law.child[f] != k:
             place = state.places[i, f]
-            change += law.log[place + law.step[f, k, new] - law.step[f, k, old]] - law.log[place]
+            change += law.log[place + law.step[k, new, f] - law.step[k, old, f]] - law.log[place]
     for at in range(tables.first[k], tables.first[k + 1]):
         m = tables.of[at]
-        by = tables.step[m, k, new] - tables.step[m, k, old]
+        by = tables.step[k, new, m] - tables.step[k, old, m]
         if by != 0:
             change += _moved(state, tables, state.atoms[i, m], state.atoms[i, m] + by, beta)
     if change >= 0 or _uniform(chance) < np.exp(change):
@@ -285,10 +285,10 @@ def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
     if tables.first[k] == tables.first[k + 1]:
         return _below(chance, people)
     m = tables.of[tables.first[k] + _below(chance, tables.first[k + 1] - tables.first[k])]
-    own = state.atoms[i, m] - tables.step[m, k, state.values[i, k]]
+    own = state.atoms[i, m] - tables.step[k, state.values[i, k], m]
     for _ in range(TRIES):
         j = _below(chance, people)
-        if state.atoms[j, m] - tables.step[m, k, state.values[j, k]] == own and state.values[j, k] != state.values[i, k]:
+        if state.atoms[j, m] - tables.step[k, state.values[j, k], m] == own and state.values[j, k] != state.values[i, k]:
             return j
     return i
 
@@ -305,13 +305,13 @@ def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: W
     change = 0.0
     for at in range(law.first[k], law.first[k + 1]):
         f = law.of[at]
-        by = law.step[f, k, second] - law.step[f, k, first]
+        by = law.step[k, second, f] - law.step[k, first, f]
         one, two = state.places[i, f], state.places[j, f]
         if one + by != two:
             change += law.log[one + by] + law.log[two - by] - law.log[one] - law.log[two]
     for at in range(tables.first[k], tables.first[k + 1]):
         m = tables.of[at]
-        by = tables.step[m, k, second] - tables.step[m, k, first]
+        by = tables.step[k, second, m] - tables.step[k, first, m]
         if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
     if change >= 0 or _uniform(chance) < np.exp(change):
@@ -331,10 +331,10 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
             first, second = state.values[i, k], state.values[j, k]
             for at in range(law.first[k], law.first[k + 1]):
                 f = law.of[at]
-                shifts[f] += law.step[f, k, second] - law.step[f, k, first]
+                shifts[f] += law.step[k, second, f] - law.step[k, first, f]
             for at in range(tables.first[k], tables.first[k + 1]):
                 m = tables.of[at]
-                shifts[width + m] += tables.step[m, k, second] - tables.step[m, k, first]
+                shifts[width + m] += tables.step[k, second, m] - tables.step[k, first, m]
     change = 0.0
     for f in range(width):
         one, two, by = state.places[i, f], state.places[j, f], shifts[f]
@@ -420,7 +420,7 @@ def run(
         for m in range(margins):
             state.atoms[i, m] = tables.base[m]
             for k in range(width):
-                state.atoms[i, m] += tables.step[m, k, 0]
+                state.atoms[i, m] += tables.step[k, 0, m]
             _count(state, tables, state.atoms[i, m], 1, schedule.start)
         # Factors come in an order in which each depends on earlier ones alone.
         for f in range(width):
@@ -470,7 +470,7 @@ def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64
                 k = law.child[f]
                 start = law.base[f]
                 for other in range(width):
-                    start += law.step[f, other, values[other]]
+                    start += law.step[other, values[other], f]
                 values[k] = _value(law, start, k, chance)
                 code += values[k] * radix[k]
             found[w, i] = code

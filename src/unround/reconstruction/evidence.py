@@ -50,7 +50,7 @@ def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str
     none = np.zeros(0, dtype=np.int64)
     return Tables(
         np.array(base, dtype=np.int64),
-        step,
+        np.ascontiguousarray(step.transpose(1, 2, 0)),
         np.concatenate([*starts, [lists]]).astype(np.int64),
         np.concatenate([*held, none]).astype(np.int32),
         *by_attribute(step),

@@ -139,7 +139,7 @@ def fit(codes: Mapping[str, Codes], names: Sequence[str], sizes: Mapping[str, in
         child,
         factor,
         np.array(base, dtype=np.int64),
-        step,
+        np.ascontiguousarray(step.transpose(1, 2, 0)),
         np.concatenate(logs),
         np.concatenate(sums),
         np.array([sizes[name] for name in names], dtype=np.int64),

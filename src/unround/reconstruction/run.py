@@ -21,6 +21,7 @@ from unround.reconstruction.inquiry import Inquiry, Question
 from unround.reconstruction.queries import Published, population, read_published, verified, with_absent_values
 from unround.reconstruction.records import Records, read_records
 from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
+from unround.reconstruction.solver import load_solver
 from unround.reconstruction.tally import Tally, gain
 from unround.reconstruction.ways import WAYS, ways_named
 from unround.release import Release
@@ -201,6 +202,8 @@ def reconstruct(
     """
     options = options or ReconstructOptions()
     ways = ways_named(options.ways)
+    if options.variable:
+        load_solver()  # complains before a long run, not after it
     # 1. Read records and tables, and find out what the columns count.
     progress("Reading", 0, 0)
     case = read_case(releases, read_records(truth), options)

@@ -15,8 +15,8 @@ from unround.reconstruction.claims import AreaBounds, area_bounds, checked
 from unround.reconstruction.guess import random_number
 from unround.reconstruction.inquiry import Inquiry
 from unround.reconstruction.score import EVERYONE
+from unround.reconstruction.solver import NoWorldFits, Variability, common_cells, variability
 from unround.reconstruction.tally import Tally, ratio
-from unround.reconstruction.variability import Variability, variability
 from unround.reconstruction.ways import WAY, WITHOUT, way_questions, without_questions
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def claimed(case: Case, sample: NDArray[np.int64], variable: int, seconds: float
     mechanisms = [case.published.mechanisms[at] for at in table.used]
     told: dict[str, Any] = {"areas": len(sample), "attributes": list(table.names), "at_least": 0, "exactly": 0}
     told |= {"persons": 0, "true": 0, "by_number": {}, "checked": 0, "confirmed": 0, "contradictory": 0}
+    told |= {"by_solver": 0, "by_solver_true": 0}
     worlds: list[Variability] = []
     for number, area in enumerate(sample.tolist()):
         progress("Proving", number, len(sample))
@@ -86,8 +87,15 @@ def claimed(case: Case, sample: NDArray[np.int64], variable: int, seconds: float
             continue
         _count(told, case, table, found, area)
         if number < variable:
-            people = int(case.people[area])
-            worlds.append(variability(table, found, people, seconds, exact=case.exact_people))
+            people, exact = int(case.people[area]), case.exact_people
+            try:
+                worlds.append(variability(table, found, people, seconds, exact=exact))
+                more = common_cells(table, found, people, seconds, exact=exact) or []
+            except NoWorldFits:
+                told["contradictory"] += 1
+                continue
+            told["by_solver"] += len(more)
+            told["by_solver_true"] += int((_true_cells(case, table, area)[more] > 0).sum())
     progress("Proving", len(sample), len(sample))
     told["variability"] = _variability(worlds, seconds) if variable else None
     return told
@@ -95,8 +103,7 @@ def claimed(case: Case, sample: NDArray[np.int64], variable: int, seconds: float
 
 def _count(told: dict[str, Any], case: Case, table: CrossTable, found: AreaBounds, area: int) -> None:
     """Count the claims of an area, hold them against the truth, and check a few again."""
-    own = slice(int(case.records.starts[area]), int(case.records.starts[area + 1]))
-    true = np.bincount(table.cell_of(case.records.codes, own), minlength=table.cells)
+    true = _true_cells(case, table, area)
     for cell, least, exactly in found.claims():
         told["exactly" if exactly else "at_least"] += 1
         told["persons"] += least
@@ -105,6 +112,12 @@ def _count(told: dict[str, Any], case: Case, table: CrossTable, found: AreaBound
         if told["checked"] < MOST_CHECKED and (sure := checked(table, found, cell, least)) is not None:
             told["checked"] += 1
             told["confirmed"] += int(sure)
+
+
+def _true_cells(case: Case, table: CrossTable, area: int) -> NDArray[np.int64]:
+    """Count the people of an area by cell."""
+    own = slice(int(case.records.starts[area]), int(case.records.starts[area + 1]))
+    return np.bincount(table.cell_of(case.records.codes, own), minlength=table.cells)
 
 
 def _variability(worlds: Sequence[Variability], seconds: float) -> dict[str, Any]:
