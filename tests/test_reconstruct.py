@@ -463,6 +463,29 @@ def test_a_single_area_has_nothing_to_learn_from_and_says_so(tmp_path: Path) -> 
     assert not told["law_from_other_areas"]
 
 
+def test_tables_of_others_are_understood_by_their_words(tmp_path: Path) -> None:
+    """A wide CSV that nobody described: ages as agencies write them, sexes beside them, a total that is not rounded."""
+    persons = people(12, 30).with_columns(pl.col("age") * 15, pl.col("sex").replace({"f": "Women", "m": "Men"}))
+    persons.write_csv(tmp_path / "persons.csv")
+    rows = []
+    rng = np.random.default_rng(2)
+    for (area,), own in persons.group_by(["area"], maintain_order=True):
+        row = {"Men": own.filter(pl.col("sex") == "Men").height, "Women": own.filter(pl.col("sex") == "Women").height}
+        for code, low, high in (("0-14", 0, 14), ("15 to 44", 15, 44), ("45+", 45, 120)):
+            row[code] = own.filter(pl.col("age").is_between(low, high)).height
+        rounded = Rounding(5).publish(np.array(list(row.values())), rng).tolist()
+        rows.append({"area": area, "Total": own.height, **dict(zip(row, rounded, strict=True))})
+    pl.DataFrame(rows).write_csv(tmp_path / "table.csv")
+    found = unround.reconstruct(
+        tmp_path / "table.csv", tmp_path / "out", truth=tmp_path / "persons.csv", base=5, sample=0, worlds=4
+    ).to_json()
+    assert found["attributes"] == {"age": 76, "sex": 2}
+    assert found["tables"] == [{"name": "table", "columns": 6}]
+    assert found["exact_people"]
+    assert found["mechanisms"] == ["exact", "rounding:5"]
+    assert not found["simulated"]
+
+
 def test_it_runs_from_the_command_line(census: Path, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 

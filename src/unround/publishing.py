@@ -336,6 +336,7 @@ def reconstruct(
     ways: Sequence[str] | None = None,
     variability: int = 0,
     time_limit: float = 10.0,
+    cluster: str | None = None,
     progress: Stage = no_progress,
     command: str = "",
     **reading: Any,
@@ -367,6 +368,9 @@ def reconstruct(
         Areas of the sample in which a solver looks how different two worlds can be that both fit.
     time_limit : float
         The solver's time for each, in seconds.
+    cluster : str, optional
+        The scheduler of a Dask cluster that does the work, such as "tcp://scheduler:8786"; `out` must be seen by all workers
+        under the same path.
     progress, command
         See the top of `api`.
     """
@@ -403,6 +407,7 @@ def reconstruct(
         progress=progress,
         command=command,
         finish=write_page,
+        cluster=cluster,
     )
     return as_result(Reconstruction, found)
 

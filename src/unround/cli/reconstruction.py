@@ -55,6 +55,10 @@ def reconstruct(
     time_limit: Annotated[
         float, typer.Option(metavar="SECONDS", help="With --variability: the solver's time for each area.")
     ] = 10.0,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:8786, whose workers share the work."),
+    ] = None,
     file_format: Format = "auto",
     base: Base = None,
     mechanism: Mechanism = None,
@@ -91,6 +95,7 @@ def reconstruct(
             ways=None if ways is None else [name for name in listed(ways) if name != "none"],
             variability=variability,
             time_limit=time_limit,
+            cluster=cluster,
             progress=progress,
             command=typed(),
             file_format=file_format,

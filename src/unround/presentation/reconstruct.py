@@ -111,10 +111,11 @@ def lead(told: Mapping[str, Any]) -> str:
     tables = told["tables"]
     columns = sum(table["columns"] for table in tables)
     number = f"{len(tables)} tables" if len(tables) > 1 else "1 table"
+    verb = "are" if len(tables) > 1 else "is"
     which = "simulated people" if told["simulated"] else "people"
     return (
-        f"{told['people']:,} {which} in {told['areas']:,} areas, of whom {number} with {columns:,} counts per area are "
-        f"published ({', '.join(told['mechanisms'])}). A record is {_and(list(told['attributes']))}."
+        f"{told['people']:,} {which} in {told['areas']:,} areas, of whom {number} with {columns:,} counts per area "
+        f"{verb} published ({', '.join(told['mechanisms'])}). A record is {_and(list(told['attributes']))}."
     )
 
 

@@ -10,6 +10,7 @@
 - `score`: records ranked by confidence, and held against the truth
 - `tally`: what follows for all areas
 - `inquiry`: questions to many areas, block by block
+- `cluster`: the same by the workers of a Dask cluster
 - `ways`: the same tables published in other ways, and with one table left out
 - `bounds`: bounds on every cell of the full cross table
 - `claims`: what is so in every world that fits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,7 @@ class Inquiry:
         step: Callable[[int], None],
         *,
         keep_guesses: bool = False,
+        elsewhere: Elsewhere | None = None,
     ) -> Tally:
         """Answer a question for some areas, block by block; blocks that an earlier run did are read.
 
@@ -83,25 +85,24 @@ class Inquiry:
             Called with the number of areas done with every block.
         keep_guesses : bool
             Whether the reconstructed records themselves are kept. Only for simulated persons.
+        elsewhere : function, optional
+            Has blocks done by others.
         """
-        found = []
-        for number in range(-(-len(areas) // BLOCK)):
-            path = parts / f"{question.name}-{number:06}.npz"
-            few = areas[number * BLOCK : (number + 1) * BLOCK]
-            if not path.exists():
-                scores, outside = self._block(question, few)
-                if keep_guesses:
-                    self._records(few, scores).write_parquet(parts / f"{question.name}-{number:06}.parquet")
-                people = np.stack([self._truth_of(int(area)).groups.sum(axis=0) for area in few])
-                Tally.of(scores, people.reshape(len(few), len(GROUPS)), outside).save(path)
-            found.append(Tally.load(path))
-            step(len(few))
-        return Tally.joined(found)
+        task = Task(self, question, areas, parts, keep_guesses)
+        missing = [number for number in range(task.blocks) if not task.path(number).exists()]
+        step(len(areas) - sum(len(task.areas_of(number)) for number in missing))
+        if elsewhere is None:
+            for number in missing:
+                step(task.work(number))
+        else:
+            elsewhere(task, missing, step)
+        return Tally.joined([Tally.load(task.path(number)) for number in range(task.blocks)])
 
-    def _truth_of(self, area: int) -> AreaTruth:
+    def truth_of(self, area: int) -> AreaTruth:
+        """Return the truth of an area."""
         return area_truth(self.records, self.codes, area, self.kind)
 
-    def _block(self, question: Question, areas: NDArray[np.int64]) -> tuple[list[AreaScore], list[float]]:
+    def block(self, question: Question, areas: NDArray[np.int64]) -> tuple[list[AreaScore], list[float]]:
         """Answer for a few areas, in threads."""
         found: list[tuple[AreaScore, float] | None] = [None] * len(areas)
         stop = threading.Event()
@@ -123,9 +124,9 @@ class Inquiry:
     def _area(self, question: Question, area: int) -> tuple[AreaScore, float]:
         name, people = self.records.areas[area], int(self.people[area])
         worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
-        return score(worlds, self.effort.worlds, self._truth_of(area), *self.place.age), outside
+        return score(worlds, self.effort.worlds, self.truth_of(area), *self.place.age), outside
 
-    def _records(self, areas: NDArray[np.int64], scores: Sequence[AreaScore]) -> pl.DataFrame:
+    def guesses(self, areas: NDArray[np.int64], scores: Sequence[AreaScore]) -> pl.DataFrame:
         """Return best guesses as a table, one row per person, with the confidence in each."""
         guess = np.concatenate([one.guess for one in scores])
         columns: dict[str, pl.Series] = {
@@ -136,3 +137,58 @@ class Inquiry:
             columns[name] = pl.Series(values).gather((guess // radix) % len(values))
         confidence = np.concatenate([one.confidence for one in scores])
         return pl.DataFrame({**columns, "confidence": pl.Series(confidence)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A question to some areas, in blocks, each of which can be done by anybody who has the task.
+
+    Parameters
+    ----------
+    inquiry, question
+        What is asked.
+    areas : array
+        Of which areas.
+    parts : Path
+        Where what is done is kept.
+    keep_guesses : bool
+        Whether the reconstructed records are kept as well.
+    """
+
+    inquiry: Inquiry
+    question: Question
+    areas: NDArray[np.int64]
+    parts: Path
+    keep_guesses: bool
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-len(self.areas) // BLOCK)
+
+    @property
+    def name(self) -> str:
+        """What the files of the task are called."""
+        return re.sub(r"[^a-z0-9.]+", "_", self.question.name)
+
+    def areas_of(self, number: int) -> NDArray[np.int64]:
+        """Return the areas of a block."""
+        return self.areas[number * BLOCK : (number + 1) * BLOCK]
+
+    def path(self, number: int) -> Path:
+        """Return where the scores of a block are, or will be."""
+        return self.parts / f"{self.name}-{number:06}.npz"
+
+    def work(self, number: int) -> int:
+        """Do a block, keep its scores, and return how many areas it has."""
+        few = self.areas_of(number)
+        scores, outside = self.inquiry.block(self.question, few)
+        if self.keep_guesses:
+            self.inquiry.guesses(few, scores).write_parquet(self.path(number).with_suffix(".parquet"))
+        people = np.stack([self.inquiry.truth_of(int(area)).groups.sum(axis=0) for area in few])
+        Tally.of(scores, people.reshape(len(few), len(GROUPS)), outside).save(self.path(number))
+        return len(few)
+
+
+Elsewhere = Callable[[Task, Sequence[int], Callable[[int], None]], None]
+"""Has some blocks of a task done, and tells of each how many areas it had."""

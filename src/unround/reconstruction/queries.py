@@ -20,7 +20,7 @@ from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.readers.ages import age_range
 from unround.reconstruction.records import Records
 from unround.release import ABSENT, Column, Release
-from unround.simulation.persons.counting import Query, query
+from unround.simulation.persons.counting import Query, counted, margins, query
 
 _TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
 _GROUP = re.compile(r"[ _-]?(?:groups?|years?|status|id)$", re.IGNORECASE)
@@ -124,11 +124,13 @@ def read_published(releases: Sequence[Release], records: Records) -> Published:
             for one in release.proposals
             if one.total in at and all(part in at for part in one.parts) and not one.against
         )
-        found.queries.extend(one for place in used if (one := queries[place]) is not None)
+        own = [one for place in used if (one := queries[place]) is not None]
+        counts, true = _counts(release, records)[:, used], true_counts(own, records)
+        found.queries.extend(own)
         found.tables.extend([number] * len(used))
-        found.mechanisms.extend(_mechanism(release, place) for place in used)
+        found.mechanisms.extend(_mechanism(release, place, counts[:, at], true[:, at]) for at, place in enumerate(used))
         found.names.append(name)
-        parts.append(_counts(release, records)[:, used])
+        parts.append(counts)
     counts = np.concatenate(parts, axis=1)
     return Published(found.queries, found.tables, found.mechanisms, counts, found.names, found.sums, found.notes)
 
@@ -147,7 +149,9 @@ def with_absent_values(releases: Sequence[Release], records: Records) -> Records
             new = [
                 code
                 for code in codes
-                if stands_for(code, attribute, "", records) is None and not (code in heads and code not in parts)
+                if stands_for(code, attribute, "", records) is None
+                and stands_for(code, None, "", records) is None
+                and not (code in heads and code not in parts)
             ]
             # A table none of whose codes is known has other values altogether, not some that nobody has.
             if new and len(new) < len(codes) / 2:
@@ -159,13 +163,32 @@ def _is_used(column: Column) -> bool:
     return not isinstance(column.mechanism, Unpublished)
 
 
-def _mechanism(release: Release, at: int) -> Mechanism:
+def true_counts(queries: Sequence[Query], records: Records) -> NDArray[np.int64]:
+    """Count the records for every query: areas × queries."""
+    grouped = margins(queries, records.sizes)
+    found = counted(grouped, len(queries), records.area_of(), len(records.areas), records.codes)
+    return found.astype(np.int64)
+
+
+def _mechanism(release: Release, at: int, counts: NDArray[np.int64], true: NDArray[np.int64]) -> Mechanism:
+    """Return how a column was published; exactly, if it is not what is declared, or nothing is, and every count is true."""
     how = release.columns[at].mechanism
+    shown = counts > ABSENT
+    if (how is None or not _possible(how, counts[shown])) and np.array_equal(counts[shown], true[shown]):
+        return Exact()
     if how is None:
         raise InputError(
             f"{release.source} does not say how its counts were published: say so with --mechanism, such as rounding:5."
         )
     return how
+
+
+def _possible(how: Mechanism, counts: NDArray[np.int64]) -> bool:
+    """Say whether all counts of a column can have been published in this way."""
+    try:
+        return all(how.window(int(value)) is not None for value in np.unique(counts))
+    except InputError:
+        return False
 
 
 def _counts(release: Release, records: Records) -> NDArray[np.int64]:
@@ -205,6 +228,8 @@ def column_queries(release: Release, records: Records) -> list[Query | None]:
         sets: Sets | None = {}
         for attribute, code in zip(axes, codes, strict=False):
             told = stands_for(code, attribute, column.block, records)
+            if told is None and len(axes) == 1:  # one list of all that is counted, called after what comes first
+                told = stands_for(code, None, column.block, records)
             sets = None if sets is None or told is None else _both(sets, told)
         found.append(sets)
     _fill_from_parts(found, release)
@@ -233,11 +258,29 @@ def stands_for(code: str, attribute: str | None, block: str, records: Records) -
     if len(fitting) > 1:
         return None
     numeric = [name for name in names if name in records.numeric and (attribute is not None or name.lower() == "age")]
-    ages = age_range(code if "year" in plain or attribute is None else f"{code} years") or age_range(code)
+    ages = _ages(plain)
     if ages is not None and len(numeric) == 1:
         inside = [at for at, value in enumerate(records.values[numeric[0]]) if ages[0] <= int(value) <= ages[1]]
         return {numeric[0]: frozenset(inside)} if ages != (0, 1_000_000_000) else {}
     return {} if _TOTAL.fullmatch(plain) else None
+
+
+_DASH, _PLUS = re.compile(r"(\d)\s*[-–]\s*(\d)"), re.compile(r"(\d+)\s*\+$")
+
+
+def _ages(code: str) -> tuple[int, int] | None:
+    """Return the ages that a code stands for, as agencies write them.
+
+    Examples
+    --------
+    >>> [_ages(code) for code in ("0-14", "15 to 64", "under 5", "41", "aged 20 to 24 years", "married")]
+    [(0, 14), (15, 64), (0, 4), (41, 41), (20, 24), None]
+    >>> _ages("65+") == _ages("65 and over") == _ages("65 years and over")
+    True
+    """
+    plain = _PLUS.sub(r"\1 years and over", _DASH.sub(r"\1 to \2", code.strip().lower().removeprefix("aged ")))
+    plain = re.sub(r"^(\d+) (and|or) ", r"\1 years \2 ", plain)
+    return age_range(plain) or age_range(f"{plain} years")
 
 
 def _both(one: Sets, two: Sets) -> Sets | None:
@@ -286,6 +329,9 @@ def verified(published: Published, true: NDArray[np.int64], records: Records) ->
     impossible = np.zeros(true.shape, dtype=bool)
     for at, how in enumerate(published.mechanisms):
         shown = published.counts[:, at] > ABSENT
+        if not _possible(how, published.counts[shown, at]):
+            impossible[:, at] = True
+            continue
         values, which = np.unique(published.counts[shown, at], return_inverse=True)
         windows = [how.window(int(value)) for value in values]
         low = np.array([window.low for window in windows], dtype=np.int64)

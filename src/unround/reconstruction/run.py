@@ -13,19 +13,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround._version import __version__
+from unround.audits.cluster import try_cluster
 from unround.errors import InputError
 from unround.output import OutputFolder, output_folder, write_json
+from unround.reconstruction.cluster import on_cluster
 from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
 from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country, record_codes
-from unround.reconstruction.inquiry import Inquiry, Question
-from unround.reconstruction.queries import Published, population, read_published, verified, with_absent_values
+from unround.reconstruction.inquiry import Elsewhere, Inquiry, Question
+from unround.reconstruction.queries import Published, population, read_published, true_counts, verified, with_absent_values
 from unround.reconstruction.records import Records, read_records
 from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
 from unround.reconstruction.solver import load_solver
 from unround.reconstruction.tally import Tally, gain
 from unround.reconstruction.ways import WAYS, ways_named
 from unround.release import Release
-from unround.simulation.persons.counting import counted, margins
 
 Stage = Callable[[str, int, int], None]
 
@@ -133,8 +134,7 @@ def read_case(releases: Sequence[Release], records: Records, options: Reconstruc
         raise InputError(f"the records have no attribute {unknown[0]!r}; they have {', '.join(records.values)}.")
     records = with_absent_values(releases, records)
     published = read_published(releases, records).in_order()
-    true = true_counts(published, records)
-    published = verified(published, true, records)
+    published = verified(published, true_counts(published.queries, records), records)
     used = {name for one in published.queries for name, _ in one}
     names = options.attributes or tuple(name for name in records.values if name in used)
     if not names:
@@ -147,14 +147,7 @@ def read_case(releases: Sequence[Release], records: Records, options: Reconstruc
     published = published.without(inside)
     records = records.only(names)
     people, exact = population(published)
-    return Case(records, published, true_counts(published, records), people, exact)
-
-
-def true_counts(published: Published, records: Records) -> NDArray[np.int64]:
-    """Count the records for every column: areas × columns."""
-    grouped = margins(published.queries, records.sizes)
-    found = counted(grouped, len(published.queries), records.area_of(), len(records.areas), records.codes)
-    return found.astype(np.int64)
+    return Case(records, published, true_counts(published.queries, records), people, exact)
 
 
 def questions_of(case: Case) -> list[Question]:
@@ -195,6 +188,7 @@ def reconstruct(
     progress: Stage = lambda *_: None,
     command: str = "",
     finish: Callable[[Path, dict[str, Any]], None] = lambda *_: None,
+    cluster: str | None = None,
 ) -> Reconstruction:
     """Reconstruct the people of every area, hold them against the truth, and write aggregates into a folder.
 
@@ -209,6 +203,9 @@ def reconstruct(
     case = read_case(releases, read_records(truth), options)
     key = "" if files_used is None else _key(options, case, (truth, *files_used))
     with output_folder(out, "reconstruct", older_reconstruction, key=key, checkpoint=STARTED) as output:
+        if cluster is not None:
+            try_cluster(cluster, output.work)
+        elsewhere = None if cluster is None else on_cluster(cluster)
         write_json(output.work / STARTED, {})
         parts = output.work / "parts"
         parts.mkdir(exist_ok=True)
@@ -216,12 +213,12 @@ def reconstruct(
         progress("Learning", 0, 0)
         inquiry = inquiry_of(case, options)
         # 3. Ask the four questions.
-        found = _four(case, inquiry, parts, progress)
+        found = _four(case, inquiry, parts, progress, elsewhere)
         # 4. Look at a sample of areas more closely.
         told = summary_of(case, inquiry, found, options, command)
         if options.sample:
             sample = sample_of(case, options.sample, options.seed)
-            others = compared(case, inquiry, sample, ways, parts, progress)
+            others = compared(case, inquiry, sample, ways, parts, progress, elsewhere)
             told["compared"] = {**others, "as_published": in_sample(found[TABLES], sample),
                                 "national": in_sample(found[NATIONAL], sample)}  # fmt: skip
             told["claims"] = claimed(case, sample, options.variable, options.seconds, progress)
@@ -231,7 +228,7 @@ def reconstruct(
     return Reconstruction(told, out)
 
 
-def _four(case: Case, inquiry: Inquiry, parts: Path, progress: Stage) -> dict[str, Tally]:
+def _four(case: Case, inquiry: Inquiry, parts: Path, progress: Stage, elsewhere: Elsewhere | None) -> dict[str, Tally]:
     """Ask all areas what each kind of knowledge tells."""
     everywhere = np.arange(len(case.records.areas))
     done, whole = 0, len(GUESSES) * len(everywhere)
@@ -244,7 +241,12 @@ def _four(case: Case, inquiry: Inquiry, parts: Path, progress: Stage) -> dict[st
     progress("Reconstructing", 0, whole)
     return {
         question.name: inquiry.ask(
-            question, everywhere, parts, step, keep_guesses=question.name == TABLES and case.records.simulated
+            question,
+            everywhere,
+            parts,
+            step,
+            keep_guesses=question.name == TABLES and case.records.simulated,
+            elsewhere=elsewhere,
         )
         for question in questions_of(case)
     }

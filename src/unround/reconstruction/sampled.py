@@ -13,7 +13,7 @@ from unround.protection import Protection
 from unround.reconstruction.bounds import CrossTable, cross_table
 from unround.reconstruction.claims import AreaBounds, area_bounds, checked
 from unround.reconstruction.guess import random_number
-from unround.reconstruction.inquiry import Inquiry
+from unround.reconstruction.inquiry import Elsewhere, Inquiry
 from unround.reconstruction.score import EVERYONE
 from unround.reconstruction.solver import NoWorldFits, Variability, common_cells, variability
 from unround.reconstruction.tally import Tally, ratio
@@ -35,7 +35,13 @@ def sample_of(case: Case, number: int, seed: int) -> NDArray[np.int64]:
 
 
 def compared(
-    case: Case, inquiry: Inquiry, sample: NDArray[np.int64], ways: Sequence[Protection], parts: Path, progress: Step
+    case: Case,
+    inquiry: Inquiry,
+    sample: NDArray[np.int64],
+    ways: Sequence[Protection],
+    parts: Path,
+    progress: Step,
+    elsewhere: Elsewhere | None = None,
 ) -> dict[str, Any]:
     """Ask what other ways of publishing, and leaving out a table, would change in the sample."""
     others, notes = way_questions(ways, case.published, case.true, case.records, inquiry.seed)
@@ -48,7 +54,7 @@ def compared(
         progress("Comparing", done, whole)
 
     progress("Comparing", 0, whole)
-    found = {question.name: inquiry.ask(question, sample, parts, step) for question in (*others, *less)}
+    found = {question.name: inquiry.ask(question, sample, parts, step, elsewhere=elsewhere) for question in (*others, *less)}
     return {
         "areas": len(sample),
         "ways": [{"name": question.name.removeprefix(f"{WAY} "), **_told(found[question.name])} for question in others],

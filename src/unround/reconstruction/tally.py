@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ class Tally:
 
     def save(self, path: Path) -> None:
         """Write it, whole or not at all."""
-        half = path.with_suffix(".half.npz")
+        half = path.with_suffix(f".{uuid.uuid4().hex}.half.npz")  # two workers may be at the same block
         np.savez(half, **{name: getattr(self, name) for name in self.__slots__})
         half.replace(path)
 
