@@ -3,8 +3,10 @@
 - `run`: START HERE. `reconstruct` is the whole way
 - `records`: the truth, and whether `simulate` drew it
 - `queries`: what each published column counts
+- `verification`: columns held against the records
 - `law`: the national law, learnt from other areas
 - `evidence`: what is published, as arrays
+- `arrays`: what the chain takes
 - `chain`: worlds that fit the tables, drawn by a chain over records
 - `guess`: the four guesses, from more and more of what is published
 - `score`: records ranked by confidence, and held against the truth

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Suppressed
-from unround.reconstruction.chain import Tables, Windows
+from unround.reconstruction.arrays import Tables, Windows
 from unround.reconstruction.law import by_attribute
 from unround.release import ABSENT, SUPPRESSED
 from unround.simulation.persons.counting import Margin, Query, margins

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.reconstruction.chain import Law, Schedule, drawn, run
+from unround.reconstruction.arrays import Law, Schedule
+from unround.reconstruction.chain import drawn, run
 from unround.reconstruction.evidence import Evidence
 from unround.reconstruction.law import fit, flat
 from unround.reconstruction.records import MOST_RECORDS, Records
@@ -46,8 +47,8 @@ class Effort:
     """
 
     worlds: int = 32
-    first: int = 50
-    between: int = 6
+    first: int = 40
+    between: int = 5
     seeds: int = 3
 
     def __post_init__(self) -> None:

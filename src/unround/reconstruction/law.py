@@ -14,7 +14,7 @@ from math import log, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.reconstruction.chain import Law
+from unround.reconstruction.arrays import Law
 
 Codes = NDArray[np.int16]
 Floats = NDArray[np.float64]

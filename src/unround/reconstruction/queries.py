@@ -174,7 +174,7 @@ def _mechanism(release: Release, at: int, counts: NDArray[np.int64], true: NDArr
     """Return how a column was published; exactly, if it is not what is declared, or nothing is, and every count is true."""
     how = release.columns[at].mechanism
     shown = counts > ABSENT
-    if (how is None or not _possible(how, counts[shown])) and np.array_equal(counts[shown], true[shown]):
+    if (how is None or not possible(how, counts[shown])) and np.array_equal(counts[shown], true[shown]):
         return Exact()
     if how is None:
         raise InputError(
@@ -183,7 +183,7 @@ def _mechanism(release: Release, at: int, counts: NDArray[np.int64], true: NDArr
     return how
 
 
-def _possible(how: Mechanism, counts: NDArray[np.int64]) -> bool:
+def possible(how: Mechanism, counts: NDArray[np.int64]) -> bool:
     """Say whether all counts of a column can have been published in this way."""
     try:
         return all(how.window(int(value)) is not None for value in np.unique(counts))
@@ -310,77 +310,3 @@ def _union(parts: Sequence[Sets]) -> Sets | None:
         return None
     values = frozenset[int]().union(*(part[different[0]] for part in parts))
     return {**parts[0], different[0]: values}
-
-
-# -- held against the records -----------------------------------------------------------------------------------------
-
-MOST_IMPOSSIBLE, MOST_DROPPED = 0.02, 0.05
-"""Shares of areas in which a column may be impossible, and of columns that may be left out for that."""
-
-
-def verified(published: Published, true: NDArray[np.int64], records: Records) -> Published:
-    """Leave out columns that cannot have come from the records, and those that repeat others number by number.
-
-    Raises
-    ------
-    InputError
-        Where so many columns cannot that the records must be of other people.
-    """
-    impossible = np.zeros(true.shape, dtype=bool)
-    for at, how in enumerate(published.mechanisms):
-        shown = published.counts[:, at] > ABSENT
-        if not _possible(how, published.counts[shown, at]):
-            impossible[:, at] = True
-            continue
-        values, which = np.unique(published.counts[shown, at], return_inverse=True)
-        windows = [how.window(int(value)) for value in values]
-        low = np.array([window.low for window in windows], dtype=np.int64)
-        high = np.array([np.iinfo(np.int64).max if window.high is None else window.high for window in windows])
-        own = true[shown, at]
-        if len(values):
-            impossible[shown, at] = (own < low[which]) | (own > high[which])
-    wrong = impossible.mean(axis=0) > MOST_IMPOSSIBLE
-    if wrong.mean() > MOST_DROPPED:
-        area, column = (int(one) for one in np.argwhere(impossible)[0])
-        raise InputError(
-            f"{records.source} does not hold the people that these tables count: in area {records.areas[area]}, table "
-            f"{published.names[published.tables[column]]} shows {published.counts[area, column]:,} where the records have "
-            f"{true[area, column]:,}, and so it is for {wrong.mean():.0%} of the columns."
-        )
-    if wrong.any():
-        published.notes.append(
-            f"{int(wrong.sum()):,} columns are left out: the records do not fit them, so they must count something else."
-        )
-    again = _repeats(published)
-    if again.any():
-        published.notes.append(
-            f"{int(again.sum()):,} columns repeat another column's count with the same number everywhere: they add nothing."
-        )
-    return published.without(wrong | again)
-
-
-def _repeats(published: Published) -> NDArray[np.bool_]:
-    """Say which columns count the same as an earlier one, and show the same number everywhere."""
-    seen: dict[Query, list[int]] = {}
-    again = np.zeros(len(published.queries), dtype=bool)
-    for at, one in enumerate(published.queries):
-        earlier = seen.setdefault(one, [])
-        again[at] = any(np.array_equal(published.counts[:, other], published.counts[:, at]) for other in earlier)
-        earlier.append(at)
-    return again
-
-
-def population(published: Published) -> tuple[NDArray[np.int64], bool]:
-    """Return how many people every area has, from the tables alone, and whether that is exact."""
-    whole = [at for at, one in enumerate(published.queries) if not one]
-    for at in whole:
-        if isinstance(published.mechanisms[at], Exact) and (published.counts[:, at] > ABSENT).all():
-            return published.counts[:, at], True
-    shown = [published.counts[:, at] for at in whole if (published.counts[:, at] > ABSENT).all()]
-    for total, parts in published.sums:
-        columns = published.counts[:, list(parts)]
-        if not published.queries[total] and (columns > ABSENT).all():
-            shown.append(columns.sum(axis=1))
-    if not shown:
-        raise InputError("none of the tables says how many people live in an area: give one that does, as a total of all.")
-    return np.maximum(np.rint(np.mean(shown, axis=0)), 0).astype(np.int64), False

@@ -20,11 +20,12 @@ from unround.reconstruction.cluster import on_cluster
 from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
 from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country, record_codes
 from unround.reconstruction.inquiry import Elsewhere, Inquiry, Question
-from unround.reconstruction.queries import Published, population, read_published, true_counts, verified, with_absent_values
+from unround.reconstruction.queries import Published, read_published, true_counts, with_absent_values
 from unround.reconstruction.records import Records, read_records
 from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
 from unround.reconstruction.solver import load_solver
 from unround.reconstruction.tally import Tally, gain
+from unround.reconstruction.verification import population, verified
 from unround.reconstruction.ways import WAYS, ways_named
 from unround.release import Release
 
