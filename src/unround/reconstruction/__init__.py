@@ -7,6 +7,7 @@
 - `law`: the national law, learnt from other areas
 - `evidence`: what is published, as arrays
 - `arrays`: what the chain takes
+- `start`: where a chain begins
 - `chain`: worlds that fit the tables, drawn by a chain over records
 - `guess`: the four guesses, from more and more of what is published
 - `score`: records ranked by confidence, and held against the truth

@@ -76,14 +76,10 @@ class State(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """How long to run: moves per person before the first world and between worlds, and β.
-
-    β rises to `high` in every cycle, in the first from `start` and in the others from `low`.
-    """
+    """How long to run: moves per person before the first world and between worlds, and β from the lowest to the highest."""
 
     first: int
     between: int
     worlds: int
-    start: float
     low: float
     high: float

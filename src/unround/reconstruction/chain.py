@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from unround.jit import inner, kernel
-from unround.reconstruction.arrays import Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
+from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
 
 I16, I32, I64, U64, F64 = np.int16, np.int32, np.int64, np.uint64, np.float64
 
@@ -43,13 +43,14 @@ def _next(chance: Words) -> Any:
 
 
 @inner
-def _uniform(chance: Words) -> Any:
+def uniform(chance: Words) -> Any:
+    """Return a random number from 0 to 1."""
     return F64(_next(chance) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
 @inner
 def _below(chance: Words, number: int) -> Any:
-    return I64(_uniform(chance) * number)
+    return I64(uniform(chance) * number)
 
 
 @inner
@@ -126,10 +127,10 @@ def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> Non
 
 
 @inner
-def _value(law: Law, start: int, k: int, chance: Words) -> Any:
+def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     """Draw a value of attribute k, whose probabilities begin at `start`."""
     low, high = I64(0), law.sizes[k] - 1
-    wanted = _uniform(chance) * law.sums[start + high]
+    wanted = uniform(chance) * law.sums[start + high]
     while low < high:
         middle = (low + high) >> 1
         if law.sums[start + middle] > wanted:
@@ -142,7 +143,7 @@ def _value(law: Law, start: int, k: int, chance: Words) -> Any:
 @inner
 def _draw(state: State, i: int, k: int, law: Law, chance: Words) -> Any:
     """Draw a value of attribute k of person i from the law, given what it depends on."""
-    return _value(law, state.places[i, law.factor[k]] - state.values[i, k], k, chance)
+    return value_of(law, state.places[i, law.factor[k]] - state.values[i, k], k, chance)
 
 
 @inner
@@ -169,7 +170,7 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
     i, k = _below(chance, people), _below(chance, width)
     old = I64(state.values[i, k])
     # Of many values, such as ages, every other move goes to a neighbour, as likely as back again.
-    near = law.sizes[k] > MANY and _uniform(chance) < 0.5
+    near = law.sizes[k] > MANY and uniform(chance) < 0.5
     if near:
         new = old + _below(chance, 2 * REACH + 1) - REACH
         if new < 0 or new >= law.sizes[k]:
@@ -190,7 +191,7 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
         by = tables.step[k, new, m] - tables.step[k, old, m]
         if by != 0:
             change += _moved(state, tables, state.atoms[i, m], state.atoms[i, m] + by, beta)
-    if change >= 0 or _uniform(chance) < np.exp(change):
+    if change >= 0 or uniform(chance) < np.exp(change):
         _set(state, i, k, new, law, tables, beta)
 
 
@@ -218,7 +219,7 @@ def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: W
     """Try to exchange one attribute of two persons who are alike in one of the tables that it is in, or of any two."""
     people, width = state.values.shape
     i, k = _below(chance, people), _below(chance, width)
-    j = _alike(state, i, k, tables, chance) if _uniform(chance) < ALIKE else _below(chance, people)
+    j = _alike(state, i, k, tables, chance) if uniform(chance) < ALIKE else _below(chance, people)
     first, second = state.values[i, k], state.values[j, k]
     if first == second:
         return
@@ -234,7 +235,7 @@ def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: W
         by = tables.step[k, second, m] - tables.step[k, first, m]
         if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
-    if change >= 0 or _uniform(chance) < np.exp(change):
+    if change >= 0 or uniform(chance) < np.exp(change):
         _set(state, i, k, second, law, tables, beta)
         _set(state, j, k, first, law, tables, beta)
 
@@ -266,7 +267,7 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
         by = shifts[width + m]
         if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
-    if change >= 0 or _uniform(chance) < np.exp(change):
+    if change >= 0 or uniform(chance) < np.exp(change):
         for k in range(width):
             if (which >> k) & 1 and state.values[i, k] != state.values[j, k]:
                 first, second = state.values[i, k], state.values[j, k]
@@ -287,7 +288,7 @@ def _outside(state: State) -> int:
 
 @kernel
 def run(
-    people: int,
+    start: Int16s,
     law: Law,
     tables: Tables,
     rows: Int32s,
@@ -300,8 +301,8 @@ def run(
 
     Parameters
     ----------
-    people : int
-        How many live there.
+    start : array
+        The people that the chain begins with: people × attributes.
     law, tables, windows
         What is known.
     rows : array
@@ -313,7 +314,7 @@ def run(
     seed : int
         Of all random numbers.
     """
-    width, margins = law.sizes.shape[0], tables.base.shape[0]
+    people, width, margins = start.shape[0], law.sizes.shape[0], tables.base.shape[0]
     chance = np.empty(1, U64)
     chance[0] = U64(seed)
     own = np.zeros((tables.columns, 3), I32)
@@ -341,23 +342,20 @@ def run(
             state.atoms[i, m] = tables.base[m]
             for k in range(width):
                 state.atoms[i, m] += tables.step[k, 0, m]
-            _count(state, tables, state.atoms[i, m], 1, schedule.start)
-        # Factors come in an order in which each depends on earlier ones alone.
-        for f in range(width):
-            k = law.child[f]
-            _set(state, i, k, _draw(state, i, k, law, chance), law, tables, schedule.start)
+            _count(state, tables, state.atoms[i, m], 1, schedule.low)
+        for k in range(width):
+            _set(state, i, k, start[i, k], law, tables, schedule.low)
     for w in range(schedule.worlds):
         sweeps = schedule.first if w == 0 else schedule.between
         for sweep in range(sweeps):
             # The last third of a cycle stays at the highest β.
             share = min(1.0, 1.5 * (sweep + 1) / sweeps)
-            start = schedule.start if w == 0 else schedule.low
-            beta = start * (schedule.high / start) ** share
+            beta = schedule.low * (schedule.high / schedule.low) ** share
             for column in range(tables.columns):
                 if own[column, 1] > 0:
                     state.now[column] = _log(state, column, state.counts[column], beta)
             for _ in range(people):
-                kind = _uniform(chance)
+                kind = uniform(chance)
                 if kind < RENEW:
                     _renew(state, law, tables, beta, chance)
                 elif kind < EXCHANGE:
@@ -391,7 +389,7 @@ def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64
                 start = law.base[f]
                 for other in range(width):
                     start += law.step[other, values[other], f]
-                values[k] = _value(law, start, k, chance)
+                values[k] = value_of(law, start, k, chance)
                 code += values[k] * radix[k]
             found[w, i] = code
         found[w].sort()

@@ -22,6 +22,7 @@ from unround.reconstruction.evidence import Evidence
 from unround.reconstruction.law import fit, flat
 from unround.reconstruction.records import MOST_RECORDS, Records
 from unround.reconstruction.score import ALONE, EVERYONE, GROUPS, UNLIKE, AreaTruth
+from unround.reconstruction.start import raked_people
 
 NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables", "unrounded")
 
@@ -58,10 +59,9 @@ class Effort:
             raise InputError(f"at least 2 worlds are needed, not {self.worlds}.")
 
     def schedule(self, *, exact: bool) -> Schedule:
-        """Return it as the chain takes it; exact tables need a slower start and harder windows."""
-        if exact:
-            return Schedule(4 * self.first, self.between, self.worlds, 0.3, 2.0, 8.0)
-        return Schedule(self.first, self.between, self.worlds, 1.0, 1.0, 6.0)
+        """Return it as the chain takes it; between worlds that fit exact tables the way is longer."""
+        longer = 2 if exact else 1
+        return Schedule(longer * self.first, longer * self.between, self.worlds, 1.0, 6.0)
 
 
 USUAL = Effort()
@@ -143,11 +143,12 @@ def worlds_of(
     found, outside = [], 0.0
     for number in range(effort.seeds):
         chance = random_number(seed, guess, name, str(number))
-        if known is None or not len(known.tables.base):
+        if known is None or not len(known.tables.base) or not people:
             found.append(drawn(people, law, effort.worlds, place.radix, chance))
             continue
         schedule = effort.schedule(exact=bool((known.windows.size == 1).all()))
-        kept, off = run(people, law, known.tables, known.rows[area], known.windows, schedule, place.radix, chance)
+        start = raked_people(people, law, known.tables, known.rows[area], known.windows, chance)
+        kept, off = run(start, law, known.tables, known.rows[area], known.windows, schedule, place.radix, chance)
         found.append(kept)
         outside += float(off.mean()) / effort.seeds
     return np.concatenate(found), outside
