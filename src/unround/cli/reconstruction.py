@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unround import publishing
-from unround.cli.common import Base, Format, Json, Mechanism, Output, console, listed, print_json, say, stages, typed
+from unround.cli.common import Base, Format, Json, Mechanism, Output, console, listed, print_json, say, stages, tell, typed
 
 
 def reconstruct(
@@ -81,27 +81,31 @@ def reconstruct(
     Without --truth it refuses: unround does not write reconstructed persons about a real release. From records that
     `unround simulate` did not draw, aggregates alone are written.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
-    with stages() as progress:
-        found = publishing.reconstruct(
-            list(files),
-            output,
-            truth=truth,
-            attributes=() if attributes is None else listed(attributes),
-            kind=() if kind is None else listed(kind),
-            seed=seed,
-            seeds=seeds,
-            worlds=worlds,
-            sample=sample,
-            ways=None if ways is None else [name for name in listed(ways) if name != "none"],
-            variability=variability,
-            time_limit=time_limit,
-            cluster=cluster,
-            progress=progress,
-            command=typed(),
-            file_format=file_format,
-            base=base,
-            mechanism=mechanism,
-        )
+    try:
+        with stages() as progress:
+            found = publishing.reconstruct(
+                list(files),
+                output,
+                truth=truth,
+                attributes=() if attributes is None else listed(attributes),
+                kind=() if kind is None else listed(kind),
+                seed=seed,
+                seeds=seeds,
+                worlds=worlds,
+                sample=sample,
+                ways=None if ways is None else [name for name in listed(ways) if name != "none"],
+                variability=variability,
+                time_limit=time_limit,
+                cluster=cluster,
+                progress=progress,
+                command=typed(),
+                file_format=file_format,
+                base=base,
+                mechanism=mechanism,
+            )
+    except KeyboardInterrupt as stop:
+        tell(str(stop) or "interrupted: nothing was written", err=True)
+        raise typer.Exit(130) from None
     if json:
         print_json(found.to_json())
         return
