@@ -178,11 +178,11 @@ def simulate(
 
     how = mechanism_name(base, mechanism)
     if persons:
-        of_census = (rows is not None, zipped, levels, apart, repeat != 1, weighted, world, rounded_total)
-        if file_format not in (None, "tidy") or any(of_census):
+        others = (rows is not None, zipped, levels, apart, repeat != 1, weighted, world, rounded_total)
+        if file_format not in (None, "tidy") or any((*others, figures != "true", boundaries)):
             raise ArgumentError(
-                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {weighted}, {world} and {rounded_total} are "
-                "not about persons: leave them out if you give {persons}."
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {weighted}, {figures}, {boundaries}, {world} "
+                "and {rounded_total} are not about persons: leave them out if you give {persons}."
             )
         return _simulate_persons(out, areas, seed, people, how, tables, keys, constants, progress)
     if people is not None or tables is not None:
