@@ -33,7 +33,7 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
         "docs/notebook",
         "docs/scale",
     ),
-    "Publish more safely": ("docs/review", "docs/protect", "docs/compare", "docs/whatif"),
+    "Publish more safely": ("docs/review", "docs/protect", "docs/compare", "docs/whatif", "docs/reconstruct"),
     "Reference": ("docs/cli", "docs/api", "docs/paper", "docs/speed", "docs/hardening"),
     "Project": ("CONTRIBUTING", "docs/licences", "CHANGELOG"),
 }
@@ -44,7 +44,7 @@ REFERENCE: Mapping[str, Sequence[str]] = {
     "A table": ("read", "describe", "inspect", "check", "audit", "Release", "Check", "AuditFolder"),
     "An audit": ("explain", "report", "serve", "view", "verify", "diff", "Explanation", "Posterior"),
     "Publishing": (
-        *("review", "protect", "compare", "whatif", "simulate", "calibrate", "paper"),
+        *("review", "protect", "compare", "whatif", "simulate", "reconstruct", "calibrate", "paper"),
         *("publish_counts", "parse_protection", "mechanism", "Mechanism"),
     ),
     "Errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),

@@ -52,6 +52,7 @@ ORDER = [
     "scenarios",
     "reviews",
     "replication",
+    "reconstruction",
     "presentation",
     "web",
     "arguments",

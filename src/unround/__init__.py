@@ -14,8 +14,8 @@ The public functions are called like the commands. From one sum to a whole censu
 - An audit. `explain` gives the argument for one count, `report` writes its pages again, `serve` opens it in a browser
   (`view` returns a single page), `diff` compares two audits.
 - Publishing. `simulate` invents a census, `protect` publishes true counts under a `mechanism`, `compare` weighs several ways
-  of publishing, `calibrate` shows how often claims are right, `whatif` says what one more table would expose, and `paper`
-  recomputes the paper.
+  of publishing, `reconstruct` says how much of each person tables give away, `calibrate` shows how often claims are right,
+  `whatif` says what one more table would expose, and `paper` recomputes the paper.
 - Errors. `InputError` is about what was given, `Infeasible` about data that no true counts fit, `InternalError` a fault of
   unround itself.
 
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from unround.publishing import compare as compare
     from unround.publishing import paper as paper
     from unround.publishing import protect as protect
+    from unround.publishing import reconstruct as reconstruct
     from unround.publishing import simulate as simulate
     from unround.publishing import whatif as whatif
     from unround.release import Release as Release
@@ -85,7 +86,7 @@ _NAMES = {
         *("solve", "expect", "read", "describe", "inspect", "check", "audit", "review"),
         *("report", "explain", "serve", "view", "verify", "diff"),
     ),
-    "publishing": ("whatif", "simulate", "protect", "compare", "calibrate", "paper"),
+    "publishing": ("whatif", "simulate", "protect", "compare", "reconstruct", "calibrate", "paper"),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
     "mechanisms": ("Mechanism", "mechanism"),
     "system": ("Cell", "Sum", "System"),

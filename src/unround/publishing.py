@@ -18,6 +18,7 @@ from unround.arguments import (
     mechanism_name,
     names_of,
     no_progress,
+    paths_of,
     plan_file_of,
     public,
     refuse_file,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from unround.replication import Claim, Experiment
     from unround.replication.compound import Compound
     from unround.replication.release import ReleaseSearches
-    from unround.results.publishing import Calibrations, Comparison, Protected, WhatIf
+    from unround.results.publishing import Calibrations, Comparison, Protected, Reconstruction, WhatIf
     from unround.simulation import Simulated
     from unround.structure import PlanFile
 
@@ -119,6 +120,9 @@ def simulate(
     base: int | None = None,
     mechanism: Mechanism | str | None = None,
     rounded_total: bool = False,
+    persons: bool = False,
+    people: int | None = None,
+    tables: Sequence[str] | None = None,
     progress: Callable[[int], None] = no_progress,
 ) -> Simulated:
     """Write a synthetic census, published as Canada's is, or another world; together with its true counts.
@@ -156,9 +160,16 @@ def simulate(
     world : str, optional
         A world in place of the census, as `unround calibrate --list-worlds` names them.
     base, mechanism : int, Mechanism or str, optional
-        With a world: the base to which it is rounded, or how else it is published; "rounding:5" by default.
+        With a world or persons: the base to which counts are rounded, or how else they are published; "rounding:5" by
+        default.
     rounded_total : bool
         With a world: whether the total of all is rounded too, in place of published exactly.
+    persons : bool
+        Whether to write records, one row per person, and tables published from them, in place of the census.
+    people : int, optional
+        With persons: how many of them live in a typical area (400).
+    tables : sequence of str, optional
+        With persons: the tables to publish; all by default.
     progress
         See the top of `api`.
     """
@@ -166,6 +177,16 @@ def simulate(
     from unround.simulation import simulate as write_census
 
     how = mechanism_name(base, mechanism)
+    if persons:
+        others = (rows is not None, zipped, levels, apart, repeat != 1, weighted, world, rounded_total)
+        if file_format not in (None, "tidy") or any((*others, figures != "true", boundaries)):
+            raise ArgumentError(
+                "{file_format}, {rows}, {zipped}, {levels}, {apart}, {repeat}, {weighted}, {figures}, {boundaries}, {world} "
+                "and {rounded_total} are not about persons: leave them out if you give {persons}."
+            )
+        return _simulate_persons(out, areas, seed, people, how, tables, keys, constants, progress)
+    if people is not None or tables is not None:
+        raise ArgumentError("{people} and {tables} go with {persons}.")
     if world is not None:
         from unround.simulation.worlds import world as world_named
         from unround.simulation.worlds.write import simulate_world
@@ -196,6 +217,40 @@ def simulate(
         repeat=repeat,
         rounds=Rounds(Constants.parse(constants) if keys else None, weighted, figures),
         boundaries=boundaries,
+    )
+
+
+def _simulate_persons(
+    out: AnyPath,
+    areas: int,
+    seed: int,
+    people: int | None,
+    how: str | None,
+    tables: Sequence[str] | None,
+    keys: bool,
+    constants: str,
+    progress: Callable[[int], None],
+) -> Simulated:
+    """Write records and tables published from them."""
+    from unround.simulation import Constants
+    from unround.simulation.persons.law import TYPICAL
+    from unround.simulation.persons.write import simulate_persons
+
+    if constants.strip() and not keys:
+        raise ArgumentError("{constants} are those of tables that are rounded by keys: give {keys} too.")
+    constant = Constants.parse(constants)
+    if constant.given:
+        raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
+    return simulate_persons(
+        Path(out),
+        areas,
+        seed,
+        TYPICAL if people is None else people,
+        how or "rounding:5",
+        names=None if tables is None else names_of(tables, "tables"),
+        keys=keys,
+        constant=constant.everywhere,
+        progress=progress,
     )
 
 
@@ -264,6 +319,97 @@ def protect(
     release = read(table, plan=plan_file, **reading)
     made = publish(release, Path(out), options, plan_file=plan_file, progress=progress, command=command)
     return as_result(Protected, made)
+
+
+@public
+def reconstruct(
+    table: Table,
+    out: AnyPath,
+    *,
+    truth: AnyPath | None = None,
+    attributes: Sequence[str] = (),
+    kind: Sequence[str] = (),
+    seed: int = 1,
+    seeds: int = 3,
+    worlds: int = 32,
+    sample: int = 40,
+    ways: Sequence[str] | None = None,
+    variability: int = 0,
+    time_limit: float = 10.0,
+    cluster: str | None = None,
+    progress: Stage = no_progress,
+    command: str = "",
+    **reading: Any,
+) -> Reconstruction:
+    """Say how much of each person could be reconstructed from tables, on people whose truth is known.
+
+    Without the true records it refuses: reconstructed persons of a real release are never written. From records that
+    `simulate` did not draw, aggregates alone are written.
+
+    Parameters
+    ----------
+    table, **reading
+        Tables over the same people, as for `read`: a path, or several in a list.
+    out : path
+        The folder for summary.json and reconstruct.html; and reconstructed.parquet, where all persons are simulated.
+    truth : path
+        The records behind the tables, one row per person: CSV or Parquet.
+    attributes : sequence of str
+        The attributes that a record consists of; all that the tables are about by default.
+    kind : sequence of str
+        The attributes by which people are of the same kind; birthplace, language, religion and the like by default.
+    seed, seeds, worlds : int
+        Of all random draws; how many times to begin anew; and how many worlds to keep each time.
+    sample : int
+        Areas in which other ways of publishing are tried, tables left out, and claims proved; 0 for none.
+    ways : sequence of str, optional
+        Ways of publishing to try there; exact, base 3, 5 and 10, keyed, Laplace and controlled by default.
+    variability : int
+        Areas of the sample in which a solver looks how different two worlds can be that both fit.
+    time_limit : float
+        The solver's time for each, in seconds.
+    cluster : str, optional
+        The scheduler of a Dask cluster that does the work, such as "tcp://scheduler:8786"; `out` must be seen by all workers
+        under the same path.
+    progress, command
+        See the top of `api`.
+    """
+    from unround.presentation.reconstruct import write_page
+    from unround.reconstruction import ReconstructOptions
+    from unround.reconstruction import reconstruct as measure
+    from unround.reconstruction.guess import Effort
+    from unround.reconstruction.ways import WAYS
+    from unround.results.publishing import Reconstruction
+
+    if truth is None:
+        raise ArgumentError(
+            "reconstruct needs {truth}: the true records, one row per person. It measures how much of them tables give "
+            "away; without a truth there is nothing to measure, only persons to be guessed at, and unround does not write "
+            "reconstructed persons about a real release. `unround simulate --persons` draws records to try it on."
+        )
+    options = ReconstructOptions(
+        seed,
+        Effort(worlds=worlds, seeds=seeds),
+        names_of(attributes, "attributes"),
+        names_of(kind, "kind"),
+        sample,
+        WAYS if ways is None else names_of(ways, "ways"),
+        variability,
+        time_limit,
+    )
+    tables = list(table) if isinstance(table, list | tuple) else [table]
+    found = measure(
+        [read(one, **reading) for one in tables],
+        Path(truth),
+        Path(out),
+        options,
+        files_used=paths_of(table),
+        progress=progress,
+        command=command,
+        finish=write_page,
+        cluster=cluster,
+    )
+    return as_result(Reconstruction, found)
 
 
 @public

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, ThreadPoolExecut
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from unround._version import __version__
 from unround.audits.work import Job, work_on
@@ -46,14 +46,30 @@ def work_here(job: Job, numbers: Sequence[int], done: Done) -> None:
             raise
 
 
-def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], done: Done) -> None:
+class InFolder(Protocol):
+    """Work whose blocks anybody can do who can open its folder."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        ...
+
+
+def work_on_cluster(
+    address: str,
+    job: InFolder,
+    key: str,
+    numbers: Sequence[int],
+    done: Done,
+    work: Callable[[str, str, int], int] = work_on,
+) -> None:
     """Have blocks done by the workers of a Dask cluster; those of a worker that is lost are given to others.
 
     Parameters
     ----------
     address : str
         Of the scheduler: "tcp://scheduler:8786".
-    job : Job
+    job : Job, or other work in a folder
         Its folder must be seen by all workers under the same path.
     key : str
         The job's, so that workers do not mix it up with an earlier one.
@@ -61,6 +77,8 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
         The blocks.
     done : function
         Is told of every block that is done.
+    work : function
+        Does one block, given the folder, a key that begins with `key`, and the number of the block.
 
     Raises
     ------
@@ -75,7 +93,7 @@ def work_on_cluster(address: str, job: Job, key: str, numbers: Sequence[int], do
     with cluster(address) as client:
         folder = job.folder.resolve()
         opened = f"{key}-{uuid.uuid4().hex}"  # a worker must not take the job for one that it had open before
-        futures = client.map(work_on, [str(folder)] * len(numbers), [opened] * len(numbers), numbers, pure=False, retries=1)
+        futures = client.map(work, [str(folder)] * len(numbers), [opened] * len(numbers), numbers, pure=False, retries=1)
         try:
             for future in as_completed(futures, loop=client.loop):
                 done(future.result())

@@ -18,6 +18,7 @@ from unround.cli.finished_audit import diff, explain, report, serve, verify
 from unround.cli.groups import Commands, add_commands, listing
 from unround.cli.one_system import expect, solve
 from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
+from unround.cli.reconstruction import reconstruct
 from unround.cli.whole_release import audit, check, inspect
 from unround.errors import ArgumentError, InternalError, UnroundError
 
@@ -25,7 +26,7 @@ GROUPS: Commands = {
     "Audit": (solve, describe, inspect, check, audit),
     "Explore": (explain, serve, report, verify, diff),
     "Publish more safely": (review, whatif, protect, compare),
-    "Research": (expect, simulate, calibrate, paper),
+    "Research": (expect, simulate, reconstruct, calibrate, paper),
 }
 """The order of --help: from one sum to a whole release, and from there to what is to be done about it."""
 

@@ -168,15 +168,31 @@ def simulate(
         typer.Option(metavar="NAME", help="A world in place of the census: see `unround calibrate --list-worlds`."),
     ] = None,
     base: Annotated[
-        int | None, typer.Option(help="With --world: base to round it to; short for --mechanism rounding:BASE.")
+        int | None,
+        typer.Option(help="With --world or --persons: base to round to; short for --mechanism rounding:BASE."),
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(metavar="NAME:PARAMETER", help="With --world: how to publish it.", show_default="rounding:5"),
+        typer.Option(
+            metavar="NAME:PARAMETER", help="With --world or --persons: how to publish counts.", show_default="rounding:5"
+        ),
     ] = None,
     rounded_total: Annotated[
         bool, typer.Option("--rounded-total", help="With --world: round the total of all too.")
     ] = False,
+    persons: Annotated[
+        bool, typer.Option("--persons", help="Records, one row per person, and tables published from them.")
+    ] = False,
+    people: Annotated[int | None, typer.Option(help="With --persons: people in a typical area.", show_default="400")] = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="With --persons: profile, age_sex, age_sex_marital, age_sex_education, birthplace_language_religion, "
+            "age_household_birthplace.",
+            show_default="all",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a synthetic census, rounded as declared, together with its true counts.
@@ -194,6 +210,7 @@ def simulate(
       unround simulate -o rates --rows income                      rates of low income, from true counts
       unround simulate -o mapped --boundaries                      with made-up shapes, for audit --boundaries
       unround simulate -o couples --world couples --mechanism rounding:3
+      unround simulate -o records --persons --areas 200            records, for unround reconstruct
 
     People are drawn first and counted second, so every sum holds among the true counts, which are in truth.parquet. The
     other files hold what an agency would publish: population and dwellings exactly, other counts rounded to base 5, each
@@ -204,6 +221,9 @@ def simulate(
     these tables is the estimate before it was rounded. See docs/checks.md.
 
     With --world, another table is drawn and written as tidy Parquet, with the total of all published exactly.
+
+    With --persons, households and their people are drawn, in areas that differ, and written as persons.parquet; a profile
+    and tables by several attributes are published from them. See docs/reconstruct.md.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with bar("Simulating", areas, "areas") as progress:
         made = publishing.simulate(
@@ -225,6 +245,9 @@ def simulate(
             base=base,
             mechanism=mechanism,
             rounded_total=rounded_total,
+            persons=persons,
+            people=people,
+            tables=None if tables is None else listed(tables),
             progress=progress,
         )
     if json:
@@ -234,10 +257,13 @@ def simulate(
         if path is not None:
             say(path)
     say(f"{made.summary}.", err=True)
-    tables = " ".join(str(path) for path in made.files if path.suffix != ".toml")
+    tables_of = " ".join(str(path) for path in made.files if path.suffix != ".toml")
+    if persons:
+        say(f"Try: unround reconstruct {tables_of} --truth {made.truth} -o reconstruction", err=True)
+        return
     within = f" --areas {made.nesting}" if made.nesting else ""
     shapes = f" --boundaries {made.boundaries}" if made.boundaries else ""
-    say(f"Try: unround audit {tables}{within}{shapes} -o audit --truth {made.truth}", err=True)
+    say(f"Try: unround audit {tables_of}{within}{shapes} -o audit --truth {made.truth}", err=True)
 
 
 def protect(

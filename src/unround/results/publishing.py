@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unround import comparison, reviews, scenarios
+from unround import comparison, reconstruction, reviews, scenarios
 from unround.comparison import worlds
 from unround.protection import release as protection
 from unround.results.shown import Shown
@@ -56,3 +56,12 @@ class Calibrations(Shown, worlds.Calibrations):
         from unround.presentation.terminal.calibrate import show_calibration
 
         show_calibration(self.to_json(), console)
+
+
+class Reconstruction(Shown, reconstruction.Reconstruction):
+    """What `unround.reconstruct` returns: how much of each person tables give away."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.reconstruct import show_reconstruction
+
+        show_reconstruction(self.to_json(), console)

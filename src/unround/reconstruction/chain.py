@@ -1,0 +1,396 @@
+"""The chain over worlds: every person of an area has a record, and moves change records, so that all tables fit.
+
+A world is a list of persons, each with a value of every attribute. Its weight is the law's probability of every record times
+the likelihood of every published count. Two moves: one person gets a new value of one attribute, drawn from the law given
+what the attribute depends on; two persons exchange some attributes. Both are accepted as Metropolis and Hastings have it.
+
+Windows are soft: a count outside of its window costs β for every step. A run goes through cycles in which β rises from a low
+value, where the chain moves freely, to a high one, where nearly every count is in its window; at the end of every cycle the
+world is kept. So kept worlds are nearly independent, which a chain at one β would not be where tables are exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from unround.jit import inner, kernel
+from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
+
+I16, I32, I64, U64, F64 = np.int16, np.int32, np.int64, np.uint64, np.float64
+
+
+RENEW, EXCHANGE = 0.4, 0.9
+"""Shares of moves: up to the first a new value, up to the second an exchange of one attribute, and of several otherwise."""
+
+ALIKE, TRIES = 0.6, 16
+"""How often the other person of an exchange is looked for among those who are alike, and among how many."""
+
+
+MANY, REACH = 25, 5
+"""An attribute of more values than the first also moves by up to the second."""
+
+
+@inner
+def _next(chance: Words) -> Any:
+    """Return the next random number of 64 bits (splitmix64)."""
+    chance[0] = chance[0] + U64(0x9E3779B97F4A7C15)
+    z = chance[0]
+    z = (z ^ (z >> U64(30))) * U64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> U64(27))) * U64(0x94D049BB133111EB)
+    return z ^ (z >> U64(31))
+
+
+@inner
+def uniform(chance: Words) -> Any:
+    """Return a random number from 0 to 1."""
+    return F64(_next(chance) >> U64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def _below(chance: Words, number: int) -> Any:
+    return I64(uniform(chance) * number)
+
+
+@inner
+def _log(state: State, column: int, count: int, beta: float) -> Any:
+    """Return the log likelihood of a true count; outside of the window it falls by β a step."""
+    at = count - state.rows[column, 0]
+    size = state.rows[column, 1]
+    start = state.rows[column, 2]
+    if at < 0:
+        return state.log[start] + beta * at
+    if at >= size:
+        return state.log[start + size - 1] - beta * (at - size + 1)
+    return state.log[start + at]
+
+
+@inner
+def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> float:
+    """Return the change of the log likelihood if one person goes from one atom of a margin to another."""
+    change = 0.0
+    a, last_a = tables.starts[old], tables.starts[old + 1]
+    b, last_b = tables.starts[new], tables.starts[new + 1]
+    while a < last_a or b < last_b:
+        left = tables.held[a] if a < last_a else tables.columns
+        right = tables.held[b] if b < last_b else tables.columns
+        column = min(left, right)
+        by = 0
+        if left == column:
+            by, a = by - 1, a + 1
+        if right == column:
+            by, b = by + 1, b + 1
+        if by != 0 and state.rows[column, 1] > 0:
+            count = state.counts[column]
+            change += _log(state, column, count + by, beta) - state.now[column]
+    return change
+
+
+@inner
+def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta: float) -> float:
+    """Return the change of the log likelihood if one person goes `by` atoms up and another as many down."""
+    change = 0.0
+    a, last_a = tables.starts[one], tables.starts[one + 1]
+    b, last_b = tables.starts[two], tables.starts[two + 1]
+    c, last_c = tables.starts[one + by], tables.starts[one + by + 1]
+    d, last_d = tables.starts[two - by], tables.starts[two - by + 1]
+    while a < last_a or b < last_b or c < last_c or d < last_d:
+        in_a = tables.held[a] if a < last_a else tables.columns
+        in_b = tables.held[b] if b < last_b else tables.columns
+        in_c = tables.held[c] if c < last_c else tables.columns
+        in_d = tables.held[d] if d < last_d else tables.columns
+        column = min(min(in_a, in_b), min(in_c, in_d))
+        net = 0
+        if in_a == column:
+            net, a = net - 1, a + 1
+        if in_b == column:
+            net, b = net - 1, b + 1
+        if in_c == column:
+            net, c = net + 1, c + 1
+        if in_d == column:
+            net, d = net + 1, d + 1
+        if net != 0 and state.rows[column, 1] > 0:
+            count = state.counts[column]
+            change += _log(state, column, count + net, beta) - state.now[column]
+    return change
+
+
+@inner
+def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> None:
+    """Add persons to all columns of an atom."""
+    for at in range(tables.starts[atom], tables.starts[atom + 1]):
+        column = tables.held[at]
+        state.counts[column] += by
+        if state.rows[column, 1] > 0:
+            state.now[column] = _log(state, column, state.counts[column], beta)
+
+
+@inner
+def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
+    """Draw a value of attribute k, whose probabilities begin at `start`."""
+    low, high = I64(0), law.sizes[k] - 1
+    wanted = uniform(chance) * law.sums[start + high]
+    while low < high:
+        middle = (low + high) >> 1
+        if law.sums[start + middle] > wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inner
+def _draw(state: State, i: int, k: int, law: Law, chance: Words) -> Any:
+    """Draw a value of attribute k of person i from the law, given what it depends on."""
+    return value_of(law, state.places[i, law.factor[k]] - state.values[i, k], k, chance)
+
+
+@inner
+def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables, beta: float) -> None:
+    """Give person i another value of attribute k."""
+    old = state.values[i, k]
+    for at in range(law.first[k], law.first[k + 1]):
+        f = law.of[at]
+        state.places[i, f] += law.step[k, new, f] - law.step[k, old, f]
+    for at in range(tables.first[k], tables.first[k + 1]):
+        m = tables.of[at]
+        by = tables.step[k, new, m] - tables.step[k, old, m]
+        if by != 0:
+            _count(state, tables, state.atoms[i, m], -1, beta)
+            _count(state, tables, state.atoms[i, m] + by, 1, beta)
+            state.atoms[i, m] += by
+    state.values[i, k] = new
+
+
+@inner
+def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -> None:
+    """Try a new value of one attribute of one person."""
+    people, width = state.values.shape
+    i, k = _below(chance, people), _below(chance, width)
+    old = I64(state.values[i, k])
+    # Of many values, such as ages, every other move goes to a neighbour, as likely as back again.
+    near = law.sizes[k] > MANY and uniform(chance) < 0.5
+    if near:
+        new = old + _below(chance, 2 * REACH + 1) - REACH
+        if new < 0 or new >= law.sizes[k]:
+            return
+    else:
+        new = _draw(state, i, k, law, chance)
+    if new == old:
+        return
+    change = 0.0
+    for at in range(law.first[k], law.first[k + 1]):
+        f = law.of[at]
+        # What is drawn from the law itself needs no weight for that.
+        if near or law.child[f] != k:
+            place = state.places[i, f]
+            change += law.log[place + law.step[k, new, f] - law.step[k, old, f]] - law.log[place]
+    for at in range(tables.first[k], tables.first[k + 1]):
+        m = tables.of[at]
+        by = tables.step[k, new, m] - tables.step[k, old, m]
+        if by != 0:
+            change += _moved(state, tables, state.atoms[i, m], state.atoms[i, m] + by, beta)
+    if change >= 0 or uniform(chance) < np.exp(change):
+        _set(state, i, k, new, law, tables, beta)
+
+
+@inner
+def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
+    """Return another person at random, if possible one who differs from person i in nothing of a margin but attribute k.
+
+    The margin is drawn from those of attribute k. Who is alike stays so when the two exchange that attribute, so that the
+    move is as likely as its reverse.
+    """
+    people = state.values.shape[0]
+    if tables.first[k] == tables.first[k + 1]:
+        return _below(chance, people)
+    m = tables.of[tables.first[k] + _below(chance, tables.first[k + 1] - tables.first[k])]
+    own = state.atoms[i, m] - tables.step[k, state.values[i, k], m]
+    for _ in range(TRIES):
+        j = _below(chance, people)
+        if state.atoms[j, m] - tables.step[k, state.values[j, k], m] == own and state.values[j, k] != state.values[i, k]:
+            return j
+    return i
+
+
+@inner
+def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: Words) -> None:
+    """Try to exchange one attribute of two persons who are alike in one of the tables that it is in, or of any two."""
+    people, width = state.values.shape
+    i, k = _below(chance, people), _below(chance, width)
+    j = _alike(state, i, k, tables, chance) if uniform(chance) < ALIKE else _below(chance, people)
+    first, second = state.values[i, k], state.values[j, k]
+    if first == second:
+        return
+    change = 0.0
+    for at in range(law.first[k], law.first[k + 1]):
+        f = law.of[at]
+        by = law.step[k, second, f] - law.step[k, first, f]
+        one, two = state.places[i, f], state.places[j, f]
+        if one + by != two:
+            change += law.log[one + by] + law.log[two - by] - law.log[one] - law.log[two]
+    for at in range(tables.first[k], tables.first[k + 1]):
+        m = tables.of[at]
+        by = tables.step[k, second, m] - tables.step[k, first, m]
+        if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
+            change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
+    if change >= 0 or uniform(chance) < np.exp(change):
+        _set(state, i, k, second, law, tables, beta)
+        _set(state, j, k, first, law, tables, beta)
+
+
+@inner
+def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: Words, shifts: Int32s) -> None:
+    """Try to exchange each attribute of two persons with probability one half."""
+    people, width = state.values.shape
+    i, j = _below(chance, people), _below(chance, people)
+    which = I64(_next(chance) & U64((1 << width) - 1))
+    shifts[:] = 0
+    for k in range(width):
+        if (which >> k) & 1 and state.values[i, k] != state.values[j, k]:
+            first, second = state.values[i, k], state.values[j, k]
+            for at in range(law.first[k], law.first[k + 1]):
+                f = law.of[at]
+                shifts[f] += law.step[k, second, f] - law.step[k, first, f]
+            for at in range(tables.first[k], tables.first[k + 1]):
+                m = tables.of[at]
+                shifts[width + m] += tables.step[k, second, m] - tables.step[k, first, m]
+    change = 0.0
+    for f in range(width):
+        one, two, by = state.places[i, f], state.places[j, f], shifts[f]
+        if by != 0 and one + by != two:
+            change += law.log[one + by] + law.log[two - by] - law.log[one] - law.log[two]
+    if change < -30.0:
+        return
+    for m in range(tables.base.shape[0]):
+        by = shifts[width + m]
+        if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
+            change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
+    if change >= 0 or uniform(chance) < np.exp(change):
+        for k in range(width):
+            if (which >> k) & 1 and state.values[i, k] != state.values[j, k]:
+                first, second = state.values[i, k], state.values[j, k]
+                _set(state, i, k, second, law, tables, beta)
+                _set(state, j, k, first, law, tables, beta)
+
+
+@inner
+def _outside(state: State) -> int:
+    """Return by how many steps all counts together are outside of their windows."""
+    found = 0
+    for column in range(state.counts.shape[0]):
+        if state.rows[column, 1] > 0:
+            at = state.counts[column] - state.rows[column, 0]
+            found += max(0, -at) + max(0, at - state.rows[column, 1] + 1)
+    return found
+
+
+@kernel
+def run(
+    start: Int16s,
+    law: Law,
+    tables: Tables,
+    rows: Int32s,
+    windows: Windows,
+    schedule: Schedule,
+    radix: Int64s,
+    seed: int,
+) -> tuple[Int64s, Int64s]:
+    """Return the kept worlds of one area, as codes of records (worlds × people, each sorted), and how badly each fits.
+
+    Parameters
+    ----------
+    start : array
+        The people that the chain begins with: people × attributes.
+    law, tables, windows
+        What is known.
+    rows : array
+        The rows of `windows` for the columns of this area; −1 for nothing published.
+    schedule : Schedule
+        How long to run.
+    radix : array
+        The code of a record is the sum of its values times these.
+    seed : int
+        Of all random numbers.
+    """
+    people, width, margins = start.shape[0], law.sizes.shape[0], tables.base.shape[0]
+    chance = np.empty(1, U64)
+    chance[0] = U64(seed)
+    own = np.zeros((tables.columns, 3), I32)
+    for column in range(tables.columns):
+        if rows[column] >= 0:
+            own[column, 0] = windows.low[rows[column]]
+            own[column, 1] = windows.size[rows[column]]
+            own[column, 2] = windows.start[rows[column]]
+    state = State(
+        np.zeros((people, width), I16),
+        np.zeros((people, width), I32),
+        np.zeros((people, margins), I32),
+        np.zeros(tables.columns, I32),
+        own,
+        windows.log,
+        np.zeros(tables.columns),
+    )
+    shifts = np.zeros(width + margins, I32)
+    kept = np.empty((schedule.worlds, people), I64)
+    outside = np.zeros(schedule.worlds, I64)
+    for i in range(people):
+        for f in range(width):
+            state.places[i, f] = law.base[f]  # all values are 0, and so are their steps
+        for m in range(margins):
+            state.atoms[i, m] = tables.base[m]
+            for k in range(width):
+                state.atoms[i, m] += tables.step[k, 0, m]
+            _count(state, tables, state.atoms[i, m], 1, schedule.low)
+        for k in range(width):
+            _set(state, i, k, start[i, k], law, tables, schedule.low)
+    for w in range(schedule.worlds):
+        sweeps = schedule.first if w == 0 else schedule.between
+        for sweep in range(sweeps):
+            # The last third of a cycle stays at the highest β.
+            share = min(1.0, 1.5 * (sweep + 1) / sweeps)
+            beta = schedule.low * (schedule.high / schedule.low) ** share
+            for column in range(tables.columns):
+                if own[column, 1] > 0:
+                    state.now[column] = _log(state, column, state.counts[column], beta)
+            for _ in range(people):
+                kind = uniform(chance)
+                if kind < RENEW:
+                    _renew(state, law, tables, beta, chance)
+                elif kind < EXCHANGE:
+                    _exchange_one(state, law, tables, beta, chance)
+                else:
+                    _exchange_some(state, law, tables, beta, chance, shifts)
+        for i in range(people):
+            code = I64(0)
+            for k in range(width):
+                code += state.values[i, k] * radix[k]
+            kept[w, i] = code
+        kept[w].sort()
+        outside[w] = _outside(state)
+    return kept, outside
+
+
+@kernel
+def drawn(people: int, law: Law, worlds: int, radix: Int64s, seed: int) -> Int64s:
+    """Draw so many worlds from the law alone: worlds × people, as codes of records in ascending order."""
+    width = law.sizes.shape[0]
+    chance = np.empty(1, U64)
+    chance[0] = U64(seed)
+    values = np.zeros(width, I16)
+    found = np.empty((worlds, people), I64)
+    for w in range(worlds):
+        for i in range(people):
+            values[:] = 0
+            code = I64(0)
+            for f in range(width):
+                k = law.child[f]
+                start = law.base[f]
+                for other in range(width):
+                    start += law.step[other, values[other], f]
+                values[k] = value_of(law, start, k, chance)
+                code += values[k] * radix[k]
+            found[w, i] = code
+        found[w].sort()
+    return found

@@ -1,0 +1,188 @@
+"""The four guesses at the people of an area, all by the same means from more and more of what is published.
+
+- *national*: records drawn from the national law, as many as people live there; no table of the area is used.
+- *totals*: the same, given the area's own totals: the columns about one attribute alone.
+- *tables*: the same, given all published columns. This is the reconstruction.
+- *unrounded*: the same, given the true counts of these columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.reconstruction.arrays import Law, Schedule
+from unround.reconstruction.chain import drawn, run
+from unround.reconstruction.evidence import Evidence
+from unround.reconstruction.law import fit, flat
+from unround.reconstruction.records import MOST_RECORDS, Records
+from unround.reconstruction.score import ALONE, EVERYONE, GROUPS, UNLIKE, AreaTruth
+from unround.reconstruction.start import raked_people
+
+NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables", "unrounded")
+
+FOLDS = 5
+"""Areas are dealt into so many parts; the law for an area comes from the people of the other parts."""
+
+SAMPLE = 200_000
+"""People from whom a law is learnt, as from a public sample of records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long to look.
+
+    Parameters
+    ----------
+    worlds : int
+        Worlds that are kept for every seed.
+    first, between : int
+        Moves per person before the first world, and between two worlds.
+    seeds : int
+        How many times to begin anew.
+    """
+
+    worlds: int = 32
+    first: int = 40
+    between: int = 5
+    seeds: int = 3
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise InputError(f"seeds must be 1 or more, not {self.seeds}.")
+        if self.worlds < 2:
+            raise InputError(f"at least 2 worlds are needed, not {self.worlds}.")
+
+    def schedule(self, *, exact: bool) -> Schedule:
+        """Return it as the chain takes it; between worlds that fit exact tables the way is longer."""
+        longer = 2 if exact else 1
+        return Schedule(longer * self.first, longer * self.between, self.worlds, 1.0, 6.0)
+
+
+USUAL = Effort()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Country:
+    """What is the same for all areas: attributes in their order, codes of records, and the laws.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The attributes of a record.
+    radix : array
+        The code of a record is the sum of its values times these.
+    laws : list of Law
+        One for every part of the areas.
+    fold : array
+        The part that each area is in.
+    age : tuple
+        What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no age.
+    learnt : bool
+        Whether there are other areas to learn the law from; otherwise all records are equally likely.
+    """
+
+    names: tuple[str, ...]
+    radix: NDArray[np.int64]
+    laws: list[Law]
+    fold: NDArray[np.int64]
+    age: tuple[int, int]
+    learnt: bool
+
+
+def country(records: Records, seed: int) -> Country:
+    """Learn the laws."""
+    names, sizes = tuple(records.values), records.sizes
+    radix = np.ones(len(names), dtype=np.int64)
+    whole = 1
+    for k in reversed(range(len(names))):
+        radix[k] = whole
+        whole *= sizes[names[k]]
+    if whole > MOST_RECORDS:
+        raise InputError(
+            f"there are {whole:.1e} combinations of {', '.join(names)}: name fewer attributes with --attributes."
+        )
+    chance = np.array([random_number(seed, "fold", name) for name in records.areas])
+    # Dealt in an order that only names and seed decide, so that all parts are of the same size.
+    fold = np.empty(len(chance), dtype=np.int64)
+    fold[np.argsort(chance, kind="stable")] = np.arange(len(chance)) % FOLDS
+    age = next((name for name in names if name in records.numeric and name.lower() == "age"), None)
+    ages = (1, 0) if age is None else (int(radix[names.index(age)]), sizes[age])
+    if len(records.areas) < 2:
+        return Country(names, radix, [flat(names, sizes)], np.zeros(1, dtype=np.int64), ages, False)
+    area = records.area_of()
+    laws = []
+    for part in range(min(FOLDS, len(records.areas))):
+        others = np.flatnonzero(fold[area] != part)
+        if len(others) > SAMPLE:
+            rng = np.random.default_rng(np.random.SeedSequence([seed, part]))
+            others = np.sort(rng.choice(others, SAMPLE, replace=False))
+        laws.append(fit({name: records.codes[name][others] for name in names}, names, sizes))
+    return Country(names, radix, laws, fold, ages, True)
+
+
+def random_number(seed: int, *words: str) -> int:
+    """Return a random number of 63 bits that depends on nothing but these words."""
+    text = "\0".join((str(seed), *words)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def worlds_of(
+    guess: str, area: int, name: str, people: int, place: Country, known: Evidence | None, effort: Effort, seed: int
+) -> tuple[NDArray[np.int64], float]:
+    """Return worlds of one area, those of all seeds one after the other, and how many steps counts are outside of windows.
+
+    Nothing depends on other areas but the law.
+    """
+    law = place.laws[place.fold[area]]
+    found, outside = [], 0.0
+    for number in range(effort.seeds):
+        chance = random_number(seed, guess, name, str(number))
+        if known is None or not len(known.tables.base) or not people:
+            found.append(drawn(people, law, effort.worlds, place.radix, chance))
+            continue
+        schedule = effort.schedule(exact=bool((known.windows.size == 1).all()))
+        start = raked_people(people, law, known.tables, known.rows[area], known.windows, chance)
+        kept, off = run(start, law, known.tables, known.rows[area], known.windows, schedule, place.radix, chance)
+        found.append(kept)
+        outside += float(off.mean()) / effort.seeds
+    return np.concatenate(found), outside
+
+
+def record_codes(records: Records, place: Country) -> NDArray[np.int64]:
+    """Return the code of every person's record."""
+    found = np.zeros(records.people, dtype=np.int64)
+    for name, each in zip(place.names, place.radix, strict=True):
+        found += records.codes[name] * each
+    return found
+
+
+def area_truth(records: Records, codes: NDArray[np.int64], area: int, kind: Sequence[str]) -> AreaTruth:
+    """Return the true records of an area and their groups; `kind` are the attributes that make people alike."""
+    own = slice(records.starts[area], records.starts[area + 1])
+    groups = np.zeros((own.stop - own.start, len(GROUPS)), dtype=bool)
+    groups[:, EVERYONE] = True
+    visible = [name for name in records.values if name.lower() in ("age", "sex")]
+    if visible:
+        together = _together(records.codes, visible, records.sizes, own)
+        groups[:, ALONE] = np.bincount(together)[together] == 1
+    if kind:
+        together = _together(records.codes, kind, records.sizes, own)
+        groups[:, UNLIKE] = together != np.bincount(together).argmax()
+    order = np.argsort(codes[own], kind="stable")
+    return AreaTruth(codes[own][order], groups[order])
+
+
+def _together(
+    codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], sizes: Mapping[str, int], own: slice
+) -> NDArray[np.int64]:
+    """Return a number for every person of an area that those share who have the same values."""
+    found = np.zeros(own.stop - own.start, dtype=np.int64)
+    for name in names:
+        found = found * sizes[name] + codes[name][own]
+    return np.unique(found, return_inverse=True)[1].ravel()

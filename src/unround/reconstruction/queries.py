@@ -1,0 +1,312 @@
+"""What each published column counts, in terms of the persons' attributes.
+
+An axis of a table that is called like an attribute holds groups of its values; any other axis (the characteristics of a
+profile) holds groups of values of several attributes. A code stands for a value by its name, for a range of ages by its
+words, for everyone if it is called a total, and for the values of its parts where the table says so. What cannot be told is
+left out, and said. Every column is then held against the records: one that cannot have come from them counts something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.mechanisms import Exact, Mechanism, Unpublished
+from unround.readers.ages import age_range
+from unround.reconstruction.records import Records
+from unround.release import ABSENT, Column, Release
+from unround.simulation.persons.counting import Query, counted, margins, query
+
+_TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
+_GROUP = re.compile(r"[ _-]?(?:groups?|years?|status|id)$", re.IGNORECASE)
+PROFILE = ("characteristic", "characteristic_id")
+
+Sets = dict[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """All columns that are used, of all tables, over the areas of the records.
+
+    Parameters
+    ----------
+    queries : list
+        What each column counts.
+    tables : list of int
+        The table that each column is in.
+    mechanisms : list of Mechanism
+        How it was published.
+    counts : array
+        areas × columns, codes of absence included.
+    names : list of str
+        What the tables are called.
+    sums : list
+        Within each table: totals and their parts, as positions of columns.
+    notes : list of str
+        What a reader should know.
+    """
+
+    queries: list[Query]
+    tables: list[int]
+    mechanisms: list[Mechanism]
+    counts: NDArray[np.int64]
+    names: list[str]
+    sums: list[tuple[int, tuple[int, ...]]]
+    notes: list[str]
+
+    def without(self, dropped: NDArray[np.bool_]) -> Published:
+        """Leave some columns out."""
+        return self.picked([int(column) for column in np.flatnonzero(~dropped)])
+
+    def in_order(self) -> Published:
+        """Put columns into an order that depends on nothing but what they count, and in which table."""
+
+        def place(column: int) -> tuple[list[tuple[str, list[int]]], str, int]:
+            about = [(name, sorted(values)) for name, values in self.queries[column]]
+            return about, self.names[self.tables[column]], column
+
+        return self.picked(sorted(range(len(self.queries)), key=place))
+
+    def picked(self, kept: Sequence[int]) -> Published:
+        """Pick some columns."""
+        at = {int(old): new for new, old in enumerate(kept)}
+        sums = [
+            (at[total], tuple(at[part] for part in parts))
+            for total, parts in self.sums
+            if total in at and all(part in at for part in parts)
+        ]
+        return Published(
+            [self.queries[column] for column in kept],
+            [self.tables[column] for column in kept],
+            [self.mechanisms[column] for column in kept],
+            self.counts[:, kept],
+            self.names,
+            sums,
+            self.notes,
+        )
+
+
+def read_published(releases: Sequence[Release], records: Records) -> Published:
+    """Work out what the columns of some tables count.
+
+    Raises
+    ------
+    InputError
+        Where nothing in a table is about the records, or areas are missing.
+    """
+    found = Published([], [], [], np.zeros((len(records.areas), 0), dtype=np.int64), [], [], [])
+    parts = [found.counts]
+    for number, release in enumerate(releases):
+        queries = column_queries(release, records)
+        used = [at for at, one in enumerate(queries) if one is not None and _is_used(release.columns[at])]
+        name = release.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        if not used:
+            told = ", ".join(f"{attribute} ({', '.join(values[:3])} …)" for attribute, values in records.values.items())
+            raise InputError(
+                f"no column of {release.source} counts anything that the records know: {told}. Axes of a table are "
+                "called like the attributes of the records, and their codes like the values."
+            )
+        if len(used) < len(queries):
+            left = [release.columns[at].key for at in range(len(queries)) if at not in set(used)]
+            shown = ", ".join(left[:3]) + (" …" if len(left) > 3 else "")
+            found.notes.append(
+                f"{name}: {len(left):,} columns are left out, of which it is not known what they count: {shown}."
+            )
+        first = len(found.queries)
+        at = {old: first + new for new, old in enumerate(used)}
+        found.sums.extend(
+            (at[one.total], tuple(at[part] for part in one.parts))
+            for one in release.proposals
+            if one.total in at and all(part in at for part in one.parts) and not one.against
+        )
+        own = [one for place in used if (one := queries[place]) is not None]
+        counts, true = _counts(release, records)[:, used], true_counts(own, records)
+        found.queries.extend(own)
+        found.tables.extend([number] * len(used))
+        found.mechanisms.extend(_mechanism(release, place, counts[:, at], true[:, at]) for at, place in enumerate(used))
+        found.names.append(name)
+        parts.append(counts)
+    counts = np.concatenate(parts, axis=1)
+    return Published(found.queries, found.tables, found.mechanisms, counts, found.names, found.sums, found.notes)
+
+
+def with_absent_values(releases: Sequence[Release], records: Records) -> Records:
+    """Add values that tables have and nobody in the records: codes beside known ones, on an axis of that attribute."""
+    for release in releases:
+        totals = {one.total for one in release.proposals}
+        for place, axis in enumerate(release.axes):
+            attribute = _attribute(axis, records)
+            if attribute is None or attribute in records.numeric:
+                continue
+            heads = {release.columns[at].codes[place] for at in totals}
+            parts = {release.columns[at].codes[place] for one in release.proposals for at in one.parts}
+            codes = dict.fromkeys(column.codes[place] for column in release.columns)
+            new = [
+                code
+                for code in codes
+                if stands_for(code, attribute, "", records) is None
+                and stands_for(code, None, "", records) is None
+                and not (code in heads and code not in parts)
+            ]
+            # A table none of whose codes is known has other values altogether, not some that nobody has.
+            if new and len(new) < len(codes) / 2:
+                records = replace(records, values=records.values | {attribute: (*records.values[attribute], *new)})
+    return records
+
+
+def _is_used(column: Column) -> bool:
+    return not isinstance(column.mechanism, Unpublished)
+
+
+def true_counts(queries: Sequence[Query], records: Records) -> NDArray[np.int64]:
+    """Count the records for every query: areas × queries."""
+    grouped = margins(queries, records.sizes)
+    found = counted(grouped, len(queries), records.area_of(), len(records.areas), records.codes)
+    return found.astype(np.int64)
+
+
+def _mechanism(release: Release, at: int, counts: NDArray[np.int64], true: NDArray[np.int64]) -> Mechanism:
+    """Return how a column was published; exactly, if it is not what is declared, or nothing is, and every count is true."""
+    how = release.columns[at].mechanism
+    shown = counts > ABSENT
+    if (how is None or not possible(how, counts[shown])) and np.array_equal(counts[shown], true[shown]):
+        return Exact()
+    if how is None:
+        raise InputError(
+            f"{release.source} does not say how its counts were published: say so with --mechanism, such as rounding:5."
+        )
+    return how
+
+
+def possible(how: Mechanism, counts: NDArray[np.int64]) -> bool:
+    """Say whether all counts of a column can have been published in this way."""
+    try:
+        return all(how.window(int(value)) is not None for value in np.unique(counts))
+    except InputError:
+        return False
+
+
+def _counts(release: Release, records: Records) -> NDArray[np.int64]:
+    """Return the counts of a table in the order of the records' areas."""
+    place = {name: at for at, name in enumerate(records.areas)}
+    found = np.zeros((len(place), len(release.columns)), dtype=np.int64)
+    seen = np.zeros(len(place), dtype=bool)
+    unknown = []
+    for block in release.blocks():
+        rows = [place.get(str(name), -1) for name in block.areas[release.areas[0]]]
+        for row, at in enumerate(rows):
+            if at < 0:
+                unknown.append(str(block.areas[release.areas[0]][row]))
+                continue
+            found[at], seen[at] = block.counts[row], True
+    if unknown and not seen.any():
+        raise InputError(
+            f"no area of {release.source} ({unknown[0]} …) is among those of {records.source} ({records.areas[0]} …)."
+        )
+    if not seen.all():
+        missing = records.areas[int(np.flatnonzero(~seen)[0])]
+        raise InputError(f"{release.source} has no area {missing}, where persons of {records.source} live.")
+    return found
+
+
+# -- what a code stands for -------------------------------------------------------------------------------------------
+
+
+def column_queries(release: Release, records: Records) -> list[Query | None]:
+    """Return what each column of a table counts; None where that cannot be told."""
+    axes = [_attribute(axis, records) for axis in release.axes]
+    found: list[Sets | None] = []
+    for column in release.columns:
+        codes = list(column.codes)
+        if release.axes[0] in PROFILE:
+            codes[0] = column.label or codes[0]
+        sets: Sets | None = {}
+        for attribute, code in zip(axes, codes, strict=False):
+            told = stands_for(code, attribute, column.block, records)
+            if told is None and len(axes) == 1:  # one list of all that is counted, called after what comes first
+                told = stands_for(code, None, column.block, records)
+            sets = None if sets is None or told is None else _both(sets, told)
+        found.append(sets)
+    _fill_from_parts(found, release)
+    return [None if sets is None else query(sets, records.sizes) for sets in found]
+
+
+def _attribute(axis: str, records: Records) -> str | None:
+    """Return the attribute that an axis is called like."""
+    for name in records.values:
+        if axis.lower() == name.lower() or _GROUP.sub("", axis.lower()) == name.lower():
+            return name
+    return None
+
+
+def stands_for(code: str, attribute: str | None, block: str, records: Records) -> Sets | None:
+    """Return the values that a code stands for, by attribute; {} for everyone, None where it cannot be told."""
+    names = [attribute] if attribute is not None else list(records.values)
+    plain = code.strip().lower()
+    fitting = [name for name in names if plain in map(str.lower, records.values[name])]
+    if attribute is None:
+        fitting = [name for name in fitting if name not in records.numeric]
+        fitting = [name for name in fitting if name.lower() in block.lower()] or fitting
+    if len(fitting) == 1:
+        values = [value.lower() for value in records.values[fitting[0]]]
+        return {fitting[0]: frozenset({values.index(plain)})}
+    if len(fitting) > 1:
+        return None
+    numeric = [name for name in names if name in records.numeric and (attribute is not None or name.lower() == "age")]
+    ages = _ages(plain)
+    if ages is not None and len(numeric) == 1:
+        inside = [at for at, value in enumerate(records.values[numeric[0]]) if ages[0] <= int(value) <= ages[1]]
+        return {numeric[0]: frozenset(inside)} if ages != (0, 1_000_000_000) else {}
+    return {} if _TOTAL.fullmatch(plain) else None
+
+
+_DASH, _PLUS = re.compile(r"(\d)\s*[-–]\s*(\d)"), re.compile(r"(\d+)\s*\+$")
+
+
+def _ages(code: str) -> tuple[int, int] | None:
+    """Return the ages that a code stands for, as agencies write them.
+
+    Examples
+    --------
+    >>> [_ages(code) for code in ("0-14", "15 to 64", "under 5", "41", "aged 20 to 24 years", "married")]
+    [(0, 14), (15, 64), (0, 4), (41, 41), (20, 24), None]
+    >>> _ages("65+") == _ages("65 and over") == _ages("65 years and over")
+    True
+    """
+    plain = _PLUS.sub(r"\1 years and over", _DASH.sub(r"\1 to \2", code.strip().lower().removeprefix("aged ")))
+    plain = re.sub(r"^(\d+) (and|or) ", r"\1 years \2 ", plain)
+    return age_range(plain) or age_range(f"{plain} years")
+
+
+def _both(one: Sets, two: Sets) -> Sets | None:
+    """Return what two codes stand for together."""
+    if set(one) & set(two):
+        return None
+    return {**one, **two}
+
+
+def _fill_from_parts(found: list[Sets | None], release: Release) -> None:
+    """Give totals that are not understood the values of their parts, where these differ in one attribute alone."""
+    changed = True
+    while changed:
+        changed = False
+        for one in release.proposals:
+            if found[one.total] is None:
+                parts = [found[part] for part in one.parts]
+                union = _union([part for part in parts if part is not None]) if None not in parts else None
+                if union is not None:
+                    found[one.total], changed = union, True
+
+
+def _union(parts: Sequence[Sets]) -> Sets | None:
+    names = sorted({name for part in parts for name in part})
+    different = [name for name in names if len({part.get(name) for part in parts}) > 1]
+    if len(different) != 1 or any(different[0] not in part for part in parts):
+        return None
+    values = frozenset[int]().union(*(part[different[0]] for part in parts))
+    return {**parts[0], different[0]: values}

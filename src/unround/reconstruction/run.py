@@ -1,0 +1,318 @@
+"""START HERE: how much of each person could be reconstructed from tables, on people whose truth is known."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround._version import __version__
+from unround.audits.cluster import try_cluster
+from unround.errors import InputError
+from unround.output import OutputFolder, output_folder, write_json
+from unround.reconstruction.cluster import on_cluster
+from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
+from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country, record_codes
+from unround.reconstruction.inquiry import Elsewhere, Inquiry, Question
+from unround.reconstruction.queries import Published, read_published, true_counts, with_absent_values
+from unround.reconstruction.records import Records, read_records
+from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
+from unround.reconstruction.solver import load_solver
+from unround.reconstruction.tally import Tally, gain
+from unround.reconstruction.verification import population, verified
+from unround.reconstruction.ways import WAYS, ways_named
+from unround.release import Release
+
+Stage = Callable[[str, int, int], None]
+
+SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
+OURS = (SUMMARY, PAGE, PERSONS)
+
+KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship", "indigenous")
+"""Attributes by which people are alike, where records have them; all but age and sex otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReconstructOptions:
+    """What is asked for.
+
+    Parameters
+    ----------
+    seed : int
+        Of all random draws.
+    effort : Effort
+        How long to look.
+    attributes : tuple of str
+        The attributes of a record; all that the tables are about if empty.
+    kind : tuple of str
+        The attributes by which people are alike.
+    sample : int
+        Areas in which ways of publishing and tables left out are compared, and claims are proved; 0 for none.
+    ways : tuple of str
+        Ways of publishing to compare.
+    variable : int
+        Areas of the sample in which a solver looks how different fitting worlds can be.
+    seconds : float
+        The solver's time for each.
+    """
+
+    seed: int = 1
+    effort: Effort = USUAL
+    attributes: tuple[str, ...] = ()
+    kind: tuple[str, ...] = ()
+    sample: int = 40
+    ways: tuple[str, ...] = WAYS
+    variable: int = 0
+    seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("sample", 0), ("variable", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is a whole number from {least}, not {getattr(self, name)}.")
+        if self.variable > self.sample:
+            raise InputError(
+                f"variability is looked for in areas of the sample, which has {self.sample}, not {self.variable}."
+            )
+        if not self.seconds > 0:
+            raise InputError(f"the solver needs some time: more than {self.seconds:g} seconds.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reconstruction:
+    """What `reconstruct` found: aggregates alone.
+
+    Parameters
+    ----------
+    told : dict
+        Everything in `summary.json`.
+    folder : Path
+        Where it was written.
+    """
+
+    told: dict[str, Any]
+    folder: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return self.told
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """Records and tables, laid side by side.
+
+    Parameters
+    ----------
+    records : Records
+        The truth, with the attributes that records consist of.
+    published : Published
+        The columns that are used.
+    true : array
+        The true counts of these columns: areas × columns.
+    people : array
+        How many live in each area, as published.
+    exact_people : bool
+        Whether that is exact.
+    """
+
+    records: Records
+    published: Published
+    true: NDArray[np.int64]
+    people: NDArray[np.int64]
+    exact_people: bool
+
+
+def read_case(releases: Sequence[Release], records: Records, options: ReconstructOptions) -> Case:
+    """Lay records and tables side by side, and verify that they belong together."""
+    unknown = [name for name in (*options.attributes, *options.kind) if name not in records.values]
+    if unknown:
+        raise InputError(f"the records have no attribute {unknown[0]!r}; they have {', '.join(records.values)}.")
+    records = with_absent_values(releases, records)
+    published = read_published(releases, records).in_order()
+    published = verified(published, true_counts(published.queries, records), records)
+    used = {name for one in published.queries for name, _ in one}
+    names = options.attributes or tuple(name for name in records.values if name in used)
+    if not names:
+        raise InputError("the tables are about no attribute of the records: there is nothing to reconstruct.")
+    inside = np.array([not {name for name, _ in one} <= set(names) for one in published.queries])
+    if inside.any():
+        published.notes.append(
+            f"{int(inside.sum()):,} columns are about other attributes than {', '.join(names)}: not used."
+        )
+    published = published.without(inside)
+    records = records.only(names)
+    people, exact = population(published)
+    return Case(records, published, true_counts(published.queries, records), people, exact)
+
+
+def questions_of(case: Case) -> list[Question]:
+    """Return the four questions: what each kind of knowledge tells."""
+    names, sizes, published = tuple(case.records.values), case.records.sizes, case.published
+    totals = own_totals(published.queries)
+    known = evidence(
+        published.counts[:, totals],
+        [published.queries[at] for at in totals],
+        [published.mechanisms[at] for at in totals],
+        names,
+        sizes,
+    )
+    return [
+        Question(NATIONAL, None),
+        Question(TOTALS, known),
+        Question(TABLES, evidence(published.counts, published.queries, published.mechanisms, names, sizes)),
+        Question(UNROUNDED, exact_evidence(case.true, published.queries, names, sizes)),
+    ]
+
+
+def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
+    """Learn the laws, and get ready to ask."""
+    records = case.records
+    place = country(records, options.seed)
+    kind = options.kind or tuple(name for name in records.values if name.lower() in KINDS)
+    kind = kind or tuple(name for name in records.values if name.lower() not in ("age", "sex"))
+    return Inquiry(records, record_codes(records, place), place, case.people, kind, options.effort, options.seed)
+
+
+def reconstruct(
+    releases: Sequence[Release],
+    truth: Path,
+    out: Path,
+    options: ReconstructOptions | None = None,
+    *,
+    files_used: Sequence[Path] | None = None,
+    progress: Stage = lambda *_: None,
+    command: str = "",
+    finish: Callable[[Path, dict[str, Any]], None] = lambda *_: None,
+    cluster: str | None = None,
+) -> Reconstruction:
+    """Reconstruct the people of every area, hold them against the truth, and write aggregates into a folder.
+
+    Arguments are documented with `unround.reconstruct`. `finish` adds pages to the finished folder before anybody sees it.
+    """
+    options = options or ReconstructOptions()
+    ways = ways_named(options.ways)
+    if options.variable:
+        load_solver()  # complains before a long run, not after it
+    # 1. Read records and tables, and find out what the columns count.
+    progress("Reading", 0, 0)
+    case = read_case(releases, read_records(truth), options)
+    key = "" if files_used is None else _key(options, case, (truth, *files_used))
+    with output_folder(out, "reconstruct", older_reconstruction, key=key, checkpoint=STARTED) as output:
+        if cluster is not None:
+            try_cluster(cluster, output.work)
+        elsewhere = None if cluster is None else on_cluster(cluster)
+        write_json(output.work / STARTED, {})
+        parts = output.work / "parts"
+        parts.mkdir(exist_ok=True)
+        # 2. Learn the law of every part of the country from the others.
+        progress("Learning", 0, 0)
+        inquiry = inquiry_of(case, options)
+        # 3. Ask the four questions.
+        found = _four(case, inquiry, parts, progress, elsewhere)
+        # 4. Look at a sample of areas more closely.
+        told = summary_of(case, inquiry, found, options, command)
+        if options.sample:
+            sample = sample_of(case, options.sample, options.seed)
+            others = compared(case, inquiry, sample, ways, parts, progress, elsewhere)
+            told["compared"] = {**others, "as_published": in_sample(found[TABLES], sample),
+                                "national": in_sample(found[NATIONAL], sample)}  # fmt: skip
+            told["claims"] = claimed(case, sample, options.variable, options.seconds, progress)
+        # 5. Put everything in its place.
+        _write(output, told, parts, finish, persons=case.records.simulated)
+        output.publish(OURS)
+    return Reconstruction(told, out)
+
+
+def _four(case: Case, inquiry: Inquiry, parts: Path, progress: Stage, elsewhere: Elsewhere | None) -> dict[str, Tally]:
+    """Ask all areas what each kind of knowledge tells."""
+    everywhere = np.arange(len(case.records.areas))
+    done, whole = 0, len(GUESSES) * len(everywhere)
+
+    def step(areas: int) -> None:
+        nonlocal done
+        done += areas
+        progress("Reconstructing", done, whole)
+
+    progress("Reconstructing", 0, whole)
+    return {
+        question.name: inquiry.ask(
+            question,
+            everywhere,
+            parts,
+            step,
+            keep_guesses=question.name == TABLES and case.records.simulated,
+            elsewhere=elsewhere,
+        )
+        for question in questions_of(case)
+    }
+
+
+def summary_of(
+    case: Case, inquiry: Inquiry, found: dict[str, Tally], options: ReconstructOptions, command: str
+) -> dict[str, Any]:
+    """Return everything that is told, as plain data."""
+    records, published = case.records, case.published
+    return {
+        "version": __version__,
+        "command": command,
+        "tables": [{"name": name, "columns": published.tables.count(number)} for number, name in enumerate(published.names)],
+        "mechanisms": sorted({how.name for how in published.mechanisms}),
+        "records": records.source,
+        "simulated": records.simulated,
+        "areas": len(records.areas),
+        "people": records.people,
+        "exact_people": case.exact_people,
+        "attributes": {name: len(values) for name, values in records.values.items()},
+        "kind": list(inquiry.kind),
+        "has_ages": inquiry.place.age[1] > 0,
+        "law_from_other_areas": inquiry.place.learnt,
+        "groups": {name: int(found[TABLES].people[:, at].sum()) for at, name in enumerate(("everyone", "alone", "unlike"))},
+        "seed": options.seed,
+        "seeds": options.effort.seeds,
+        "worlds": options.effort.worlds,
+        "guesses": {name: tally.to_json() for name, tally in found.items()},
+        "gain": {name: gain(found[TABLES], found[name]) for name in (NATIONAL, TOTALS)},
+        "compared": None,
+        "claims": None,
+        "notes": list(published.notes),
+    }
+
+
+def _write(
+    output: OutputFolder,
+    told: dict[str, Any],
+    parts: Path,
+    finish: Callable[[Path, dict[str, Any]], None],
+    *,
+    persons: bool,
+) -> None:
+    """Write summary and page; reconstructed persons only where they are invented."""
+    write_json(output.done / SUMMARY, told)
+    if persons:
+        blocks = [pl.read_parquet(path) for path in sorted(parts.glob(f"{TABLES}-*.parquet"))]
+        pl.concat(blocks).write_parquet(output.done / PERSONS)
+    finish(output.done, told)
+
+
+def _key(options: ReconstructOptions, case: Case, paths: Sequence[Path]) -> str:
+    """Return what tells one reconstruction from another."""
+    states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
+    queries = hashlib.sha256(repr(case.published.queries).encode()).hexdigest()
+    return hashlib.sha256(repr((__version__, states, options, queries)).encode()).hexdigest()
+
+
+def older_reconstruction(out: Path) -> list[str]:
+    """Return the files of an older reconstruction in a folder; complain of any that `reconstruct` did not write."""
+    there = [name for name in OURS if (out / name).exists()]
+    if there and not (out / PAGE).exists():
+        raise InputError(
+            f"{out} already contains {there[0]}, but no {PAGE}: it was not written by `unround reconstruct`. Choose another "
+            "folder with -o."
+        )
+    return list(OURS)

@@ -1,0 +1,499 @@
+"""How much of each person could be reconstructed: the tests that decide whether the numbers can be believed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unround
+from unround.errors import InputError
+from unround.figures import Figure, FigureKind, Group
+from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
+from unround.reconstruction.bounds import cross_table
+from unround.reconstruction.claims import area_bounds, checked
+from unround.reconstruction.guess import NATIONAL, TABLES, Effort
+from unround.reconstruction.inquiry import Inquiry
+from unround.reconstruction.records import read_records
+from unround.reconstruction.run import ReconstructOptions, inquiry_of, questions_of, read_case, reconstruct
+from unround.reconstruction.solver import common_cells, variability
+from unround.reconstruction.tally import gain
+from unround.simulation.persons.counting import Query, counted, margins, query
+
+VALUES = {"age": [str(age) for age in range(6)], "sex": ["f", "m"], "status": ["a", "b", "c"]}
+
+
+def people(areas: int, each: int, seed: int = 1) -> pl.DataFrame:
+    """Draw a few people whose attributes depend on each other, in areas that differ."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for area in range(areas):
+        number = rng.poisson(each) + 1
+        weights = rng.dirichlet(np.full(6, 2.0))
+        age = rng.choice(6, number, p=weights)
+        sex = rng.integers(0, 2, number)
+        status = np.minimum(2, (age + sex + (rng.random(number) < 0.3)) // 3)
+        frames.append(
+            pl.DataFrame(
+                {
+                    "area": [f"T{area:04}"] * number,
+                    "age": age,
+                    "sex": np.array(VALUES["sex"])[sex],
+                    "status": np.array(VALUES["status"])[status],
+                }
+            )
+        )
+    return pl.concat(frames)
+
+
+def write_table(folder: Path, name: str, persons: pl.DataFrame, axes: Sequence[str], how: Mechanism, seed: int = 1) -> Path:
+    """Publish a table by some attributes, all margins included, as a tidy file; counted with polars."""
+    rows = []
+    for few in itertools.product((False, True), repeat=len(axes)):
+        named = [axis for axis, wanted in zip(axes, few, strict=True) if wanted]
+        rows.append(
+            persons.group_by(["area", *named])
+            .len("count")
+            .with_columns(pl.col(named).cast(pl.String), *(pl.lit("all").alias(axis) for axis in axes if axis not in named))
+            .select("area", *axes, "count")
+        )
+    codes = [["all", *VALUES[axis]] for axis in axes]
+    whole = pl.DataFrame({"area": persons["area"].unique().sort()})
+    for axis, own in zip(axes, codes, strict=True):
+        whole = whole.join(pl.DataFrame({axis: own}), how="cross")
+    table = whole.join(pl.concat(rows), on=["area", *axes], how="left").with_columns(pl.col("count").fill_null(0))
+    everyone = pl.all_horizontal([pl.col(axis) == "all" for axis in axes]) if axes else pl.lit(True)
+    shown = how.publish(table["count"].to_numpy().astype(np.int64), np.random.default_rng(seed))
+    table = table.with_columns(
+        pl.when(everyone).then(pl.col("count").cast(pl.Int64)).otherwise(pl.Series(shown)).alias("count")
+    )
+    table.write_parquet(folder / f"{name}.parquet")
+    exact = "".join(f'{axis} = ["all"]\n' for axis in axes)
+    lines = [f'data = "{name}.parquet"\nvalue = "count"\ndefault = "{how.name}"\n[[exact]]\n{exact}[axes.area]\n']
+    lines += [f'[axes.{axis}]\nsums = [{{ total = "all", parts = {json.dumps(VALUES[axis])} }}]\n' for axis in axes]
+    (folder / f"{name}.toml").write_text("\n".join(lines), encoding="utf-8")
+    return folder / f"{name}.toml"
+
+
+def measured(
+    folder: Path, persons: pl.DataFrame, tables: Sequence[Path], out: str = "out", **options: object
+) -> dict[str, object]:
+    persons.write_parquet(folder / "persons.parquet")
+    found = unround.reconstruct(list(tables), folder / out, truth=folder / "persons.parquet", **{"sample": 0, **options})
+    return found.to_json()
+
+
+def share(told: dict, guess: str, group: str = "everyone") -> float:
+    return told["guesses"][guess]["agreement"][group]["share"]
+
+
+# -- the tests that decide --------------------------------------------------------------------------------------------
+
+
+def test_saturated_exact_tables_give_every_record_away(tmp_path: Path) -> None:
+    persons = people(6, 20)
+    table = write_table(tmp_path, "all", persons, ("age", "sex", "status"), Exact())
+    told = measured(tmp_path, persons, [table], sample=6, variability=6, ways=[])
+    assert share(told, "tables") == share(told, "unrounded") == 1.0
+    assert share(told, "national") < 0.9
+    worlds = told["claims"]["variability"]
+    assert (worlds["low"], worlds["high"], worlds["determined"]) == (0.0, 0.0, 6)
+    assert told["claims"]["at_least"] == 0
+    assert told["claims"]["true"] == told["claims"]["exactly"] > 10
+    assert told["claims"]["checked"] == told["claims"]["confirmed"] > 10
+
+
+def test_without_tables_it_is_the_baseline(tmp_path: Path) -> None:
+    persons = people(80, 25)
+    persons.write_parquet(tmp_path / "persons.parquet")
+    sizes = persons.group_by("area").len("number").with_columns(pl.lit("all").alias("age"))
+    sizes.write_parquet(tmp_path / "size.parquet")
+    text = 'data = "size.parquet"\nvalue = "number"\ndefault = "exact"\n[axes.area]\n[axes.age]\n'
+    (tmp_path / "size.toml").write_text(text, encoding="utf-8")
+    told = measured(tmp_path, persons, [tmp_path / "size.toml"], attributes=["age", "sex", "status"])
+    more = told["gain"]["national"]["everyone"]
+    assert abs(more["share"]) < 3 * more["standard_error"] + 0.005
+
+
+def test_the_truth_of_other_areas_is_not_found(tmp_path: Path) -> None:
+    """Reconstructed from one area and held against another, tables gain nothing over the law of the country."""
+    persons = people(60, 25)
+    persons.write_parquet(tmp_path / "persons.parquet")
+    tables = [
+        unround.read(write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))),
+        unround.read(write_table(tmp_path, "two", persons, ("age", "status"), Rounding(3))),
+    ]
+    options = ReconstructOptions(effort=Effort(worlds=24, seeds=2))
+    case = read_case(tables, read_records(tmp_path / "persons.parquet"), options)
+    inquiry = inquiry_of(case, options)
+    asked = {one.name: one for one in questions_of(case)}
+    everywhere = np.arange(len(case.records.areas))
+
+    def found(who: Inquiry, part: str) -> dict:
+        (tmp_path / part).mkdir()
+        both = [who.ask(asked[name], everywhere, tmp_path / part, lambda _: None) for name in (TABLES, NATIONAL)]
+        return gain(*both)["everyone"]
+
+    own = found(inquiry, "own")
+    assert own["share"] > 3 * own["standard_error"]
+    order = np.roll(everywhere, 1)
+    records = case.records
+    moved = np.concatenate([np.arange(records.starts[area], records.starts[area + 1]) for area in order])
+    starts = np.concatenate([[0], np.cumsum(np.diff(records.starts)[order])])
+    others = replace(records, starts=starts, codes={name: codes[moved] for name, codes in records.codes.items()})
+    shuffled = found(replace(inquiry, records=others, codes=inquiry.codes[moved]), "shuffled")
+    assert shuffled["share"] < 2 * shuffled["standard_error"]
+
+
+def worlds_that_fit(queries: Sequence[Query], low: np.ndarray, high: np.ndarray, sizes: dict[str, int], number: int) -> list:
+    """List all worlds of a few people that fit, by trying every multiset of records."""
+    cells = list(itertools.product(*(range(size) for size in sizes.values())))
+    names = list(sizes)
+    inside = np.array(
+        [[all(cell[names.index(name)] in values for name, values in one) for cell in cells] for one in queries], dtype=int
+    )
+    found = []
+    for chosen in itertools.combinations_with_replacement(range(len(cells)), number):
+        world = np.bincount(chosen, minlength=len(cells))
+        counts = inside @ world
+        if (counts >= low).all() and (counts <= high).all():
+            found.append(world)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_variability_and_bounds_equal_brute_force(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = {"x": 3, "y": 2}
+    number = 4
+    codes = {name: rng.integers(0, size, number).astype(np.int16) for name, size in sizes.items()}
+    sets = [{}, *({"x": frozenset({value})} for value in range(3)), {"y": frozenset({0})}]
+    sets += [{"x": frozenset({0}), "y": frozenset({1})}, {"x": frozenset({1, 2}), "y": frozenset({0})}]
+    queries = [query(one, sizes) for one in sets]
+    how = [Exact(), *([Rounding(2)] * (len(queries) - 1))]
+    true = counted(margins(queries, sizes), len(queries), np.zeros(number, np.int64), 1, codes)[0]
+    shown = [int(one.publish(np.array([count]), rng)[0]) for one, count in zip(how, true, strict=True)]
+    table = cross_table(queries, sizes)
+    bounds = area_bounds(table, [shown[at] for at in table.used], [how[at] for at in table.used])
+    ordered = {name: sizes[name] for name in table.names}
+    fitting = worlds_that_fit([queries[at] for at in table.used], bounds.low, bounds.high, ordered, number)
+    assert fitting
+    assert (bounds.least <= np.min(fitting, axis=0)).all()
+    assert (bounds.most >= np.max(fitting, axis=0)).all()
+    widest = max(int(np.maximum(one - other, 0).sum()) for one in fitting for other in fitting)
+    found = variability(table, bounds, number, 60.0)
+    assert (found.low, found.high, found.why) == (widest / number, widest / number, "solved")
+    assert found.determined == (len(fitting) == 1)
+    common = common_cells(table, bounds, number, 60.0)
+    always = np.flatnonzero(np.min(fitting, axis=0) > 0)
+    assert sorted([*common, *np.flatnonzero(bounds.least > 0)]) == always.tolist()
+
+
+def test_what_the_solver_could_not_settle_is_never_called_determined() -> None:
+    sizes = {"x": 4, "y": 4}
+    queries = [query({}, sizes), *(query({"x": frozenset({value})}, sizes) for value in range(4))]
+    table = cross_table(queries, sizes)
+    bounds = area_bounds(table, [20, 5, 5, 5, 5], [Exact(), *([Rounding(5)] * 4)])
+    too_large = variability(table, bounds, 20, 5.0, most=1)
+    assert (too_large.why, too_large.high, too_large.determined) == ("size", 0.8, False)  # one of each x is certain
+    too_short = variability(table, bounds, 20, 1e-9)
+    assert too_short.why in ("time", "solved")
+    assert too_short.high > 0
+    assert not too_short.determined
+    assert common_cells(table, bounds, 20, 5.0, most=1) is None
+
+
+def test_without_the_solver_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    sizes = {"x": 4}
+    queries = [query({}, sizes), query({"x": frozenset({0})}, sizes)]
+    table = cross_table(queries, sizes)
+    bounds = area_bounds(table, [5, 5], [Exact(), Rounding(5)])
+    with pytest.raises(InputError, match="pip install ortools"):
+        variability(table, bounds, 5, 1.0)
+
+
+def test_the_seven_people_of_garfinkel_and_others_are_among_the_solutions() -> None:
+    """The statistics of a fictional block that Garfinkel, Abowd and Martindale (2018) reconstruct, and its seven people."""
+    block = "8 F B S, 18 M W S, 24 F W S, 30 M W M, 36 F B M, 66 F B M, 84 M B M"
+    rows = [one.split() for one in block.split(", ")]
+    age, sex, race, status = ([row[k] for row in rows] for k in range(4))
+    codes = {
+        "age": np.array(age, dtype=np.int16),
+        "race": np.array([r == "W" for r in race], dtype=np.int16),
+        "sex": np.array([s == "M" for s in sex], dtype=np.int16),
+        "status": np.array([m == "M" for m in status], dtype=np.int16),
+    }
+    sizes = {"age": 116, "race": 2, "sex": 2, "status": 2}
+    black, white, female, male, married = (
+        {"race": frozenset({0})}, {"race": frozenset({1})}, {"sex": frozenset({0})}, {"sex": frozenset({1})},
+        {"status": frozenset({1})},
+    )  # fmt: skip
+    published = [({}, 7), (female, 4), (male, 3), (black, 4), (white, 3), (married, 4), (black | female, 3)]
+    queries = [query(sets, sizes) for sets, _ in published]
+    true = counted(margins(queries, sizes), len(queries), np.zeros(7, np.int64), 1, codes)[0]
+    assert true.tolist() == [count for _, count in published]
+    table = cross_table(queries, sizes)
+    bounds = area_bounds(table, [published[at][1] for at in table.used], [Exact()] * len(table.used))
+    world = np.bincount(table.cell_of(codes, slice(0, 7)), minlength=table.cells)
+    assert bounds.fits
+    assert (bounds.least <= world).all()
+    assert (world <= bounds.most).all()
+    # Counts alone leave the ages open; medians and means are what made this block solvable.
+    assert not bounds.claims()
+    figures = [({}, 30, 38), (female, 30, 33.5), (male, 30, 44), (black, 51, 48.5), (white, 24, 24), (married, 51, 54),
+               (black | female, 36, 36.7)]  # fmt: skip
+    for sets, median, mean in figures:
+        inside = np.ones(7, dtype=bool)
+        for name, values in sets.items():
+            inside &= np.isin(codes[name], list(values))
+        counts = {str(one): int((codes["age"][inside] == one).sum()) for one in range(116)} | {"all": int(inside.sum())}
+        groups = tuple(Group(str(one), Fraction(one), Fraction(one)) for one in range(116))
+        for kind, value in ((FigureKind.MEDIAN, median), (FigureKind.MEAN, mean)):
+            told = Figure("age", kind, "all", groups=groups).inequalities(Fraction(str(value)))
+            assert len(told) == 2
+            for one in told:
+                assert sum(by * counts[name] for name, by in one.terms) <= one.at_most
+
+
+def test_an_extra_table_that_tells_nothing_changes_nothing(tmp_path: Path) -> None:
+    persons = people(8, 20)
+    table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
+    again = write_table(tmp_path, "again", persons, ("age", "sex"), Rounding(3))
+    assert pl.read_parquet(tmp_path / "one.parquet").equals(pl.read_parquet(tmp_path / "again.parquet"))
+    alone, both = measured(tmp_path, persons, [table]), measured(tmp_path, persons, [table, again], "both")
+    assert alone["guesses"] == both["guesses"]
+    assert any("add nothing" in note for note in both["notes"])
+
+
+def test_every_verified_claim_is_true_in_ten_thousand_areas() -> None:
+    rng = np.random.default_rng(5)
+    areas, each = 10_000, 9
+    sizes = {"x": 5, "y": 3, "z": 2}
+    weights = rng.dirichlet(np.full(30, 0.15))
+    cells = rng.choice(30, areas * each, p=weights)
+    codes = {
+        name: values.astype(np.int16)
+        for name, values in zip(sizes, np.unravel_index(cells, tuple(sizes.values())), strict=True)
+    }
+    area = np.repeat(np.arange(areas), each)
+    sets: list[dict[str, frozenset[int]]] = [{}]
+    for names in (("x",), ("y",), ("z",), ("x", "y"), ("x", "z"), ("y", "z")):
+        every = itertools.product(*(range(sizes[name]) for name in names))
+        sets += [{name: frozenset({value}) for name, value in zip(names, values, strict=True)} for values in every]
+    queries = [query(one, sizes) for one in sets]
+    true = counted(margins(queries, sizes), len(queries), area, areas, codes)
+    table = cross_table(queries, sizes)
+    place = table.cell_of(codes, slice(0, areas * each)) + area * table.cells
+    world = np.bincount(place, minlength=areas * table.cells).reshape(areas, table.cells)
+    made = wrong = 0
+    for number in range(areas):
+        how = [Exact() if not one or rng.random() < 0.8 else Rounding(3) for one in queries]
+        shown = [int(one.publish(np.array([count]), rng)[0]) for one, count in zip(how, true[number], strict=True)]
+        bounds = area_bounds(table, [shown[at] for at in table.used], [how[at] for at in table.used])
+        assert bounds.fits
+        for cell, least, exactly in bounds.claims():
+            made += 1
+            wrong += not (world[number, cell] == least if exactly else world[number, cell] >= least)
+            if made <= 20:
+                assert checked(table, bounds, cell, least) in (True, False)
+    assert made > 10_000
+    assert wrong == 0
+
+
+# -- what is written, and what is refused -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("census")
+    unround.simulate(out, persons=True, areas=6, people=40, tables=["profile", "age_sex_marital"])
+    return out
+
+
+def test_simulated_people_are_reconstructed_with_their_confidence(census: Path, tmp_path: Path) -> None:
+    tables = [census / "profile.toml", census / "age_sex_marital.toml"]
+    found = unround.reconstruct(tables, tmp_path / "out", truth=census / "persons.parquet", sample=2, variability=1)
+    told = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert told == found.to_json()
+    assert told["simulated"]
+    guessed, true = pl.read_parquet(tmp_path / "out" / "reconstructed.parquet"), pl.read_parquet(census / "persons.parquet")
+    assert guessed.height == true.height
+    assert guessed["confidence"].is_between(0, 1).all()
+    names = list(told["attributes"])
+    both = guessed.group_by(["region", *names]).len("found").join(
+        true.with_columns(pl.col("age").cast(pl.String)).group_by(["region", *names]).len("true"), on=["region", *names]
+    )  # fmt: skip
+    hits = both.select(pl.min_horizontal("found", "true").sum()).item()
+    assert hits / true.height == pytest.approx(share(told, "tables"))
+    assert [one["name"] for one in told["compared"]["ways"]][:2] == ["exact", "rounding:3"]
+    assert {one["name"] for one in told["compared"]["without"]} == {"profile", "age_sex_marital"}
+    page = (tmp_path / "out" / "reconstruct.html").read_text(encoding="utf-8")
+    assert "Four guesses" in page
+    assert "reconstruction" in str(found)
+
+
+def test_records_of_others_give_aggregates_alone(census: Path, tmp_path: Path) -> None:
+    """One value changed is enough: records that cannot be drawn again may be real."""
+    persons = pl.read_parquet(census / "persons.parquet")
+    religion = persons["religion"].to_list()
+    religion[0] = "another religion" if religion[0] != "another religion" else "Christian"
+    for name in ("profile.parquet", "profile.toml", "SIMULATED.txt"):
+        (tmp_path / name).write_bytes((census / name).read_bytes())
+    persons.with_columns(pl.Series("religion", religion)).write_parquet(tmp_path / "persons.parquet")
+    found = unround.reconstruct(
+        tmp_path / "profile.toml", tmp_path / "out", truth=tmp_path / "persons.parquet", sample=0, worlds=4
+    )
+    assert not found.to_json()["simulated"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["reconstruct.html", "summary.json"]
+    assert "aggregates alone" in (tmp_path / "out" / "reconstruct.html").read_text(encoding="utf-8")
+    for area in persons["region"].unique():
+        assert area not in (tmp_path / "out" / "summary.json").read_text(encoding="utf-8")
+
+
+def test_without_a_truth_it_refuses_and_says_why(census: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not write reconstructed persons about a real release"):
+        unround.reconstruct(census / "profile.toml", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def changed(persons: pl.DataFrame) -> pl.DataFrame:
+    return persons.with_columns(pl.col("age") // 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (changed, "does not hold the people that these tables count"),
+        (lambda persons: persons.with_columns(pl.col("region") + "x"), "no area of"),
+        (lambda persons: persons.drop("region"), "called region or area"),
+        (lambda persons: persons.clear(), "no rows"),
+        (lambda persons: persons.select("region"), "no attributes"),
+        (lambda persons: persons.select("region", pl.lit(1).alias("eyes")), "about no attribute of the records"),
+        (lambda persons: persons.with_columns(pl.lit(None).alias("sex")), "have no sex"),
+        (lambda persons: pl.concat([persons] * 9).with_columns(name=pl.int_range(pl.len()).cast(pl.String)), "identify"),
+        (lambda persons: pl.concat([persons, persons.head(1).with_columns(region=pl.lit("A9"))]), "has no area A9"),
+    ],
+)
+def test_a_truth_that_does_not_belong_to_the_tables_is_refused(
+    census: Path, tmp_path: Path, change: Callable[[pl.DataFrame], pl.DataFrame], words: str
+) -> None:
+    change(pl.read_parquet(census / "persons.parquet")).write_parquet(tmp_path / "other.parquet")
+    options = ReconstructOptions(sample=0, effort=Effort(worlds=2, seeds=1))
+    with pytest.raises(InputError, match=words):
+        reconstruct([unround.read(census / "profile.toml")], tmp_path / "other.parquet", tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"seeds": 0}, "seeds must be 1"),
+        ({"worlds": 1}, "at least 2 worlds"),
+        ({"seed": -1}, "seed is a whole number"),
+        ({"attributes": ["income"]}, "no attribute 'income'"),
+        ({"sample": 2, "variability": 3}, "areas of the sample"),
+        ({"time_limit": 0.0}, "some time"),
+        ({"ways": ["swapping"]}, "no mechanism 'swapping'"),
+        ({"truth": "nowhere.csv"}, "no file nowhere.csv"),
+    ],
+)
+def test_refusals(census: Path, tmp_path: Path, options: dict[str, object], words: str) -> None:
+    given = {"truth": census / "persons.parquet", **options}
+    with pytest.raises(InputError, match=words):
+        unround.reconstruct(census / "profile.toml", tmp_path / "out", **given)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_others_is_left_alone(census: Path, tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match="not written by `unround reconstruct`"):
+        unround.reconstruct(census / "profile.toml", tmp_path, truth=census / "persons.parquet", sample=0)
+
+
+def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path: Path) -> None:
+    persons = people(40, 8)
+    table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
+    whole = measured(tmp_path, persons, [table], "whole", worlds=4, seeds=1)
+    seen = []
+
+    def stop(stage: str, done: int, _of: int) -> None:
+        seen.append((stage, done))
+        if stage == "Reconstructing" and done >= 72:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="work done so far is kept"):
+        measured(tmp_path, persons, [table], "half", worlds=4, seeds=1, progress=stop)
+    assert not (tmp_path / "half" / "summary.json").exists()
+    parts = {path: path.stat().st_mtime_ns for path in (tmp_path / "half" / ".reconstruct" / "parts").glob("*.npz")}
+    assert len(parts) == 3
+    again: list[int] = []
+    told = measured(
+        tmp_path, persons, [table], "half", worlds=4, seeds=1,
+        progress=lambda *_: again.append(sum(path.exists() and path.stat().st_mtime_ns == parts[path] for path in parts)),
+    )  # fmt: skip
+    assert told["guesses"] == whole["guesses"]
+    assert max(again) == 3
+    assert not (tmp_path / "half" / ".reconstruct").exists()
+
+
+def test_the_order_of_persons_and_areas_does_not_matter(tmp_path: Path) -> None:
+    persons = people(10, 12)
+    table = write_table(tmp_path, "one", persons, ("age", "status"), mechanism("laplace:1.45"))
+    told = measured(tmp_path, persons, [table], worlds=6)
+    mixed = persons.sample(fraction=1.0, shuffle=True, seed=3)
+    counts = pl.read_parquet(tmp_path / "one.parquet").sample(fraction=1.0, shuffle=True, seed=4)
+    counts.write_parquet(tmp_path / "one.parquet")
+    again = measured(tmp_path, mixed, [table], "again", worlds=6)
+    assert told["guesses"] == again["guesses"]
+
+
+def test_a_single_area_has_nothing_to_learn_from_and_says_so(tmp_path: Path) -> None:
+    persons = people(1, 15)
+    table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
+    told = measured(tmp_path, persons, [table], worlds=4)
+    assert not told["law_from_other_areas"]
+
+
+def test_tables_of_others_are_understood_by_their_words(tmp_path: Path) -> None:
+    """A wide CSV that nobody described: ages as agencies write them, sexes beside them, a total that is not rounded."""
+    persons = people(12, 30).with_columns(pl.col("age") * 15, pl.col("sex").replace({"f": "Women", "m": "Men"}))
+    persons.write_csv(tmp_path / "persons.csv")
+    rows = []
+    rng = np.random.default_rng(2)
+    for (area,), own in persons.group_by(["area"], maintain_order=True):
+        row = {"Men": own.filter(pl.col("sex") == "Men").height, "Women": own.filter(pl.col("sex") == "Women").height}
+        for code, low, high in (("0-14", 0, 14), ("15 to 44", 15, 44), ("45+", 45, 120)):
+            row[code] = own.filter(pl.col("age").is_between(low, high)).height
+        rounded = Rounding(5).publish(np.array(list(row.values())), rng).tolist()
+        rows.append({"area": area, "Total": own.height, **dict(zip(row, rounded, strict=True))})
+    pl.DataFrame(rows).write_csv(tmp_path / "table.csv")
+    found = unround.reconstruct(
+        tmp_path / "table.csv", tmp_path / "out", truth=tmp_path / "persons.csv", base=5, sample=0, worlds=4
+    ).to_json()
+    assert found["attributes"] == {"age": 76, "sex": 2}
+    assert found["tables"] == [{"name": "table", "columns": 6}]
+    assert found["exact_people"]
+    assert found["mechanisms"] == ["exact", "rounding:5"]
+    assert not found["simulated"]
+
+
+def test_it_runs_from_the_command_line(census: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from unround.cli import app
+
+    command = ["reconstruct", str(census / "profile.toml"), "--truth", str(census / "persons.parquet")]
+    command += ["-o", str(tmp_path / "out"), "--sample", "2", "--worlds", "4", "--ways", "rounding:3,controlled:5"]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.output
+    for words in ("national baseline", "unrounded tables", "By confidence", "controlled:5", "reconstruct.html"):
+        assert words in shown.output
