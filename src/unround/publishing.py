@@ -484,6 +484,8 @@ def compare(
     exact: Sequence[str] | None = None,
     areas: int | None = None,
     rows: str | None = None,
+    rates: Sequence[str] | None = None,
+    rate_step: float = 0.1,
     seed: int = 11,
     seeds: int = 5,
     threshold: float = 0.66,
@@ -504,7 +506,12 @@ def compare(
     exact : sequence of str, optional
         With `truth`: what is published exactly today; by default population and dwellings.
     areas, rows
-        How many areas to simulate (2,000), and which rows ("age" or "short").
+        How many areas to simulate (2,000), and which rows ("age" or "short"; "income" has rates of low income).
+    rates : sequence of str, optional
+        Rates to print beside the counts, computed from true counts and from published ones: columns of rates, "numerator
+        of universe" by the keys of counts, or "all" for those that the table has.
+    rate_step : float
+        What they are rounded to, in points.
     seed, seeds : int
         Of the simulated census and of all draws; and how many times to publish in each way.
     threshold : float
@@ -515,6 +522,7 @@ def compare(
     from unround.comparison import DEFAULT, TODAY, WHAT_IFS, practice
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed
+    from unround.comparison.rates import rates_of
     from unround.results.publishing import Comparison
 
     if mechanisms is not None and what_if is not None:
@@ -528,7 +536,8 @@ def compare(
         wanted = names_of(what_if, "what_if")
         wanted = WHAT_IFS if wanted == ("all",) else wanted
         practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
-    found = compare_practices(material, practices, seed, seeds, threshold, progress)
+    chosen = () if rates is None else rates_of(material, [rates] if isinstance(rates, str) else rates)
+    found = compare_practices(material, practices, seed, seeds, threshold, progress, rates=chosen, step=rate_step)
     if out is not None:
         from unround.presentation.compare import comparison_page
 

@@ -31,7 +31,7 @@ from unround.cli.common import (
 from unround.errors import InputError
 
 SimulatedAreas = Annotated[int | None, typer.Option(help="How many areas to simulate.", show_default="2000")]
-SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age or short.", show_default="age")]
+SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age, short or income.", show_default="age")]
 Seed = Annotated[int, typer.Option(help="Seed of the census and of all random draws: the same seed gives the same numbers.")]
 
 
@@ -394,6 +394,15 @@ def compare(
             "controlled, keyed, alike, any mechanism, or all.",
         ),
     ] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Rates to print beside the counts, from true counts and from published ones: columns of rates, separated "
+            "by commas; “NUMERATOR of UNIVERSE”; or all.",
+        ),
+    ] = None,
+    rate_step: Annotated[float, typer.Option(metavar="POINTS", help="What rates are rounded to.")] = 0.1,
     areas: SimulatedAreas = None,
     rows: SimulatedRows = None,
     seed: Seed = 11,
@@ -422,6 +431,7 @@ def compare(
       unround compare --what-if all                                    small changes to today's practice
       unround compare --what-if drop-invariants,base=10
       unround compare --truth truth.parquet -o compare                 your own table
+      unround compare --rows income --rates all --mechanism rounding:5 rates from true and from published counts
 
     Today's practice is rounding:5 with exact populations. A release is published --seeds times in each way; the true
     counts stay the same. ε is for the whole release: all counts, at all levels of areas, that a person is part of.
@@ -431,6 +441,8 @@ def compare(
             output,
             mechanisms=listed(",".join(mechanisms), "--mechanism") if mechanisms else None,
             what_if=None if changes is None else listed(changes, "--what-if"),
+            rates=None if rates is None else listed(rates, "--rates"),
+            rate_step=rate_step,
             truth=truth,
             exact=exact,
             areas=areas,

@@ -99,7 +99,8 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
         found.append(
             "Compared with the truth, no proved or conditional claim is wrong, on any step."
             if not wrong
-            else f"Compared with the truth, {several(wrong, 'claim')} that cannot be wrong {'is' if wrong == 1 else 'are'}: a documented fact does not hold, or the truth belongs to another release. Do not rely on these numbers."
+            else f"Compared with the truth, {several(wrong, 'claim')} that should hold {'is' if wrong == 1 else 'are'} "
+            "wrong: a documented fact does not hold, or the truth belongs to another release. Do not rely on these numbers."
         )
     found.append(
         "This is so in these areas. A true rate close to the edge of a step can tell something on any step, so other areas "

@@ -9,18 +9,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.comparison.rates import EVERY, RateError, proposed_rate, rate_values
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
-from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, Block, Counts, FigureValues, Progress, Release
+from unround.release import ABSENT, FIGURE_ABSENT, Block, FigureValues, Progress, Release
 from unround.scenarios.tables import Numbers
 from unround.structure import JudgedFigure, PlanFile, PlannedFigure, find_structure
 
 STEPS = tuple(Fraction(step) for step in ("0.1", "0.2", "0.5", "1", "2", "5", "10"))
 """Steps to try, from fine to coarse, in points: hundredths of the universe."""
-
-EVERY = "all"
-OF = " of "
-"""Between numerator and universe of a rate that is not printed yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def choose_rates(release: Release, plan_file: PlanFile | None, wanted: Sequence[
         elif name in rates:
             found.append(ChosenRate(_usable(rates[name].figure, release), rates[name]))
         else:
-            found.append(ChosenRate(_proposed(name, release), None))
+            found.append(ChosenRate(proposed_rate(name, release.index, release.source), None))
     once: dict[tuple[str, str], ChosenRate] = {}
     for one in found:
         once.setdefault((one.figure.numerator, one.figure.universe), one)
@@ -82,59 +79,6 @@ def _usable(figure: Figure, release: Release) -> Figure:
     if not figure.is_complete:
         raise InputError(f"{release.source} does not have both counts that the rate {figure.name!r} is of.")
     return figure
-
-
-def _proposed(name: str, release: Release) -> Figure:
-    numerator, of, universe = (part.strip() for part in name.partition(OF))
-    if not of:
-        raise InputError(
-            f"there is no rate {name!r} in {release.source}: name the column of a rate, or one that is not printed yet by "
-            "its counts, as “numerator of universe”."
-        )
-    for key in (numerator, universe):
-        if key not in release.index:
-            raise InputError(f"there is no count {key!r} in {release.source} (unround inspect lists columns).")
-    if numerator == universe:
-        raise InputError(f"the rate {name!r} has the same numerator and universe, so it is always 100%.")
-    return Figure(f"{numerator}{OF}{universe}", FigureKind.RATE, universe, numerator)
-
-
-def rate_values(numerator: Counts, universe: Counts, per: Fraction, step: Fraction) -> FigureValues:
-    """Return rates, rounded to the nearest step, halves up; at most a whole, absent where a count is, or nobody is meant.
-
-    Examples
-    --------
-    >>> rate_values(np.array([62], np.int32), np.array([499], np.int32), Fraction(100), Fraction(1, 10)).tolist()
-    [124000]
-    """
-    there = (numerator > ABSENT) & (universe > 0) & (numerator >= 0)
-    top = np.where(there, numerator, 0).astype(np.int64)
-    whole = np.where(there, universe, 1).astype(np.int64)
-    units = int(step / FIGURE_UNIT)
-    upper = 2 * np.minimum(top, whole) * per.numerator * FIGURE_UNIT.denominator
-    lower = whole * per.denominator * units
-    return np.where(there, (upper + lower) // (2 * lower) * units, FIGURE_ABSENT)
-
-
-@dataclass(slots=True)
-class RateError:
-    """How far printed rates are from true ones, in points: the mean over all that are printed."""
-
-    total: float = 0.0
-    rates: int = 0
-
-    def add(self, values: FigureValues, numerator: Counts, universe: Counts, per: Fraction) -> None:
-        """Take in rates of some areas, with their true counts."""
-        known = (values != FIGURE_ABSENT) & (numerator > ABSENT) & (universe > 0)
-        true = 100.0 * numerator[known] / universe[known]
-        printed = values[known] * float(FIGURE_UNIT * 100 / per)
-        self.total += float(np.abs(printed - np.minimum(true, 100.0)).sum())
-        self.rates += int(known.sum())
-
-    @property
-    def mean(self) -> float | None:
-        """The mean; None where no true rate is known."""
-        return self.total / self.rates if self.rates else None
 
 
 def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, true: Numbers | None) -> Release:
