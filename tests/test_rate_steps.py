@@ -139,6 +139,17 @@ def test_without_the_truth_plausible_counts_are_drawn(files: Path, told: dict[st
     assert found["steps"] == rate_steps(read(files / "true.toml"), ["share"], FLAT).to_json()["steps"]
 
 
+def test_where_nothing_plausible_can_be_drawn_the_truth_is_needed(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise InputError("sums form loops.")
+
+    monkeypatch.setattr("unround.scenarios.world.nearest_consistent", fails)
+    with pytest.raises(
+        InputError, match="this needs --truth, because plausible true counts cannot be drawn: sums form loops"
+    ):
+        rate_steps(read(files / "plain.toml"), ["poor of all"], FLAT)
+
+
 def test_rates_are_rounded_to_the_nearest_step_and_halves_up() -> None:
     top = np.array([1, 1, 3, 9, 0, 2, NOT_AVAILABLE, 4], np.int32)
     whole = np.array([3, 8, 8, 8, 5, 0, 5, NOT_AVAILABLE], np.int32)

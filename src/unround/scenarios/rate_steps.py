@@ -163,7 +163,10 @@ def _true(
 
 def _plausible(release: Release, numbers: Numbers, alone: AuditFolder, auditing: Auditing, seed: int) -> _Ground:
     """Draw true counts from the estimates of an audit, and publish the release anew from them."""
-    made = Draw.of(alone, release.areas, seed, auditing.work / "world.bin")
+    try:
+        made = Draw.of(alone, release.areas, seed, auditing.work / "world.bin")
+    except InputError as problem:
+        raise InputError(f"this needs --truth, because plausible true counts cannot be drawn: {problem}") from problem
     keys, how = [column.key for column in release.columns], published_by(alone)
     true = made.under(keys, keys)
     anew = made.published(release, numbers, true, lambda at: how.get(release.columns[at].key), seed + 2)

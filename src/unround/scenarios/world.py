@@ -151,7 +151,8 @@ def _drawn(folder: AuditFolder, rows: NDArray[np.int64], rng: np.random.Generato
     inferred = folder.auditor.infer(counts, adjustable(folder.areas[rows]))
     posterior, reach = inferred.probabilities.posterior, inferred.probabilities.reach
     # A hidden count without bounds has no range to keep to; the sums will give it one.
-    drawn = np.rint(rng.normal(posterior.mean, np.maximum(posterior.deviation, 0.0)))
+    mean, deviation = np.nan_to_num(posterior.mean), np.maximum(np.nan_to_num(posterior.deviation), 0.0)
+    drawn = np.rint(rng.normal(mean, deviation))
     low, high = (np.maximum(bound, 0).astype(np.int64) for bound in (reach.low, reach.high))
     whole: IntArray = np.clip(drawn, low, high).astype(np.int64)
     # Published as they are, or without an estimate: what was published, or nothing.
