@@ -34,17 +34,54 @@ if TYPE_CHECKING:
     from unround.replication import Claim, Experiment
     from unround.replication.compound import Compound
     from unround.replication.release import ReleaseSearches
-    from unround.results.publishing import Calibrations, Comparison, Protected, Reconstruction, WhatIf
+    from unround.results.publishing import Calibrations, Comparison, Protected, RateSteps, Reconstruction, WhatIf
     from unround.simulation import Simulated
     from unround.structure import PlanFile
 
 
-@public
+@overload
 def whatif(
     table: Table,
     add: Table,
+    out: AnyPath | None = ...,
+    *,
+    rates: None = ...,
+    truth: Table | None = ...,
+    repairs: Sequence[str] | None = ...,
+    seed: int = ...,
+    threshold: float = ...,
+    prior: str = ...,
+    population: str = ...,
+    plan: PlanFile | AnyPath | None = ...,
+    progress: Stage = ...,
+    command: str = ...,
+    **reading: Any,
+) -> WhatIf: ...
+@overload
+def whatif(
+    table: Table,
+    add: Table | None = ...,
+    out: AnyPath | None = ...,
+    *,
+    rates: Sequence[str] | None,
+    truth: Table | None = ...,
+    repairs: Sequence[str] | None = ...,
+    seed: int = ...,
+    threshold: float = ...,
+    prior: str = ...,
+    population: str = ...,
+    plan: PlanFile | AnyPath | None = ...,
+    progress: Stage = ...,
+    command: str = ...,
+    **reading: Any,
+) -> WhatIf | RateSteps: ...
+@public
+def whatif(
+    table: Table,
+    add: Table | None = None,
     out: AnyPath | None = None,
     *,
+    rates: Sequence[str] | None = None,
     truth: Table | None = None,
     repairs: Sequence[str] | None = None,
     seed: int = 0,
@@ -55,8 +92,10 @@ def whatif(
     progress: Stage = no_progress,
     command: str = "",
     **reading: Any,
-) -> WhatIf:
+) -> WhatIf | RateSteps:
     """Say what publishing one more table would expose, and which inexpensive repairs of it expose least.
+
+    Or, with `rates` in place of `add`: how coarse rates must be printed to add nothing to what counts give away.
 
     Parameters
     ----------
@@ -65,7 +104,11 @@ def whatif(
     add : table
         What may be published in addition.
     out : path, optional
-        A folder for both audits, whatif.json and whatif.html; without it, nothing is written.
+        A folder for both audits, whatif.json and whatif.html; without it, nothing is written. Not with `rates`.
+    rates : sequence of str, optional
+        Columns of rates; or "numerator of universe", by the keys of counts, for a rate that is not printed yet; or "all"
+        for every printed rate that the data show to be computed from true counts. They are computed from the true counts
+        (without `truth`, from plausible ones), printed in steps of 0.1 to 10 points, and audited each time.
     truth : table, optional
         The true counts of both: repairs are published from them, and claims are scored.
     repairs : sequence of str, optional
@@ -83,6 +126,25 @@ def whatif(
     from unround.scenarios import whatif as try_out
 
     plan_file = plan_file_of(plan)
+    if rates is not None:
+        from unround.results.publishing import RateSteps
+        from unround.scenarios import rate_steps
+
+        if add is not None or out is not None or repairs is not None:
+            raise ArgumentError("{rates} cannot be combined with {add}, {repairs} or {out}: ask about rates alone.")
+        steps = rate_steps(
+            read(table, plan=plan_file, **reading),
+            [rates] if isinstance(rates, str) else rates,
+            AuditOptions(threshold, prior, population),
+            plan_file=plan_file,
+            truth=None if truth is None else read(truth),
+            seed=seed,
+            progress=progress,
+            command=command,
+        )
+        return as_result(RateSteps, steps)
+    if add is None:
+        raise ArgumentError("name the table that may be published in addition ({add}), or rates to ask about ({rates}).")
     found = try_out(
         read(table, plan=plan_file, **reading),
         read(add),
@@ -422,6 +484,8 @@ def compare(
     exact: Sequence[str] | None = None,
     areas: int | None = None,
     rows: str | None = None,
+    rates: Sequence[str] | None = None,
+    rate_step: float = 0.1,
     seed: int = 11,
     seeds: int = 5,
     threshold: float = 0.66,
@@ -442,7 +506,12 @@ def compare(
     exact : sequence of str, optional
         With `truth`: what is published exactly today; by default population and dwellings.
     areas, rows
-        How many areas to simulate (2,000), and which rows ("age" or "short").
+        How many areas to simulate (2,000), and which rows ("age" or "short"; "income" has rates of low income).
+    rates : sequence of str, optional
+        Rates to print beside the counts, computed from true counts and from published ones: columns of rates, "numerator
+        of universe" by the keys of counts, or "all" for those that the table has.
+    rate_step : float
+        What they are rounded to, in points.
     seed, seeds : int
         Of the simulated census and of all draws; and how many times to publish in each way.
     threshold : float
@@ -453,6 +522,7 @@ def compare(
     from unround.comparison import DEFAULT, TODAY, WHAT_IFS, practice
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed
+    from unround.comparison.rates import rates_of
     from unround.results.publishing import Comparison
 
     if mechanisms is not None and what_if is not None:
@@ -466,7 +536,8 @@ def compare(
         wanted = names_of(what_if, "what_if")
         wanted = WHAT_IFS if wanted == ("all",) else wanted
         practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
-    found = compare_practices(material, practices, seed, seeds, threshold, progress)
+    chosen = () if rates is None else rates_of(material, [rates] if isinstance(rates, str) else rates)
+    found = compare_practices(material, practices, seed, seeds, threshold, progress, rates=chosen, step=rate_step)
     if out is not None:
         from unround.presentation.compare import comparison_page
 

@@ -31,13 +31,21 @@ from unround.cli.common import (
 from unround.errors import InputError
 
 SimulatedAreas = Annotated[int | None, typer.Option(help="How many areas to simulate.", show_default="2000")]
-SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age or short.", show_default="age")]
+SimulatedRows = Annotated[str | None, typer.Option(help="Which rows to simulate: age, short or income.", show_default="age")]
 Seed = Annotated[int, typer.Option(help="Seed of the census and of all random draws: the same seed gives the same numbers.")]
 
 
 def whatif(
     release: Annotated[Path, typer.Argument(metavar="RELEASE", help="What is published: any table that audit reads.")],
-    add: Annotated[Path, typer.Option("--add", metavar="TABLE", help="What may be published in addition.")],
+    add: Annotated[Path | None, typer.Option("--add", metavar="TABLE", help="What may be published in addition.")] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="In place of --add: how coarse must these rates be to add nothing? Columns of rates, separated by commas; "
+            "“NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those computed from true counts.",
+        ),
+    ] = None,
     truth: Annotated[
         Path | None,
         typer.Option(
@@ -78,6 +86,8 @@ def whatif(
       unround whatif profile.csv --add extra.csv --truth truth.parquet   repairs from the true counts
       unround whatif profile.csv --add extra.csv --repairs same-numbers,base=10
       unround whatif profile.csv --add extra.csv --repairs none --json
+      unround whatif profile.csv --rates all                             how coarse must its rates be to add nothing?
+      unround whatif table.toml --rates "poor of all" --truth truth.parquet
 
     \b
     Repairs:
@@ -89,13 +99,14 @@ def whatif(
 
     RELEASE is audited alone and with TABLE, then again after every repair. --format, --describe, --base, --mechanism,
     --plan and --areas are about RELEASE. A coarser base needs true counts: without --truth, plausible ones are drawn from
-    the audit's estimates, and the output says so.
+    the audit's estimates, and the output says so. So do --rates, which are tried in steps of 0.1 to 10 points.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     with stages() as progress:
         found = publishing.whatif(
             release,
             add,
             output,
+            rates=None if rates is None else listed(rates),
             truth=truth,
             repairs=None if repairs is None else [name for name in listed(repairs) if name != "none"],
             seed=seed,
@@ -113,6 +124,10 @@ def whatif(
         )
     if json:
         print_json(found.to_json())
+    elif rates is not None:
+        from unround.presentation.terminal.rate_steps import show_rate_steps
+
+        show_rate_steps(found.to_json(), console())
     else:
         from unround.presentation.terminal.whatif import show_whatif
 
@@ -379,6 +394,15 @@ def compare(
             "controlled, keyed, alike, any mechanism, or all.",
         ),
     ] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Rates to print beside the counts, from true counts and from published ones: columns of rates, separated "
+            "by commas; “NUMERATOR of UNIVERSE”; or all.",
+        ),
+    ] = None,
+    rate_step: Annotated[float, typer.Option(metavar="POINTS", help="What rates are rounded to.")] = 0.1,
     areas: SimulatedAreas = None,
     rows: SimulatedRows = None,
     seed: Seed = 11,
@@ -407,6 +431,7 @@ def compare(
       unround compare --what-if all                                    small changes to today's practice
       unround compare --what-if drop-invariants,base=10
       unround compare --truth truth.parquet -o compare                 your own table
+      unround compare --rows income --rates all --mechanism rounding:5 rates from true and from published counts
 
     Today's practice is rounding:5 with exact populations. A release is published --seeds times in each way; the true
     counts stay the same. ε is for the whole release: all counts, at all levels of areas, that a person is part of.
@@ -416,6 +441,8 @@ def compare(
             output,
             mechanisms=listed(",".join(mechanisms), "--mechanism") if mechanisms else None,
             what_if=None if changes is None else listed(changes, "--what-if"),
+            rates=None if rates is None else listed(rates, "--rates"),
+            rate_step=rate_step,
             truth=truth,
             exact=exact,
             areas=areas,

@@ -6,6 +6,7 @@
 - `distances`: what a mechanism promises of its errors, in closed form
 - `attack`, `narrow`: what somebody infers from a release; under noise within stated ranges
 - `privacy`: ε for a whole release
+- `rates`: rates from true counts and from published ones
 - `measure`: the numbers by which a release is judged
 - `calibration`, `worlds`: how often claims are right, by count and stated probability, on worlds of several kinds
 """

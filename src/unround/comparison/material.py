@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from unround.audits.model import Model
 from unround.errors import InputError
+from unround.figures import Figure, FigureKind
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
@@ -18,6 +20,7 @@ from unround.protection.release import exact_columns, table_of_row, tables_of, t
 from unround.readers.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
+from unround.simulation.figures import described_figures
 from unround.simulation.worlds import World
 from unround.spool import survey
 
@@ -50,6 +53,8 @@ class Material:
         What was left out.
     tables : tuple of str
         The table that each column stands in; one for all where that is not known.
+    rates : tuple of Figure
+        Rates that are printed beside the counts, as far as both of their counts are there.
     """
 
     source: str
@@ -60,6 +65,7 @@ class Material:
     levels: int = 1
     notes: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
+    rates: tuple[Figure, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tables:
@@ -116,6 +122,17 @@ def simulated(areas: int, seed: int, rows: str = "age") -> Material:
         levels=levels_of(frame["region"].to_list(), frame["parent"].to_list()),
         notes=notes,
         tables=tuple(table_of_row(column.codes[0]) for column in columns),
+        rates=_rates(described_figures(schema(rows)), columns),
+    )
+
+
+def _rates(figures: Iterable[Figure], columns: tuple[Column, ...]) -> tuple[Figure, ...]:
+    """Return those figures that are rates of counts that are there, and no estimates from a sample."""
+    keys = {column.key for column in columns}
+    return tuple(
+        figure
+        for figure in figures
+        if figure.kind is FigureKind.RATE and figure.is_complete and not figure.sampled and keys.issuperset(figure.counts)
     )
 
 
@@ -204,6 +221,7 @@ def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Materi
         levels=_levels(areas, truth.areas),
         notes=tuple(notes),
         tables=tuple(tables[cell] for cell in used),
+        rates=_rates(truth.figures, columns),
     )
 
 

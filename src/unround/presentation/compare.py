@@ -32,6 +32,8 @@ def colour(name: str) -> str:
     return FAMILIES.get(kind, FAMILIES["other"])
 
 
+RATES = "What rates add"
+
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -71,6 +73,29 @@ def risks_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]
         ]
         for row in rows
     ]
+
+
+def rates_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of rates beside the counts; no rows where there are none."""
+    heads = ["", "rates from", "conditional", "wrong", "likely", "right", "1s and 2s", "mean error"]
+    return heads, [
+        [
+            row["name"],
+            f"{source} counts",
+            _counted(told["conditional"]),
+            _counted(told["conditional_wrong"]),
+            _counted(told["likely"]),
+            f"{100 * told['likely_right'] / told['likely']:.1f}%" if told["likely"] else "",
+            _counted(told["small_disclosed"]),
+            "" if told["mean_error"] is None else f"{told['mean_error']:.3f}",
+        ]
+        for row in rows
+        for source, told in (row["rates"] or {}).items()
+    ]
+
+
+def _counted(number: float | None) -> str:
+    return "not known" if number is None else mean_count(number)
 
 
 def _with_error(row: dict[str, Any], name: str, sign: str = "") -> str:
@@ -137,6 +162,14 @@ def footnotes(told: dict[str, Any]) -> list[str]:
         for row in rows
         if row["not_exact"]
     ]
+    if told["rates"]:
+        found.append(
+            f"{RATES}: claims that exist because of rates rounded to {told['rate_step']:g} points "
+            f"({len(told['rates']):,} per area), or are certain only because of them; some of these counts are likely "
+            "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
+            "and are set aside if the data show that they were. Not known: what rates add beside noise without bounds, or "
+            "where counts that stand in several tables are rounded by keys, is not worked out."
+        )
     return [*found, *told["notes"]]
 
 
@@ -147,6 +180,8 @@ def comparison_page(told: dict[str, Any]) -> str:
     """Return a comparison as a page."""
     rows = told["mechanisms"]
     tables = {"How far off": errors_table(rows), "What can be inferred": risks_table(rows)}
+    if told["rates"]:
+        tables[RATES] = rates_table(rows)
     return render(
         "compare.html",
         title="Ways of publishing, side by side",
@@ -223,7 +258,22 @@ def sentences(told: dict[str, Any]) -> list[str]:
     found += [_against(rows[0], row) for row in rows[1:]]
     found += [_clamping(row) for row in rows if row["negative"] > 0]
     found += list(_noise(rows))
+    found += list(_rates_in_words(rows))
     return found
+
+
+def _rates_in_words(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say what it costs and what it spares to compute rates from published counts."""
+    for row in rows:
+        if row["rates"] is None or row["rates"]["true"]["conditional"] is None:
+            continue
+        true, published = row["rates"]["true"], row["rates"]["published"]
+        claims = [mean_count(one["conditional"] + one["likely"]) for one in (true, published)]
+        errors = ["unknown" if one["mean_error"] is None else f"{one['mean_error']:.2f}" for one in (true, published)]
+        yield (
+            f"{row['name']}: rates from true counts add {claims[0]} claims, rates from published counts {claims[1]}; in "
+            f"points, their mean error is {errors[0]} and {errors[1]}."
+        )
 
 
 def _wrong(rows: list[dict[str, Any]]) -> Iterator[str]:

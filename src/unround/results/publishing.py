@@ -22,6 +22,15 @@ class WhatIf(Shown, scenarios.WhatIf):
         show_whatif(self.to_json(), console)
 
 
+class RateSteps(Shown, scenarios.RateSteps):
+    """What `unround.whatif` returns where it is asked about rates: how coarse they must be to add nothing."""
+
+    def _show(self, console: Console) -> None:
+        from unround.presentation.terminal.rate_steps import show_rate_steps
+
+        show_rate_steps(self.to_json(), console)
+
+
 class Review(Shown, reviews.Review):
     """What `unround.review` returns: the decision on a draft table, and everything that led to it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -67,9 +67,7 @@ class Scenario:
     @cached_property
     def published_by(self) -> dict[str, Mechanism]:
         """How each column of both was published, as the audit has it."""
-        told = self.after.told
-        found = {one["key"]: mechanism(one["mechanism"]) for one in told["columns"]}
-        return found | {copy: found[first] for copy, first in told["alias"].items() if first in found}
+        return published_by(self.after)
 
     def of_table(self, at: int) -> Mechanism | None:
         """Return how a column of the table was published."""
@@ -93,6 +91,12 @@ class Scenario:
         return frozenset(
             place[total] for total, parts in self.equations if total in place and all(part in place for part in parts)
         )
+
+
+def published_by(folder: AuditFolder) -> dict[str, Mechanism]:
+    """Return how each column of an audit was published, by its key."""
+    found = {one["key"]: mechanism(one["mechanism"]) for one in folder.told["columns"]}
+    return found | {copy: found[first] for copy, first in folder.told["alias"].items() if first in found}
 
 
 def check_areas(release: Release, table: Release, old: Numbers, new: Numbers) -> None:
@@ -122,32 +126,35 @@ def check_truth(setting: Scenario, source: str) -> None:
         (setting.table, setting.table_numbers, setting.of_table),
         (setting.release, setting.release_numbers, setting.of_release),
     ):
-        seen = off = 0
-        for published, true, base in _compared(release, numbers, how, truth):
-            apart = np.abs(published.astype(np.int64) - true)
-            seen, off = seen + apart.size, off + int((apart >= base).sum())
-        if not seen:
-            raise InputError(
-                f"the truth in {source} has none of the counts of {release.source}: its areas or columns have other codes. "
-                "Give a truth with the same codes, or leave out --truth."
-            )
-        if off > MISFIT * seen:
-            raise InputError(
-                f"{off:,} of {seen:,} counts of {release.source} cannot have been rounded from the truth in {source}: it "
-                "belongs to another table, or was rounded itself. Give the true counts, or leave out --truth."
-            )
-        if off:
-            setting.notes.append(f"{off:,} of {seen:,} counts of {release.source} do not fit the truth.")
+        setting.notes.extend(check_fit(release, numbers, how, truth, source))
+
+
+def check_fit(
+    release: Release, numbers: Numbers, how: Callable[[int], Mechanism | None], truth: Numbers, source: str
+) -> list[str]:
+    """Raise InputError where a release cannot have been rounded from a truth; return what a user should know otherwise."""
+    seen = off = 0
+    for published, true, base in _compared(release, numbers, how, truth):
+        apart = np.abs(published.astype(np.int64) - true)
+        seen, off = seen + apart.size, off + int((apart >= base).sum())
+    if not seen:
+        raise InputError(
+            f"the truth in {source} has none of the counts of {release.source}: its areas or columns have other codes. "
+            "Give a truth with the same codes, or leave out --truth."
+        )
+    if off > MISFIT * seen:
+        raise InputError(
+            f"{off:,} of {seen:,} counts of {release.source} cannot have been rounded from the truth in {source}: it "
+            "belongs to another table, or was rounded itself. Give the true counts, or leave out --truth."
+        )
+    return [f"{off:,} of {seen:,} counts of {release.source} do not fit the truth."] if off else []
 
 
 def _compared(
-    release: Release, numbers: Numbers, how: object, truth: Numbers
+    release: Release, numbers: Numbers, how: Callable[[int], Mechanism | None], truth: Numbers
 ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
     """Yield published and true counts of every column that was rounded, a block of areas at a time, with its base."""
-    assert callable(how)
-    rounded: Mapping[int, int] = {
-        at: base.base for at in range(len(release.columns)) if isinstance(base := how(at), Rounding)
-    }
+    rounded: Mapping[int, int] = {at: by.base for at in range(len(release.columns)) if isinstance(by := how(at), Rounding)}
     names = [release.columns[at].key for at in rounded]
     for block in numbers.spool.blocks(4096):
         true = truth.of_areas(block.areas, names)

@@ -8,15 +8,17 @@ about the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audits import AuditFolder
 from unround.audits.folder import PUBLISHED
 from unround.infer.bounds import Equations
-from unround.mechanisms import HIDDEN
+from unround.mechanisms import HIDDEN, Mechanism
 from unround.mechanisms.base import IntArray
 from unround.protection.additive import nearest_consistent
 from unround.release import ABSENT, NOT_AVAILABLE, Block, Counts, Release, adjustable
@@ -65,48 +67,83 @@ def plausible(setting: Scenario, folder: Path) -> World:
     InputError
         Where sums form loops for which no whole numbers that add up can be found.
     """
-    rng = np.random.default_rng([setting.seed, 7])
-    every = setting.after.areas
-    many = min(MOST_AREAS, every.height)
-    chosen = np.sort(rng.choice(every.height, size=many, replace=False))
-    times, axes = -(-ENOUGH_AREAS // many), setting.release.areas
-    model = setting.after.model
-    spool = Spool(folder / "world.bin", len(model.columns))
-    for time in range(times):
-        for start in range(0, many, AT_A_TIME):
-            here = chosen[start : start + AT_A_TIME]
-            spool.add(Block(called(every[here], axes, time), _drawn(setting, here, rng)))
-    spool.close(axes)
-    places = {column.key: at for at, column in enumerate(model.columns)}
-    places |= {copy: places[first] for copy, first in setting.after.told["alias"].items() if first in places}
-    row = {key: at for at, key in enumerate(keys_of(spool.areas, axes))}
-    there = set(keys_of(every[chosen], axes))
-
-    def under(own: list[str], known: list[str]) -> Numbers:
-        columns = {name: places[there] for name, there in zip(own, known, strict=True) if there in places}
-        return Numbers(spool, row, columns, axes)
-
+    made = Draw.of(setting.after, setting.release.areas, setting.seed, folder / "world.bin")
     first = [column.key for column in setting.release.columns]
     second = [column.key for column in setting.table.columns]
-    truth = under(second, list(setting.names))
-    made = []
-    for at, (release, numbers, true, how) in enumerate(
-        (
-            (setting.release, setting.release_numbers, under(first, first), setting.of_release),
-            (setting.table, setting.table_numbers, truth, setting.of_table),
-        )
-    ):
-        rows = np.array([number for key, number in numbers.row.items() if key in there], dtype=np.int64)
+    truth = made.under(second, list(setting.names))
+    seed = setting.seed + 2
+    release = made.published(setting.release, setting.release_numbers, made.under(first, first), setting.of_release, seed)
+    table = made.published(setting.table, setting.table_numbers, truth, setting.of_table, seed + 1)
+    return World(release, table, truth, made.areas, made.times, made.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Plausible true counts of some areas of an audit, each several times over where there are few.
+
+    Parameters
+    ----------
+    spool, row
+        The counts, and where those of an area are.
+    places : dict
+        The columns, by their keys in the audit.
+    axes : tuple of str
+        What names an area.
+    there : set
+        The areas that were drawn, by their own names.
+    areas, times, scale
+        As of a `World`.
+    """
+
+    spool: Spool
+    row: dict[tuple[str, ...], int]
+    places: dict[str, int]
+    axes: tuple[str, ...]
+    there: set[tuple[str, ...]]
+    areas: int
+    times: int
+    scale: float
+
+    @classmethod
+    def of(cls, audited: AuditFolder, axes: tuple[str, ...], seed: int, path: Path) -> Draw:
+        """Draw them from the estimates of an audit, onto disk."""
+        rng = np.random.default_rng([seed, 7])
+        every = audited.areas
+        many = min(MOST_AREAS, every.height)
+        chosen = np.sort(rng.choice(every.height, size=many, replace=False))
+        times = -(-ENOUGH_AREAS // many)
+        model = audited.model
+        spool = Spool(path, len(model.columns))
+        for time in range(times):
+            for start in range(0, many, AT_A_TIME):
+                here = chosen[start : start + AT_A_TIME]
+                spool.add(Block(called(every[here], axes, time), _drawn(audited, here, rng)))
+        spool.close(axes)
+        places = {column.key: at for at, column in enumerate(model.columns)}
+        places |= {copy: places[first] for copy, first in audited.told["alias"].items() if first in places}
+        row = {key: at for at, key in enumerate(keys_of(spool.areas, axes))}
+        there = set(keys_of(every[chosen], axes))
+        return cls(spool, row, places, axes, there, many, times, every.height / (many * times))
+
+    def under(self, own: Sequence[str], known: Sequence[str]) -> Numbers:
+        """Return the counts under other names than those that the audit has for them."""
+        columns = {name: self.places[there] for name, there in zip(own, known, strict=True) if there in self.places}
+        return Numbers(self.spool, self.row, columns, self.axes)
+
+    def published(
+        self, release: Release, numbers: Numbers, true: Numbers, how: Callable[[int], Mechanism | None], seed: int
+    ) -> Release:
+        """Return a release of these areas, published anew from the counts, as `how` says of each of its columns."""
+        rows = np.array([number for key, number in numbers.row.items() if key in self.there], dtype=np.int64)
         mechanisms = {c: known for c in range(len(release.columns)) if (known := how(c)) is not None}
-        made.append(published_anew(repeated(release, numbers, rows, times), true, mechanisms, setting.seed + 2 + at))
-    return World(made[0], made[1], truth, many, times, every.height / (many * times))
+        return published_anew(repeated(release, numbers, rows, self.times), true, mechanisms, seed)
 
 
-def _drawn(setting: Scenario, rows: NDArray[np.int64], rng: np.random.Generator) -> Counts:
+def _drawn(folder: AuditFolder, rows: NDArray[np.int64], rng: np.random.Generator) -> Counts:
     """Draw true counts of some areas from what the audit makes of them, so that its sums hold."""
     import polars as pl
 
-    folder, model = setting.after, setting.after.model
+    model = folder.model
     wanted = (
         pl.scan_parquet(folder.file(PUBLISHED), glob=False).with_row_index("row").filter(pl.col("row").is_in(rows.tolist()))
     )
@@ -114,7 +151,8 @@ def _drawn(setting: Scenario, rows: NDArray[np.int64], rng: np.random.Generator)
     inferred = folder.auditor.infer(counts, adjustable(folder.areas[rows]))
     posterior, reach = inferred.probabilities.posterior, inferred.probabilities.reach
     # A hidden count without bounds has no range to keep to; the sums will give it one.
-    drawn = np.rint(rng.normal(posterior.mean, np.maximum(posterior.deviation, 0.0)))
+    mean, deviation = np.nan_to_num(posterior.mean), np.maximum(np.nan_to_num(posterior.deviation), 0.0)
+    drawn = np.rint(rng.normal(mean, deviation))
     low, high = (np.maximum(bound, 0).astype(np.int64) for bound in (reach.low, reach.high))
     whole: IntArray = np.clip(drawn, low, high).astype(np.int64)
     # Published as they are, or without an estimate: what was published, or nothing.

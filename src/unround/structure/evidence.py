@@ -309,13 +309,15 @@ class PlannedSum:
 class PlannedFigure:
     """The decision on some figures: the keys of their columns, whether to use them, and its line in the file.
 
-    `figure`, for a single one, is what the user says it is of; None where that is left as it is.
+    `figure`, for a single one, is what the user says it is of; None where that is left as it is. `certain` is for figures
+    that unround itself computed from true counts: they are used whatever the data suggest.
     """
 
     columns: tuple[str, ...]
     use: bool
     figure: Figure | None
     line: int
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,14 +64,18 @@ def with_planned(
 def overruled(judged: Sequence[JudgedFigure], planned: Sequence[PlannedFigure], where: str) -> tuple[JudgedFigure, ...]:
     """Return verdicts as a plan has them.
 
-    What published counts give tells nothing, and a sample has no whole numbers, whatever the plan says.
+    What published counts give tells nothing, and a sample has no whole numbers, whatever the plan says; unless it is certain
+    that a figure was computed from true counts.
     """
     decided = {name: one.use for one in planned for name in one.columns}
+    certain = {name for one in planned if one.certain for name in one.columns}
     found = []
     for one in judged:
         use = decided.get(one.figure.name)
         if use is False and one.verdict == "evidence":
             one = replace(one, verdict="unclear", why=f"left out by {where}; the data suggest: {one.why}")
+        elif one.figure.name in certain:
+            one = replace(one, verdict="evidence", why="it was computed from true counts.", reveals=())
         elif use is True and one.verdict == "unclear" and one.figure.is_complete and not one.figure.sampled:
             one = replace(one, verdict="evidence", why=f"used because {where} says so; the data suggest: {one.why}")
         found.append(one)

@@ -8,9 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from unround.presentation.compare import (
+    RATES,
     errors_table,
     footnotes,
     lead,
+    rates_table,
     risks_table,
     sentences,
 )
@@ -23,7 +25,10 @@ def show_comparison(told: dict[str, Any], console: Console) -> None:
     for title, (heads, rows) in (
         ("How far off", _without_errors(errors_table(told["mechanisms"]))),
         ("What can be inferred", risks_table(told["mechanisms"])),
+        (RATES, rates_table(told["mechanisms"])),
     ):
+        if not rows:
+            continue
         console.print(f"\n[bold]{title}[/]")
         table = plain_table(*heads)
         for row in rows:
