@@ -75,6 +75,7 @@ def test_every_place_in_the_page_is_filled() -> None:
         "bench": 0,
         "ratios": len(kept["bench"]["ratios"]),
         "times": len(kept["bench"]["times"]),
+        "limits": len(kept["bench"].get("limits", ())),
         "scale": len(scale["short"]),
         "stages": len(scale["short"]) + len(scale["joint"]["runs"]),
         "joint": len(scale["joint"]["runs"]) + 1,

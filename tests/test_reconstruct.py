@@ -493,7 +493,7 @@ def test_it_runs_from_the_command_line(census: Path, tmp_path: Path) -> None:
 
     command = ["reconstruct", str(census / "profile.toml"), "--truth", str(census / "persons.parquet")]
     command += ["-o", str(tmp_path / "out"), "--sample", "2", "--worlds", "4", "--ways", "rounding:3,controlled:5"]
-    shown = CliRunner().invoke(app, command)
+    shown = CliRunner().invoke(app, command, env={"COLUMNS": "120"})
     assert shown.exit_code == 0, shown.output
     for words in ("national baseline", "unrounded tables", "By confidence", "controlled:5", "reconstruct.html"):
         assert words in shown.output

@@ -431,7 +431,7 @@ def reconstruct(
     time_limit : float
         The solver's time for each, in seconds.
     cluster : str, optional
-        The scheduler of a Dask cluster that does the work, such as "tcp://scheduler:8786"; `out` must be seen by all workers
+        The scheduler of a Dask cluster that does the work, by its address; `out` must be seen by all workers
         under the same path.
     progress, command
         See the top of `api`.

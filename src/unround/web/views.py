@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -48,6 +49,11 @@ MOST_LOOKED = 1000
 """Findings among which these are chosen."""
 
 
+def _predicted(told: Mapping[str, Any]) -> list[str]:
+    """Say how predictions of published counts did, and where likely claims are withheld because of it."""
+    return [selfcheck.in_short(told), *selfcheck.withheld(told)] if "selfcheck" in told else []
+
+
 def start(asked: Asked) -> Page:
     """Show the verdict, and where to go from it."""
     explorer, told = asked.explorer, asked.explorer.summary
@@ -71,6 +77,11 @@ def start(asked: Asked) -> Page:
         "picture": picture(told),
         "next_steps": next_steps(told, public=False),
         "map": small_map(explorer),
+        "doubts": [
+            *not_listed(told),
+            *([selfcheck.in_short(told)] if "selfcheck" in told else []),
+            *selfcheck.withheld(told),
+        ],
     }
     answer = {"verdict": " ".join(verdict(told)), "notice": notice(told["product"]), "summary": told, "strongest": best}
     return Page("explorer/start.html", "Overview", answer | {"areas": riskiest}, more)
