@@ -144,10 +144,10 @@ def _confident(bands: Sequence[Mapping[str, Any]]) -> list[str]:
     if not sure:
         return ["No record is reconstructed with a confidence of 50% or more."]
     last = sure[-1]
-    return [
-        f"{last['claims']:,} records are stated with a confidence of {last['at_least']:.0%} or more; "
-        f"{percent(last['precision'])} of these are right."
-    ]
+    stated = f"stated with a confidence of {last['at_least']:.0%} or more"
+    if last["claims"] == 1:
+        return [f"One record is {stated}; it is {'right' if last['precision'] else 'wrong'}."]
+    return [f"{last['claims']:,} records are {stated}; {percent(last['precision'])} of these are right."]
 
 
 def _claims(claims: Mapping[str, Any] | None) -> list[str]:
