@@ -98,7 +98,7 @@ METHODS = (
         "family chains",
         "From all sums of the tables by several axes of a parent and its children, and between them: Markov chains over the "
         "tables of the whole family.",
-        0.011,
+        0.013,
         0.1,
     ),
 )
