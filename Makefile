@@ -82,7 +82,8 @@ scale: $(VENV)/.installed-dev ## time and memory of audits of up to 61,029 areas
 docs: $(VENV)/.installed-dev ## write the generated pages again
 	$(BIN)/python -m docs.generate
 
-pictures: $(VENV)/.installed-dev browser ## take the README's pictures of the explorer again, of a simulated census
+pictures: $(VENV)/.installed-dev browser ## take the README's pictures of report and explorer again, of invented tables
+	$(BIN)/python -m docs.report_picture
 	$(BIN)/python -m docs.pictures
 
 site: $(VENV)/.installed-dev ## build the documentation as a site that needs no network: site/index.html
