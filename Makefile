@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV   := $(if $(LOCKED),.venv-locked,.venv)
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Python compiles what is imported, when it is: to compile everything at once takes longer than all the rest.
-UNCOMPILED := --no-compile
+# Python compiles what is imported, when it is: to compile everything at once takes longer than all the rest. Where it may not keep
+# what it compiles, every start would compile anew.
+UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
