@@ -9,6 +9,7 @@ import io
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
+from numba.core.dispatcher import Dispatcher
 
 from tests import shared
 from unround.cli import progress
@@ -94,6 +96,36 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
+def _root(factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of this test run, which parallel workers share."""
+    own = factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have each kernel compiled by one of the parallel workers: the others wait, and load what it has kept.
+
+    Otherwise all would compile the same kernels at the same time, a minute and more each. A kernel may wait for those that it
+    calls, never the other way round, and one thread of a worker compiles at a time: so that no two wait for each other.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    root, one_thread, compile_now = _root(tmp_path_factory), threading.RLock(), Dispatcher.compile
+
+    def compile_or_wait(self: Dispatcher, signature: object) -> object:
+        if getattr(self._cache, "_cache_file", None) is None:  # it is not kept: nobody else can load it
+            return compile_now(self, signature)
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
+        with one_thread, (root / f"compiling-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_now(self, signature)
+
+    with patch.object(Dispatcher, "compile", compile_or_wait):
+        yield
+
+
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
@@ -103,9 +135,7 @@ def make_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeOnce]:
 
     Tests only read these folders, and copy what they want to change: the run fails if one was changed.
     """
-    root = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent  # the workers' folders are all in it
+    root = _root(tmp_path_factory)
     used: dict[Path, str] = {}
 
     def make(name: str, fill: Callable[[Path], object]) -> Path:

@@ -193,7 +193,7 @@ def test_few_claims_decide_nothing() -> None:
 
 
 def test_noise_is_calibrated_too() -> None:
-    found = calibrate(simulated(120, 5), "laplace:1.45", seed=2).groups["all cells"]
+    found = calibrate(simulated(50, 5), "laplace:1.45", seed=2).groups["all cells"]
     assert found["fitted"].error < 0.025
 
 
@@ -207,7 +207,7 @@ def test_a_release_and_its_truth(tmp_path: Path) -> None:
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
-    chosen = ("--world", "census", "--world", "unlike-evenness", "--areas", "400")
+    chosen = ("--world", "census", "--world", "unlike-evenness", "--areas", "120")
     ran = run("calibrate", *chosen, "-o", str(tmp_path))
     assert ran.code == 0, ran.err
     assert "points off overall" in ran.out
@@ -234,7 +234,7 @@ def test_one_world_is_not_called_the_worst(run: Run) -> None:
 
 
 def test_without_likely_claims_it_says_so(run: Run) -> None:
-    ran = run("calibrate", "--world", "census", "--areas", "60", "--mechanism", "rounding:50")
+    ran = run("calibrate", "--world", "unlike-evenness", "--areas", "60", "--mechanism", "rounding:50")
     assert ran.code == 0, ran.err
     assert "too few likely claims" in " ".join(ran.out.split())
 

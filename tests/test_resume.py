@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -238,19 +239,29 @@ def test_a_part_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (part_folder(tmp_path, 3) / "a").read_text() == "first"
 
 
-@pytest.fixture
-def half_done(place: Path) -> Path:
-    """A place where an audit was interrupted, with some parts done; return its working folder."""
+@pytest.fixture(scope="module")
+def killed_once(audited_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of that folder, with what an audit left under `killed` that was killed when some parts were done."""
+    where = Path(shutil.copytree(audited_once, tmp_path_factory.mktemp("killed") / "place"))
     for _ in range(10):
-        process = _start(place)
-        while process.poll() is None and _parts(place / "out" / FOLDER) < 2:
+        process = _start(where)
+        while process.poll() is None and _parts(where / "out" / FOLDER) < 2:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         if process.returncode != 0:
-            return place / "out" / FOLDER
-        shutil.rmtree(place / "out")  # it was quicker; begin anew
+            (where / "out").rename(where / "killed")
+            return where
+        shutil.rmtree(where / "out")  # it was quicker; begin anew
     raise AssertionError
+
+
+@pytest.fixture
+def half_done(killed_once: Path) -> Iterator[Path]:
+    """The place where an audit was interrupted, with some parts done: an audit goes on only where it began."""
+    shutil.copytree(killed_once / "killed", killed_once / "out")
+    yield killed_once
+    shutil.rmtree(killed_once / "out")
 
 
 def _damaged(file: Path, how: str) -> None:
@@ -260,13 +271,13 @@ def _damaged(file: Path, how: str) -> None:
     file.write_bytes({"cut": content[:middle], "flipped": flipped, "emptied": b""}[how])
 
 
-def test_damaged_parts_are_done_again(place: Path, half_done: Path) -> None:
-    parts = sorted((half_done / PARTS).glob("0*"))
+def test_damaged_parts_are_done_again(half_done: Path) -> None:
+    parts = sorted((half_done / "out" / FOLDER / PARTS).glob("0*"))
     for part, name, how in zip(parts, ("findings.parquet", "published.parquet"), ("cut", "flipped"), strict=False):
         _damaged(part / name, how)
-    assert run_in(place, *COMMAND) == 0
-    assert contents(place / "out") == contents(place / "undisturbed")
-    assert json.loads((place / "out" / RUN).read_text())["blocks_done_before"] == len(parts) - 2
+    assert run_in(half_done, *COMMAND) == 0
+    assert contents(half_done / "out") == contents(half_done / "undisturbed")
+    assert json.loads((half_done / "out" / RUN).read_text())["blocks_done_before"] == len(parts) - 2
 
 
 DAMAGES = [("counts.bin", "cut"), (PREPARED, "flipped")]
@@ -275,13 +286,13 @@ if THOROUGH:
 
 
 @pytest.mark.parametrize(("name", "how"), DAMAGES)
-def test_where_what_was_read_is_damaged_it_starts_anew(place: Path, half_done: Path, name: str, how: str) -> None:
-    _damaged(half_done / name, how)
+def test_where_what_was_read_is_damaged_it_starts_anew(half_done: Path, name: str, how: str) -> None:
+    _damaged(half_done / "out" / FOLDER / name, how)
     command = [sys.executable, "-m", "unround", *COMMAND]
-    said = subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(command, cwd=half_done, capture_output=True, text=True, check=True).stdout
     assert f"{name}, left by an earlier run, was damaged, so that everything was done again." in " ".join(said.split())
-    assert contents(place / "out") == contents(place / "undisturbed")
-    assert json.loads((place / "out" / RUN).read_text())["blocks_done_before"] == 0
+    assert contents(half_done / "out") == contents(half_done / "undisturbed")
+    assert json.loads((half_done / "out" / RUN).read_text())["blocks_done_before"] == 0
 
 
 AIMED = """
