@@ -55,7 +55,8 @@ test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \
-	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py tests/test_keys.py tests/test_resume.py tests/test_prior.py
+	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py tests/test_keys.py tests/test_resume.py tests/test_prior.py \
+	  tests/test_describe.py
 
 # atheris is for this only: neither the package nor its tests need it.
 $(VENV)/.installed-fuzz: $(VENV)/.installed-dev

@@ -106,8 +106,8 @@ def _root(factory: pytest.TempPathFactory) -> Path:
 def compile_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have each kernel compiled by one of the parallel workers: the others wait, and load what it has kept.
 
-    Otherwise all would compile the same kernels at the same time, a minute and more each. A kernel may wait for those that it
-    calls, never the other way round, and one thread of a worker compiles at a time: so that no two wait for each other.
+    Otherwise all would compile the same kernels at the same time, a minute and more each. A kernel may wait for those that
+    it calls, never the other way round, and one thread of a worker compiles at a time: so that no two wait for each other.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield

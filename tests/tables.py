@@ -5,11 +5,16 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
+
+import unround
+from unround.release import Release
 
 AGES = ("0-14", "15-64", "65+")
 SEXES = ("Men", "Women")
@@ -51,6 +56,27 @@ def draw(regions: int = 40, base: int = 3, seed: int = 1, exact: bool = False, m
     if exact:
         published[:, 3, 2] = true[:, 3, 2]
     return Drawn(tuple(f"Region {number:02d}" for number in range(1, regions + 1)), true, published)
+
+
+def cube_places(shape: Sequence[int]) -> list[tuple[str, ...]]:
+    """Return the categories of every count of a table with all margins, in order; "0" is the total of an axis."""
+    return list(product(*([str(k) for k in range(size + 1)] for size in shape)))
+
+
+def cube_release(counts: NDArray[np.integer], shape: Sequence[int], base: int) -> Release:
+    """Return areas a00, a01 … by axes x, y and z, with all margins, as a release; counts are areas × places."""
+    places = cube_places(shape)
+    rows = [
+        {"area": f"a{a:02d}", **dict(zip("xyz", place, strict=True)), "n": int(n)}
+        for a, row in enumerate(counts)
+        for place, n in zip(places, row, strict=True)
+    ]
+    sums = {
+        name: {"sums": [{"total": "0", "parts": [str(k) for k in range(1, size + 1)]}]}
+        for name, size in zip("xyz", shape, strict=True)
+    }
+    description = {"value": "n", "default": f"rounding:{base}", "axes": {"area": {}} | sums}
+    return unround.read(pl.DataFrame(rows), description=description)
 
 
 def write_xlsx(

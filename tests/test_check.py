@@ -430,14 +430,14 @@ def test_an_audit_checks_first_and_marks_what_is_doubtful(tmp_path):
         "auto": ("rounding by keys, which the probability accounts for", ["likely"]),
     }
     for rounding, (doubt, kinds) in said.items():
-        found = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding))
+        found = audit(release(counts), tmp_path / rounding, AuditOptions(rounding=rounding, prior="flat"))
         assert found.summary["check"]["verdict"] == DEPARTS
         claims = pl.read_parquet(tmp_path / rounding / "findings.parquet")
         marked = claims["assumptions"].str.contains(doubt, literal=True)
         assert (marked == claims["kind"].is_in(kinds)).all()
         assert not (marked & claims["assumptions"].str.contains("independent rounding")).any() or rounding == "independent"
         assert all("independently" not in sentence for sentence in found.summary["mechanisms"].values())
-    well = audit(release(published()), tmp_path / "well")
+    well = audit(release(published()), tmp_path / "well", AuditOptions(prior="flat"))
     assert well.summary["check"]["verdict"] == FITS
     assert any("independently" in sentence for sentence in well.summary["mechanisms"].values())
     assert not pl.read_parquet(tmp_path / "well" / "findings.parquet")["assumptions"].str.contains("the check").any()

@@ -12,6 +12,7 @@ from bench.mixing import cube
 from numpy.typing import NDArray
 
 import unround
+from tests.tables import cube_release
 from unround.audits.block import Auditor
 from unround.audits.model import Model
 from unround.batch import loops
@@ -191,23 +192,7 @@ def test_missing_counts_and_sums_that_do_not_hold() -> None:
 def test_a_whole_audit(tmp_path: Path) -> None:
     shape, base = (3, 2, 2), 3
     counts = published(shape, 30, 80, base)
-    places = np.stack(np.unravel_index(np.arange(counts.shape[1]), [size + 1 for size in shape]), axis=1)
-    rows = [
-        {"area": f"a{a:02d}", **{name: str(k) for name, k in zip("xyz", place, strict=True)}, "n": int(n)}
-        for a, row in enumerate(counts)
-        for place, n in zip(places.tolist(), row, strict=True)
-    ]
-    description = {
-        "value": "n",
-        "default": f"rounding:{base}",
-        "axes": {"area": {}}
-        | {
-            name: {"sums": [{"total": "0", "parts": [str(k) for k in range(1, size + 1)]}]}
-            for name, size in zip("xyz", shape, strict=True)
-        },
-    }
-    release = unround.read(pl.DataFrame(rows), description=description)
-    audit = unround.audit(release, tmp_path / "audit")
+    audit = unround.audit(cube_release(counts, shape, base), tmp_path / "audit")
     summary = audit.summary
     assert summary["structure"]["sums_for_bounds_only"] == 0
     assert summary["sums_left_out_of_probabilities"] == 0

@@ -17,6 +17,7 @@ import pytest
 import unround
 from tests import tables
 from tests.conftest import Run
+from tests.shapes import examples
 from unround.describing import Question, describe
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding
@@ -543,7 +544,7 @@ def spoilt(text: str, rng: random.Random) -> str:
 def test_spoilt_files_are_refused_or_described_as_the_draft_says(make: str, tmp_path: Path) -> None:
     text = getattr(tables, make)(tmp_path / "whole.csv", tables.draw(regions=8, seed=20)).read_text(encoding="utf-8")
     rng, described, refused = random.Random(make), 0, list[str]()
-    for _ in range(40):
+    for _ in range(examples(16)):
         file = put(tmp_path, "spoilt.csv", spoilt(text, rng))
         try:
             found = describe(file)

@@ -11,6 +11,7 @@ from bench.mixing import cube
 from numpy.typing import NDArray
 
 import unround
+from tests.tables import cube_places, cube_release
 from unround.batch import loops
 from unround.batch.compiled_sums import compile_sums
 from unround.batch.posterior import posteriors
@@ -232,29 +233,14 @@ def test_columns_beside_a_table_are_linked_as_ever() -> None:
 
 
 def test_a_whole_audit_of_nested_areas(tmp_path: Path) -> None:
-    shape, children, families = (3, 2, 2), 2, 20
+    shape, children, families = (3, 2, 2), 2, 12
     true, parent = families_of(shape, children, families, 3.0)
     counts = published(true)
-    places = np.stack(np.unravel_index(np.arange(counts.shape[1]), [size + 1 for size in shape]), axis=1)
-    rows = [
-        {"area": f"a{a:02d}", **{name: str(k) for name, k in zip("xyz", place, strict=True)}, "n": int(n)}
-        for a, row in enumerate(counts)
-        for place, n in zip(places.tolist(), row, strict=True)
-    ]
-    description = {
-        "value": "n",
-        "default": f"rounding:{BASE}",
-        "axes": {"area": {}}
-        | {
-            name: {"sums": [{"total": "0", "parts": [str(k) for k in range(1, size + 1)]}]}
-            for name, size in zip("xyz", shape, strict=True)
-        },
-    }
     inside = pl.DataFrame(
         [{"child": f"a{a:02d}", "parent": f"a{above:02d}"} for a, above in enumerate(parent.tolist()) if above >= 0]
     )
     inside.write_csv(tmp_path / "areas.csv")
-    release = unround.read(pl.DataFrame(rows), description=description)
+    release = cube_release(counts, shape, BASE)
     linked = unround.audit(release, tmp_path / "linked", areas=tmp_path / "areas.csv")
     alone = unround.audit(release, tmp_path / "alone", areas=tmp_path / "areas.csv", link=False)
     told = linked.summary["linked"]
@@ -267,7 +253,7 @@ def test_a_whole_audit_of_nested_areas(tmp_path: Path) -> None:
     assert set(findings["method"]) == {METHODS[FAMILY].name}
     # Claims say what they are worth: the truth is known here.
     names = {f"a{a:02d}": a for a in range(len(counts))}
-    at = {tuple(map(str, place)): c for c, place in enumerate(places.tolist())}
+    at = {place: c for c, place in enumerate(cube_places(shape))}
     right = [
         true[names[one["area"]], at[one["x"], one["y"], one["z"]]] == one["value"] for one in findings.iter_rows(named=True)
     ]
