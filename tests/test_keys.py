@@ -127,8 +127,8 @@ def test_repeats_place_the_constants_of_all_tables():
 
 
 def test_no_independent_table_is_called_keyed():
-    """Two hundred tables in `make thorough`, eighty here."""
-    models, rounds = [], 20 if "UNROUND_THOROUGH" in os.environ else 8
+    """Two hundred tables in `make thorough`, forty here."""
+    models, rounds = [], 20 if "UNROUND_THOROUGH" in os.environ else 4
     for seed in range(rounds):
         size = (60.0, 150.0, 400.0, 2000.0)[seed % 4]
         check = check_release(keyed_census(800, [None] * 10, 100 + seed, parts=2 + seed % 2, size=size)[0])

@@ -55,17 +55,22 @@ def brute(published: np.ndarray, constants: tuple[float, ...], grid: int = 250) 
 
     With the sums of keys a and b of men and women, table k rounds men by a − c, women by b − c, and both by a + b − c.
     """
-    first, second = np.meshgrid(*((np.arange(grid) + 0.5) / grid,) * 2, indexing="ij")
-    found = {}
-    for men, women in product(
-        range(max(0, published[0, 1] - 4), published[0, 1] + 5), range(max(0, published[0, 2] - 4), published[0, 2] + 5)
-    ):
-        fits = np.ones(first.shape, dtype=bool)
-        for constant, shown in zip(constants, published, strict=True):
-            for key, true, y in ((first + second, men + women, shown[0]), (first, men, shown[1]), (second, women, shown[2])):
-                fits &= true - true % 5 + 5 * ((key - constant) % 1 < true % 5 / 5) == y
-        found[men, women] = float(fits.mean())
-    return found
+    key = (np.arange(grid) + 0.5) / grid
+    both = key[:, np.newaxis] + key
+
+    def fits(keys: np.ndarray, true: int, place: int) -> np.ndarray:
+        """Return where all tables publish a true count as they did, 1 or 0."""
+        rounded = [true - true % 5 + 5 * ((keys - constant) % 1 < true % 5 / 5) for constant in constants]
+        return np.all([one == shown for one, shown in zip(rounded, published[:, place], strict=True)], axis=0).astype(float)
+
+    men, women = ({x: fits(key, x, place) for x in possible(published[0, place])} for place in (1, 2))
+    totals = {x: fits(both, x, 0) for x in {m + f for m, f in product(men, women)}}
+    return {(m, f): float(men[m] @ totals[m + f] @ women[f]) / grid**2 for m, f in product(men, women)}
+
+
+def possible(published: int) -> range:
+    """Return the counts that may be published so."""
+    return range(max(0, published - 4), published + 5)
 
 
 @pytest.mark.parametrize("constants", [(0.31,), (0.0,), (0.1, 0.45), (0.31, 0.8, 0.43), (0.07, 0.62, 0.24, 0.5, 0.93)])
