@@ -304,7 +304,7 @@ def test_new_zealand_in_one_command(run: Run, census_data: Path, tmp_path: Path)
     # Districts that lie in two regions leave these incomplete; regions of one district show its numbers.
     assert (second["child"], second["parent"], second["parents"], second["alike"]) == ("ta", "rc", 8, True)
     assert sum(second["rejected"].values()) == 9
-    ran = run("audit", *files[1:], *areas, "-o", str(tmp_path / "nz"), "--json")
+    ran = run("audit", *files[1:], *areas, "-o", str(tmp_path / "nz"), "--json", "--prior", "flat")
     assert ran.code == 0, ran.err
     assert json.loads(ran.out)["areas"] == 86
 
