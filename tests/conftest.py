@@ -202,17 +202,28 @@ def mapped_audit(make_once: MakeOnce) -> Path:
 
 
 LONG = (
-    "test_audit",
-    "test_resume",
-    "test_prior",
-    "test_review",
-    "test_calibrate",
-    "test_browser",
-    "test_worlds",
-    "test_compare",
+    "audit",
+    "cluster",
+    "review",
+    "resume",
+    "prior",
+    "compare",
+    "browser",
+    "docs",
+    "calibrate",
+    "worlds",
+    "hostile_files",
+    "hostile_text",
+    "linked",
+    "keys_audit",
+    "protect",
+    "check",
+    "load",
+    "nesting",
 )
-"""Files that take longest. They come first, so that at the end no processor waits for another."""
+"""Files that take longest, the longest first. They begin, so that at the end no processor waits long for another."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    places = {f"test_{name}": place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))

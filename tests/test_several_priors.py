@@ -279,8 +279,9 @@ def test_a_conditional_claim_that_is_held_back_is_not_called_certain() -> None:
 # -- what is not listed -----------------------------------------------------------------------------------------------
 
 
-def test_counts_that_only_some_priors_make_likely_are_counted(census: AuditFolder) -> None:
+def test_counts_that_only_some_priors_make_likely_are_counted(census_audit: Path) -> None:
     """They are counted anew here, cell by cell, in areas that are not linked: others depend on their families."""
+    census = AuditFolder.open(census_audit)
     told, least = census.summary, census.summary["threshold"]
     assert 0 < told["more_likely_on_average"] < told["more_likely_at_highest_found"]
     highest = average = 0
