@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ THOROUGH = "UNROUND_THOROUGH" in os.environ
 KILLS = 20 if THOROUGH else 6
 RELEASE = "census/98-401-X2021006_English_CSV_data.csv"
 COMMAND = ("audit", RELEASE, "-o", "out", "--truth", "census/truth.parquet", "--estimates", "--block", "6")
+QUICK = AuditOptions(prior="flat", block=6)
 
 
 @pytest.fixture(scope="session")
@@ -169,11 +171,11 @@ def test_another_question_begins_anew(place: Path, tmp_path: Path) -> None:
     """Whatever is asked for decides the key: options, files, their contents."""
     release = read(place / RELEASE)
     out = tmp_path / "out"
-    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, AuditOptions(block=6)) as job:
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, QUICK) as job:
         assert _parts(job) >= 1
     left = {path.name: path.stat().st_ino for path in (out / FOLDER / PARTS).glob("0*")}
     assert left
-    audit(release, out, AuditOptions(threshold=0.9, block=6), files_used=[])
+    audit(release, out, replace(QUICK, threshold=0.9), files_used=[])
     assert AuditFolder.open(out).run["blocks_done_before"] == 0
     assert AuditFolder.open(out).summary["threshold"] == 0.9
 
@@ -220,11 +222,11 @@ def test_a_cluster_that_is_gone_does_not_cost_what_was_done_before(
     pytest.importorskip("distributed", reason="the extra unround[cluster] is not installed")
     monkeypatch.setattr(cluster, "PATIENCE", "1s")
     release, out = read(place / RELEASE), tmp_path / "out"
-    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, AuditOptions(block=6)):
+    with pytest.raises(KeyboardInterrupt), _interrupted(out, release, QUICK):
         pass
     done = _parts(out / FOLDER)
     with pytest.raises(InputError, match="no Dask scheduler answers"):
-        audit(release, out, AuditOptions(block=6), files_used=[], cluster="tcp://127.0.0.1:9")
+        audit(release, out, QUICK, files_used=[], cluster="tcp://127.0.0.1:9")
     assert _parts(out / FOLDER) == done > 0
 
 
@@ -401,7 +403,7 @@ def test_findings_are_sorted_range_by_range_as_if_at_once(
 def test_a_job_can_be_opened_by_anybody(place: Path, tmp_path: Path) -> None:
     """What a worker elsewhere finds in the folder is all that it needs: not the release, nor this process."""
     release = read(place / RELEASE)
-    with pytest.raises(KeyboardInterrupt), _interrupted(tmp_path / "out", release, AuditOptions(block=6)):
+    with pytest.raises(KeyboardInterrupt), _interrupted(tmp_path / "out", release, QUICK):
         pass
     job = tmp_path / "out" / FOLDER
     part = part_folder(job / PARTS, 0)
