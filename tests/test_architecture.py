@@ -19,6 +19,7 @@ ORDER = [
     "_version",
     "errors",
     "small_files",
+    "processors",
     "jit",
     "mechanisms",
     "output",

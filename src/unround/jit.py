@@ -11,6 +11,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
+from unround.processors import processors
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _INNER: dict[str, Any] = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -89,7 +91,7 @@ def in_threads(job: Callable[[int, int], object], areas: int, threads: int | Non
     range is raised.
     """
     worth = -(-areas // fewest)
-    most = 1 if worth < 2 else min(threads or os.cpu_count() or 1, worth)  # how many processors there are takes a while
+    most = 1 if worth < 2 else min(threads or processors(), worth)
     if most < 2:
         job(0, areas)
         return

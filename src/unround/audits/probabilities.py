@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -433,14 +434,26 @@ def _cut_off(here: Weighing, posterior: Posterior) -> BoolArray:
     for table in model.compiled.crossed:  # of these, all sums together are one argument
         alone = ~active[rows][:, list(table.equations)].all(axis=1) | (posterior.method[rows] == UNSETTLED)
         found[np.ix_(rows[alone], table.cells)] = True
-    unused = frozenset(model.compiled.left_out)
-    wide = reach.high.astype(np.int64) - reach.low > WIDE
-    for e in range(len(model.equations)):
-        if e not in unused:
-            members = np.array(model.members(e))
-            off = ~active[rows, e] | ((posterior.cut[rows] > 0) & wide[np.ix_(rows, members)].any(axis=1))
-            found[np.ix_(rows[off], members)] = True
+    used, starts, members = _sums_used(model)
+    if not used.size:
+        return found
+    wide = reach.high[rows].astype(np.int64) - reach.low[rows] > WIDE
+    off = np.logical_or.reduceat(wide[:, members], starts, axis=1) & (posterior.cut[rows] > 0)[:, None]
+    off |= ~active[rows][:, used]
+    for k in np.flatnonzero(off.any(axis=0)).tolist():
+        found[np.ix_(rows[off[:, k]], np.array(model.members(int(used[k]))))] = True
     return found
+
+
+@lru_cache(maxsize=4)
+def _sums_used(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sums that carry probabilities, and all their cells, one sum after the other, with where each begins."""
+    unused = frozenset(model.compiled.left_out)
+    used = [e for e in range(len(model.equations)) if e not in unused]
+    cells = [model.members(e) for e in used]
+    sizes = np.array([len(one) for one in cells], dtype=np.int64)
+    members = np.array([cell for one in cells for cell in one], dtype=np.int64)
+    return np.array(used, dtype=np.int64), np.cumsum(sizes) - sizes, members
 
 
 def _without_sums(here: Weighing, cut_off: BoolArray, posterior: Posterior) -> Posterior:

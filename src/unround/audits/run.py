@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -39,6 +38,7 @@ from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
 from unround.mechanisms import Mechanism
 from unround.output import write_json
+from unround.processors import processors
 from unround.release import ABSENT, Release
 from unround.spool import Spool, Stage
 from unround.spool import survey as survey
@@ -218,7 +218,7 @@ class _Clock:
             "blocks_done_before": self.resumed,
             "started_anew": None if self.anew is None else f"{self.anew}, left by an earlier run, was damaged",
             "cluster": cluster,
-            "machine": {"system": platform.platform(), "processors": os.cpu_count(), "python": platform.python_version()},
+            "machine": {"system": platform.platform(), "processors": processors(), "python": platform.python_version()},
         }
 
 

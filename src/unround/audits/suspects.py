@@ -13,8 +13,10 @@ for all sums of the release: at most one release in a hundred that was made as d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,31 +101,59 @@ def find_suspects(model: Model, counts: Counts, slack: Ints, active: Active, bel
     below : float
         The chance below which a sum is suspect.
     """
+    sums = _judged(model)
+    if not below > 0 or not sums.equations.size:
+        return ()
+    shown, totals = counts[:, sums.parts], counts[:, sums.totals]
+    added = np.add.reduceat(shown, sums.starts, axis=1, dtype=np.int64)
+    complete = (totals > ABSENT) & (np.minimum.reduceat(shown, sums.starts, axis=1) > ABSENT)
+    residual = totals - added
+    far = np.abs(residual) - np.where(sums.exact, slack[:, sums.totals], sums.reach)
     found: list[Suspect] = []
-    if below > 0:
-        for e in testable(model):
-            found += _of_sum(model, e, counts, slack, active[:, e], below)
+    for a, k in np.argwhere(active[:, sums.equations] & complete & (far > sums.least)).tolist():
+        e = int(sums.equations[k])
+        parts = list(model.equations[e][1])
+        hows = [model.mechanisms[part] for part in parts]
+        large = counts[a, parts] >= LARGE * np.array([step_of(how) for how in hows])
+        chance = _bound(hows, large, int(far[a, k]), bool(residual[a, k] > 0))
+        if chance < below:
+            found.append(Suspect(a, e, int(totals[a, k]), int(added[a, k]), chance))
     return tuple(sorted(found, key=lambda one: (one.area, one.chance, one.equation)))
 
 
-def _of_sum(
-    model: Model, e: int, counts: Counts, slack: Ints, applies: NDArray[np.bool_], below: float
-) -> Iterable[Suspect]:
-    total, parts = model.equations[e]
-    members = list(parts)
-    hows = [model.mechanisms[part] for part in parts]
-    rows = np.flatnonzero(applies & (counts[:, total] > ABSENT) & (counts[:, members] > ABSENT).all(axis=1))
-    published = counts[rows][:, members].astype(np.int64)
-    added = published.sum(axis=1)
-    residual = counts[rows, total] - added
-    far = np.abs(residual) - (slack[rows, total] if model.exact[total] else _reach(model.mechanisms[total]))
-    # A bound below any chance of interest needs more than three standard deviations: few areas are looked at closely.
-    least = 3 * np.sqrt(np.sum([_variance(how) for how in hows]))
-    for at in np.flatnonzero(far > least).tolist():
-        large = published[at] >= LARGE * np.array([step_of(how) for how in hows])
-        chance = _bound(hows, large, int(far[at]), bool(residual[at] > 0))
-        if chance < below:
-            yield Suspect(int(rows[at]), e, int(counts[rows[at], total]), int(added[at]), chance)
+class _Judged(NamedTuple):
+    """The sums that can be judged, side by side: where they are, their totals, and their parts one sum after the other.
+
+    `exact` says whether a total is exact, `reach` how far it can be off if not, and `least` how far apart total and parts
+    must be to be looked at closely: a bound below any chance of interest needs more than three standard deviations.
+    """
+
+    equations: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    exact: NDArray[np.bool_]
+    reach: NDArray[np.int64]
+    least: FloatArray
+
+
+@lru_cache(maxsize=4)
+def _judged(model: Model) -> _Judged:
+    """Put the sums that can be judged side by side, once for all blocks."""
+    chosen = testable(model)
+    sums = [model.equations[e] for e in chosen]
+    totals = [total for total, _ in sums]
+    sizes = np.array([len(parts) for _, parts in sums], dtype=np.int64)
+    variance = {how: _variance(how) for how in {model.mechanisms[part] for _, parts in sums for part in parts}}
+    return _Judged(
+        np.array(chosen, dtype=np.int64),
+        np.array(totals, dtype=np.int64),
+        np.array([part for _, parts in sums for part in parts], dtype=np.int64),
+        np.cumsum(sizes) - sizes,
+        np.array([model.exact[total] for total in totals], dtype=np.bool_),
+        np.array([_reach(model.mechanisms[total]) for total in totals], dtype=np.int64),
+        3 * np.sqrt([sum(variance[model.mechanisms[part]] for part in parts) for _, parts in sums]),
+    )
 
 
 def _bound(hows: Sequence[Mechanism], large: NDArray[np.bool_], far: int, too_low: bool) -> float:

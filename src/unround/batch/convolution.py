@@ -71,10 +71,22 @@ def _spread(x: FloatArray, at: int, out: FloatArray, to: int, n: int, b0: float,
 
 
 @adding
+def _spread_five(
+    x: FloatArray, at: int, out: FloatArray, to: int, n: int, b0: float, b1: float, b2: float, b3: float, b4: float
+) -> None:
+    """Do the same by five steps."""
+    target, at = out[to : to + n], at + to
+    x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
+    x4 = x[at + 4 : at + 4 + n]
+    for k in range(n):
+        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k] + b4 * x4[k]
+
+
+@adding
 def _gather(
     x: FloatArray, at: int, out: FloatArray, to: int, other: FloatArray, n: int, b0: float, b1: float, b2: float, b3: float
 ) -> tuple[float, float, float, float]:
-    """Do the same, and return the sums of x × the other factor for the same shifts."""
+    """Do the same by four steps, and return the sums of x × the other factor for the same shifts."""
     target, factor, at = out[to : to + n], other[to : to + n], at + to
     x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
     d0 = d1 = d2 = d3 = 0.0
@@ -85,6 +97,46 @@ def _gather(
         d2 += factor[k] * x2[k]
         d3 += factor[k] * x3[k]
     return d0, d1, d2, d3
+
+
+@adding
+def _gather_five(
+    x: FloatArray,
+    at: int,
+    out: FloatArray,
+    to: int,
+    other: FloatArray,
+    n: int,
+    b0: float,
+    b1: float,
+    b2: float,
+    b3: float,
+    b4: float,
+) -> tuple[float, float, float, float, float]:
+    """Do the same by five steps."""
+    target, factor, at = out[to : to + n], other[to : to + n], at + to
+    x0, x1, x2, x3 = x[at : at + n], x[at + 1 : at + 1 + n], x[at + 2 : at + 2 + n], x[at + 3 : at + 3 + n]
+    x4 = x[at + 4 : at + 4 + n]
+    d0 = d1 = d2 = d3 = d4 = 0.0
+    for k in range(n):
+        target[k] += b0 * x0[k] + b1 * x1[k] + b2 * x2[k] + b3 * x3[k] + b4 * x4[k]
+        d0 += factor[k] * x0[k]
+        d1 += factor[k] * x1[k]
+        d2 += factor[k] * x2[k]
+        d3 += factor[k] * x3[k]
+        d4 += factor[k] * x4[k]
+    return d0, d1, d2, d3, d4
+
+
+@inner
+def _groups(first: int, last: int) -> tuple[int, int]:
+    """Return into how many groups of five or four the coefficients of a row are put, and how many of them have five.
+
+    Only the last can have fewer than four, the rest of it zeros. Windows of base 5 have nine values, or ten.
+    """
+    size = last + 1 - first
+    groups = (size + 4) // 5
+    return groups, max(0, size - 4 * groups)
 
 
 @inner
@@ -143,11 +195,20 @@ def convolve(
         if size == 0:
             continue
         # The smaller factor is read backwards.
-        for c in range(last, first - 1, -4):
-            b1 = arena[start + c - 1] if c - 1 >= first else 0.0
-            b2 = arena[start + c - 2] if c - 2 >= first else 0.0
-            b3 = arena[start + c - 3] if c - 3 >= first else 0.0
-            _spread(x, r * stride + width - 1 - c, out, begin, size, arena[start + c], b1, b2, b3)
+        c, shift = start + last, r * stride + width - 1 - last
+        groups, fives = _groups(first, last)
+        for g in range(groups):
+            if g < fives:
+                b = arena[c - 4 : c + 1]
+                _spread_five(x, shift, out, begin, size, b[4], b[3], b[2], b[1], b[0])
+                c, shift = c - 5, shift + 5
+            else:
+                left = c - start - first
+                b1 = arena[c - 1] if left >= 1 else 0.0
+                b2 = arena[c - 2] if left >= 2 else 0.0
+                b3 = arena[c - 3] if left >= 3 else 0.0
+                _spread(x, shift, out, begin, size, arena[c], b1, b2, b3)
+                c, shift = c - 4, shift + 4
     crop(out, ZERO, (ZERO, ZERO, to_box[2], stride), ZERO, ZERO, arena, to, to_box[3], to_box)
     return scale(arena, to, to_box[2] * to_box[3])
 
@@ -187,13 +248,23 @@ def correlate(
         begin, size = _rows(known_box, row, r, one_box[2], one_box[3], stride)
         if size == 0:
             continue
-        for c in range(first, last + 1, 4):
-            b1 = arena[start + c + 1] if c + 1 <= last else 0.0
-            b2 = arena[start + c + 2] if c + 2 <= last else 0.0
-            b3 = arena[start + c + 3] if c + 3 <= last else 0.0
-            found = _gather(x, r * stride + c, out, begin, other, size, arena[start + c], b1, b2, b3)
-            for k in range(min(4, last + 1 - c)):
-                arena[goal + c + k] = found[k]
+        c, shift = first, r * stride + first
+        groups, fives = _groups(first, last)
+        for g in range(groups):
+            if g < fives:
+                b, to = arena[start + c : start + c + 5], arena[goal + c : goal + c + 5]
+                to[0], to[1], to[2], to[3], to[4] = _gather_five(
+                    x, shift, out, begin, other, size, b[0], b[1], b[2], b[3], b[4]
+                )
+                c, shift = c + 5, shift + 5
+            else:
+                b1 = arena[start + c + 1] if c + 1 <= last else 0.0
+                b2 = arena[start + c + 2] if c + 2 <= last else 0.0
+                b3 = arena[start + c + 3] if c + 3 <= last else 0.0
+                found = _gather(x, shift, out, begin, other, size, arena[start + c], b1, b2, b3)
+                for k in range(min(4, last + 1 - c)):
+                    arena[goal + c + k] = found[k]
+                c, shift = c + 4, shift + 4
     crop(out, ZERO, (ZERO, ZERO, one_box[2], stride), ZERO, ZERO, arena, to_one, one_box[3], one_box)
     scale(arena, to_one, one_box[2] * one_box[3])
     scale(arena, to_two, height * width)

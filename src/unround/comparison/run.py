@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from unround.figures import Figure
 from unround.mechanisms import HIDDEN, Unpublished
 from unround.mechanisms.base import IntArray
 from unround.prior import Prior, PriorFit
+from unround.processors import processors
 from unround.release import SUPPRESSED, Counts
 
 Progress = Callable[[str, int, int], None]
@@ -148,7 +148,7 @@ def compare(
         releases = [publish(number) for number in range(seeds)]
         different = releases[:1] if all(np.array_equal(releases[0], other) for other in releases) else releases
         measures = Measures()
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(processors()) as pool:
             attackers, rates_told = [], list[RatesTold]()
             for measured, attacker, told in pool.map(judge, different):
                 progress("Comparing", done, len(practices) * seeds)

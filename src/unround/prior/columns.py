@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
@@ -18,6 +17,7 @@ from unround.mechanisms.base import FloatArray
 from unround.prior.exposure import NONE, AreaSizes, Exposure
 from unround.prior.hierarchy import Hierarchy
 from unround.prior.mixture import MOST_RATES, fit_weights, in_groups, least_zeros, likelihoods, rates_for
+from unround.processors import processors
 from unround.release import Counts
 
 VARIANTS = *_, DENSER = ("best", "tilted", "looser", "denser")
@@ -184,7 +184,7 @@ class ColumnFitter:
         clump, least = np.zeros((2, len(VARIANTS), columns))
         rates, weights = np.zeros((2, len(VARIANTS), columns, MOST_RATES))
         alone = np.zeros((2, columns, MOST_RATES))
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # kernels release the interpreter
+        with ThreadPoolExecutor(processors()) as pool:  # kernels release the interpreter
 
             def one(c: int) -> _ColumnFit | None:
                 return None if c in skipped else self._fit_column(c, leaf=c in leaves)

@@ -8,7 +8,6 @@ sharpen the mixture into a few spikes.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -19,6 +18,7 @@ import numpy as np
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.histograms import BELOW, CAP, Tallies
+from unround.processors import processors
 
 STEPS = 60
 """Of EM."""
@@ -111,7 +111,7 @@ def fit_all(tallies: Tallies, mechanism: Mechanism, steps: int = STEPS) -> Float
         return _fitted(tallies[first : first + _TOGETHER, used], used - BELOW, likely, steps)
 
     # Numpy lets go of the interpreter, so that threads share the processors. Each part is the same as without them.
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         parts = list(pool.map(part, range(0, len(tallies), _TOGETHER)))
     return np.concatenate(parts) if parts else np.empty((0, SIZE))
 

@@ -9,7 +9,6 @@ so that each of the three counts has a factor of its own. π is the share of men
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -23,6 +22,7 @@ from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.columns import Mixtures
 from unround.prior.hierarchy import Hierarchy, Pair
 from unround.prior.mixture import add_mixture
+from unround.processors import processors
 from unround.release import ABSENT, Counts
 
 PRECISIONS = np.array([4.0, 12.0, 40.0, 120.0, 400.0, 2000.0])
@@ -146,7 +146,7 @@ def fit_splits(
             for k, column in enumerate(pairs[p][1:])
         )
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         logs = np.stack(list(pool.map(fits, range(len(pairs)))))
         on_their_own = list(pool.map(apart, range(len(by_sex), len(pairs))))
     found.precision[:] = _pooled(logs)

@@ -7,7 +7,6 @@ for the blocks works on one meanwhile. What waits between them is bounded, and s
 from __future__ import annotations
 
 import csv
-import os
 import queue
 import threading
 from collections import deque
@@ -21,6 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.processors import processors
 from unround.readers.figure_values import as_figures
 from unround.readers.regions import describe
 from unround.readers.source import Source
@@ -100,7 +100,7 @@ def ahead(items: Iterator[Item], most: int, idle: Callable[[], None] = lambda: N
 
 
 CHUNK = 1 << 22
-AT_ONCE = min(4, os.cpu_count() or 1)
+AT_ONCE = min(4, processors())
 """Chunks that are scanned side by side."""
 BLOCK_ROWS = 1_000_000
 """Lines to a block, roughly: about 400 areas with every characteristic, or 2,200 with those of the short form."""
