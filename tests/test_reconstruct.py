@@ -24,8 +24,9 @@ from unround.reconstruction.guess import NATIONAL, TABLES, Effort
 from unround.reconstruction.inquiry import Inquiry
 from unround.reconstruction.records import read_records
 from unround.reconstruction.run import ReconstructOptions, inquiry_of, questions_of, read_case, reconstruct
+from unround.reconstruction.score import AreaTruth, Seen, found_alone, score
 from unround.reconstruction.solver import common_cells, variability
-from unround.reconstruction.tally import gain
+from unround.reconstruction.tally import Tally, gain
 from unround.simulation.persons.counting import Query, counted, margins, query
 
 VALUES = {"age": [str(age) for age in range(6)], "sex": ["f", "m"], "status": ["a", "b", "c"]}
@@ -103,12 +104,72 @@ def test_saturated_exact_tables_give_every_record_away(tmp_path: Path) -> None:
     table = write_table(tmp_path, "all", persons, ("age", "sex", "status"), Exact())
     told = measured(tmp_path, persons, [table], sample=6, variability=6, ways=[])
     assert share(told, "tables") == share(told, "unrounded") == 1.0
+    assert told["guesses"]["tables"]["calibration"][-1]["stated"] > 0.98
     assert share(told, "national") < 0.9
     worlds = told["claims"]["variability"]
     assert (worlds["low"], worlds["high"], worlds["determined"]) == (0.0, 0.0, 6)
     assert told["claims"]["at_least"] == 0
     assert told["claims"]["true"] == told["claims"]["exactly"] > 10
     assert told["claims"]["checked"] == told["claims"]["confirmed"] > 10
+
+
+def test_people_who_are_alone_are_asked_for_one_by_one() -> None:
+    """Records are age × 4 + sex × 2 + status; the guess at a person is what most persons of that age and sex have."""
+    seen = Seen(np.array([4, 2]), np.array([10, 2]))
+    worlds = np.array([[4, 5, 8, 9], [5, 8, 9, 9], [5, 8, 8, 9], [5, 8, 9, 13]])
+    # 5 is more common than 4, 13 is the only one of its kind, and nobody in any world looks like 20.
+    alone = np.array([5, 13, 20])
+    assert found_alone(worlds, 4, alone, *seen).tolist() == [2]
+    assert found_alone(worlds, 4, np.array([4, 12, 20]), *seen).tolist() == [0]
+    # Without the seed that has it, a record is not found.
+    assert found_alone(worlds, 2, alone, *seen).tolist() == [2, 2, 1]
+
+
+def test_knowing_more_finds_more_of_those_who_are_alone(tmp_path: Path) -> None:
+    """A list of all people would give this group more chances where less is known."""
+    persons = people(150, 9)
+    tables = [write_table(tmp_path, f"{one}_{two}", persons, (one, two), Exact()) for one, two in
+              (("age", "sex"), ("age", "status"), ("sex", "status"))]  # fmt: skip
+    told = measured(tmp_path, persons, tables, worlds=16, seeds=2)
+    assert told["groups"]["alone"] > 300
+    more = told["gain"]["national"]["alone"]
+    assert more["share"] > 2 * more["standard_error"]
+    assert share(told, "tables", "alone") == share(told, "unrounded", "alone")
+    assert "alone" not in told["guesses"]["tables"]["within_one_year"]
+
+
+@pytest.mark.parametrize(("each", "seeds"), [(8, 3), (16, 1)])
+def test_confidence_holds_where_few_worlds_overstate_it(each: int, seeds: int) -> None:
+    """Truth and worlds come from the same law, so that nothing but the choice of the most frequent records can mislead."""
+    rng = np.random.default_rng(4)
+    scores, number, raw = [], 20, []
+    for _ in range(1_500):
+        weights = rng.dirichlet(np.full(60, 0.25))
+        drawn = np.sort(rng.choice(60, (each * seeds + 1, number), p=weights).astype(np.int64), axis=1)
+        groups = np.ones((number, 3), dtype=bool) & np.array([True, False, False])
+        none = np.zeros(0, dtype=np.int64)
+        found = score(drawn[1:], each, AreaTruth(drawn[0], groups), 1, 0, Seen(none, none))
+        scores.append(found)
+        raw.append([found.claims[20:45].sum(), found.claims[20:45] @ (np.arange(20.5, 45) / 50), found.right[20:45].sum()])
+    claims, stated, right = np.sum(raw, axis=0)
+    assert right / claims < stated / claims - 0.02  # the shares of worlds themselves
+    tally = Tally.of(scores, np.full((len(scores), 3), number), [0.0] * len(scores))
+    told = tally.to_json()["calibration"]
+    assert len(told) >= 4
+    for band in told:
+        error = (band["right"] * (1 - band["right"]) / band["claims"]) ** 0.5
+        assert band["stated"] < band["right"] + 3 * error + 0.01
+        assert band["stated"] > band["right"] - 0.08  # and not much understated
+    assert (np.diff(tally.confidence()) >= 0).all()
+
+
+def test_seeds_that_contradict_each_other_are_not_sure_of_anything() -> None:
+    worlds = np.repeat([[1], [2], [3]], 8, axis=0)
+    none = np.zeros(0, dtype=np.int64)
+    truth = AreaTruth(np.array([1]), np.array([[True, False, False]]))
+    found = [score(worlds, 8, truth, 1, 0, Seen(none, none)) for _ in range(20)]
+    sure = Tally.of(found, np.array([[1, 0, 0]] * 20), [0.0] * 20).confidence()
+    assert sure.max() < 0.05
 
 
 def test_without_tables_it_is_the_baseline(tmp_path: Path) -> None:

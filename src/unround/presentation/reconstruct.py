@@ -51,7 +51,7 @@ def agreement_table(told: Mapping[str, Any], measure: str) -> Rows:
     heads = ["", "people", *(name for name, _ in GUESSES.values())]
     rows = []
     for group, words in GROUPS.items():
-        if told["groups"][group]:
+        if told["groups"][group] and group in told["guesses"]["tables"][measure]:
             shares = [_shown(told["guesses"][guess][measure][group]) for guess in GUESSES]
             rows.append([words, f"{told['groups'][group]:,}", *shares])
     return heads, rows
@@ -193,6 +193,7 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
         "of records. Area's own totals: the same, given the counts about one attribute alone. Reconstruction: given all "
         "published counts. Unrounded tables: given the true counts. Every guess has as many records as people live in "
         "the area, the most confident ones.",
+        "For people who are alone with their age and sex, these two are known and the rest is guessed, once per person.",
         f"±: two standard errors, over areas and over {told['seeds']} seeds."
         + (f" Kind: {_and(told['kind'])}." if told["kind"] else ""),
         "That a record is found does not say whose it is, and a record that many people share is found without any table: "
@@ -223,7 +224,7 @@ def _and(names: Sequence[str]) -> str:
 
 def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
     """Draw the shares of records found by the four guesses, as bars, group by group."""
-    groups = [group for group in GROUPS if told["groups"][group]]
+    groups = [group for group in GROUPS if told["groups"][group] and group in told["guesses"]["tables"][measure]]
     shares = {group: {guess: told["guesses"][guess][measure][group] for guess in GUESSES} for group in groups}
     largest = max(one["share"] + 2 * (one["standard_error"] or 0) for found in shares.values() for one in found.values())
     said = "; ".join(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.jit import inner, kernel
+from unround.jit import inlined, inner, kernel
 from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
 
 I16, I32, I64, U64, F64 = np.int16, np.int32, np.int64, np.uint64, np.float64
@@ -32,7 +32,7 @@ MANY, REACH = 25, 5
 """An attribute of more values than the first also moves by up to the second."""
 
 
-@inner
+@inlined
 def _next(chance: Words) -> Any:
     """Return the next random number of 64 bits (splitmix64)."""
     chance[0] = chance[0] + U64(0x9E3779B97F4A7C15)
@@ -42,18 +42,18 @@ def _next(chance: Words) -> Any:
     return z ^ (z >> U64(31))
 
 
-@inner
+@inlined
 def uniform(chance: Words) -> Any:
     """Return a random number from 0 to 1."""
     return F64(_next(chance) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
-@inner
+@inlined
 def _below(chance: Words, number: int) -> Any:
     return I64(uniform(chance) * number)
 
 
-@inner
+@inlined
 def _log(state: State, column: int, count: int, beta: float) -> Any:
     """Return the log likelihood of a true count; outside of the window it falls by β a step."""
     at = count - state.rows[column, 0]
@@ -66,7 +66,7 @@ def _log(state: State, column: int, count: int, beta: float) -> Any:
     return state.log[start + at]
 
 
-@inner
+@inlined
 def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> float:
     """Return the change of the log likelihood if one person goes from one atom of a margin to another."""
     change = 0.0
@@ -87,7 +87,7 @@ def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> flo
     return change
 
 
-@inner
+@inlined
 def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta: float) -> float:
     """Return the change of the log likelihood if one person goes `by` atoms up and another as many down."""
     change = 0.0
@@ -116,7 +116,7 @@ def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta:
     return change
 
 
-@inner
+@inlined
 def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> None:
     """Add persons to all columns of an atom."""
     for at in range(tables.starts[atom], tables.starts[atom + 1]):
@@ -126,7 +126,7 @@ def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> Non
             state.now[column] = _log(state, column, state.counts[column], beta)
 
 
-@inner
+@inlined
 def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     """Draw a value of attribute k, whose probabilities begin at `start`."""
     low, high = I64(0), law.sizes[k] - 1
@@ -140,13 +140,13 @@ def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     return low
 
 
-@inner
+@inlined
 def _draw(state: State, i: int, k: int, law: Law, chance: Words) -> Any:
     """Draw a value of attribute k of person i from the law, given what it depends on."""
     return value_of(law, state.places[i, law.factor[k]] - state.values[i, k], k, chance)
 
 
-@inner
+@inlined
 def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables, beta: float) -> None:
     """Give person i another value of attribute k."""
     old = state.values[i, k]
@@ -195,7 +195,7 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
         _set(state, i, k, new, law, tables, beta)
 
 
-@inner
+@inlined
 def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
     """Return another person at random, if possible one who differs from person i in nothing of a margin but attribute k.
 

@@ -21,13 +21,16 @@ from unround.reconstruction.chain import drawn, run
 from unround.reconstruction.evidence import Evidence
 from unround.reconstruction.law import fit, flat
 from unround.reconstruction.records import MOST_RECORDS, Records
-from unround.reconstruction.score import ALONE, EVERYONE, GROUPS, UNLIKE, AreaTruth
+from unround.reconstruction.score import ALONE, EVERYONE, GROUPS, UNLIKE, AreaTruth, Seen
 from unround.reconstruction.start import raked_people
 
 NATIONAL, TOTALS, TABLES, UNROUNDED = GUESSES = ("national", "totals", "tables", "unrounded")
 
 FOLDS = 5
 """Areas are dealt into so many parts; the law for an area comes from the people of the other parts."""
+
+VISIBLE = ("age", "sex")
+"""What everybody sees of a person."""
 
 SAMPLE = 200_000
 """People from whom a law is learnt, as from a public sample of records."""
@@ -83,6 +86,8 @@ class Country:
         The part that each area is in.
     age : tuple
         What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no age.
+    seen : Seen
+        Age and sex, as far as records have them.
     learnt : bool
         Whether there are other areas to learn the law from; otherwise all records are equally likely.
     """
@@ -92,6 +97,7 @@ class Country:
     laws: list[Law]
     fold: NDArray[np.int64]
     age: tuple[int, int]
+    seen: Seen
     learnt: bool
 
 
@@ -113,8 +119,10 @@ def country(records: Records, seed: int) -> Country:
     fold[np.argsort(chance, kind="stable")] = np.arange(len(chance)) % FOLDS
     age = next((name for name in names if name in records.numeric and name.lower() == "age"), None)
     ages = (1, 0) if age is None else (int(radix[names.index(age)]), sizes[age])
+    visible = [at for at, name in enumerate(names) if name.lower() in VISIBLE]
+    seen = Seen(radix[visible], np.array([sizes[names[at]] for at in visible], dtype=np.int64))
     if len(records.areas) < 2:
-        return Country(names, radix, [flat(names, sizes)], np.zeros(1, dtype=np.int64), ages, False)
+        return Country(names, radix, [flat(names, sizes)], np.zeros(1, dtype=np.int64), ages, seen, False)
     area = records.area_of()
     laws = []
     for part in range(min(FOLDS, len(records.areas))):
@@ -123,7 +131,7 @@ def country(records: Records, seed: int) -> Country:
             rng = np.random.default_rng(np.random.SeedSequence([seed, part]))
             others = np.sort(rng.choice(others, SAMPLE, replace=False))
         laws.append(fit({name: records.codes[name][others] for name in names}, names, sizes))
-    return Country(names, radix, laws, fold, ages, True)
+    return Country(names, radix, laws, fold, ages, seen, True)
 
 
 def random_number(seed: int, *words: str) -> int:
@@ -167,7 +175,7 @@ def area_truth(records: Records, codes: NDArray[np.int64], area: int, kind: Sequ
     own = slice(records.starts[area], records.starts[area + 1])
     groups = np.zeros((own.stop - own.start, len(GROUPS)), dtype=bool)
     groups[:, EVERYONE] = True
-    visible = [name for name in records.values if name.lower() in ("age", "sex")]
+    visible = [name for name in records.values if name.lower() in VISIBLE]
     if visible:
         together = _together(records.codes, visible, records.sizes, own)
         groups[:, ALONE] = np.bincount(together)[together] == 1

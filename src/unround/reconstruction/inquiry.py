@@ -19,6 +19,9 @@ from unround.reconstruction.records import Records
 from unround.reconstruction.score import GROUPS, AreaScore, AreaTruth, score
 from unround.reconstruction.tally import Tally
 
+SHARE = "share"
+"""The column of what is kept between that holds shares of worlds."""
+
 BLOCK = 32
 """Areas between two times that work is saved."""
 
@@ -124,10 +127,10 @@ class Inquiry:
     def _area(self, question: Question, area: int) -> tuple[AreaScore, float]:
         name, people = self.records.areas[area], int(self.people[area])
         worlds, outside = worlds_of(question.name, area, name, people, self.place, question.known, self.effort, self.seed)
-        return score(worlds, self.effort.worlds, self.truth_of(area), *self.place.age), outside
+        return score(worlds, self.effort.worlds, self.truth_of(area), *self.place.age, self.place.seen), outside
 
     def guesses(self, areas: NDArray[np.int64], scores: Sequence[AreaScore]) -> pl.DataFrame:
-        """Return best guesses as a table, one row per person, with the confidence in each."""
+        """Return best guesses as a table, one row per person, with the share of worlds that hold each."""
         guess = np.concatenate([one.guess for one in scores])
         columns: dict[str, pl.Series] = {
             "region": pl.Series(np.repeat([self.records.areas[area] for area in areas], [len(one.guess) for one in scores]))
@@ -135,8 +138,8 @@ class Inquiry:
         for name, radix in zip(self.place.names, self.place.radix, strict=True):
             values = self.records.values[name]
             columns[name] = pl.Series(values).gather((guess // radix) % len(values))
-        confidence = np.concatenate([one.confidence for one in scores])
-        return pl.DataFrame({**columns, "confidence": pl.Series(confidence)})
+        shares = np.concatenate([one.shares for one in scores])
+        return pl.DataFrame({**columns, SHARE: pl.Series(shares)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)

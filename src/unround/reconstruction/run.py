@@ -19,10 +19,11 @@ from unround.output import OutputFolder, output_folder, write_json
 from unround.reconstruction.cluster import on_cluster
 from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
 from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country, record_codes
-from unround.reconstruction.inquiry import Elsewhere, Inquiry, Question
+from unround.reconstruction.inquiry import SHARE, Elsewhere, Inquiry, Question
 from unround.reconstruction.queries import Published, read_published, true_counts, with_absent_values
 from unround.reconstruction.records import Records, read_records
 from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
+from unround.reconstruction.score import BINS
 from unround.reconstruction.solver import load_solver
 from unround.reconstruction.tally import Tally, gain
 from unround.reconstruction.verification import population, verified
@@ -224,7 +225,7 @@ def reconstruct(
                                 "national": in_sample(found[NATIONAL], sample)}  # fmt: skip
             told["claims"] = claimed(case, sample, options.variable, options.seconds, progress)
         # 5. Put everything in its place.
-        _write(output, told, parts, finish, persons=case.records.simulated)
+        _write(output, told, parts, finish, found[TABLES] if case.records.simulated else None)
         output.publish(OURS)
     return Reconstruction(told, out)
 
@@ -289,14 +290,15 @@ def _write(
     told: dict[str, Any],
     parts: Path,
     finish: Callable[[Path, dict[str, Any]], None],
-    *,
-    persons: bool,
+    persons: Tally | None,
 ) -> None:
-    """Write summary and page; reconstructed persons only where they are invented."""
+    """Write summary and page; reconstructed persons, whose confidence the tally knows, only where they are invented."""
     write_json(output.done / SUMMARY, told)
-    if persons:
-        blocks = [pl.read_parquet(path) for path in sorted(parts.glob(f"{TABLES}-*.parquet"))]
-        pl.concat(blocks).write_parquet(output.done / PERSONS)
+    if persons is not None:
+        band = (pl.col(SHARE) * BINS + 1e-9).cast(pl.Int64).clip(0, BINS - 1)
+        confidence = band.replace_strict(range(BINS), persons.confidence(), return_dtype=pl.Float64)
+        blocks = pl.scan_parquet(sorted(parts.glob(f"{TABLES}-*.parquet")))
+        blocks.with_columns(confidence.alias("confidence")).drop(SHARE).sink_parquet(output.done / PERSONS)
     finish(output.done, told)
 
 

@@ -3,12 +3,20 @@
 A record and its number of copies make a key: "the second man of 41, married …". The confidence in a key is the share of
 worlds that hold it. As many keys as there are people, the most confident ones, are the best guess: no other list of as many
 records agrees with more records on average over the worlds.
+
+People who are alone with what everybody sees of them, their age and sex, are asked for one by one, because a list would not
+treat guesses alike: where one person lives whom the law expects two, a guess that does not know so has two chances to find
+that person, and one that knows it has one. Whoever knows age and sex guesses the rest: the record that most persons
+of that age and sex have in the worlds.
+
+The share of worlds overstates the most confident keys: they were chosen by chance as well. How often the worlds of one seed
+hold what those of the others hold so often tells by how much, without the truth; `tally` makes the confidence of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +25,7 @@ from unround.jit import inner, kernel
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 BINS = 50
 """Bands of confidence, each of two per cent; the last holds certainty as well."""
@@ -150,6 +159,74 @@ def _by_rest(codes: Ints, radix: int, ages: int) -> tuple[Ints, Ints]:
     return found[order], order
 
 
+# -- people who are alone ---------------------------------------------------------------------------------------------
+
+
+@inner
+def _seen(code: int, radix: Ints, sizes: Ints) -> int:
+    """Return a number for what everybody sees of a person."""
+    found = 0
+    for k in range(radix.shape[0]):
+        found = found * sizes[k] + (code // radix[k]) % sizes[k]
+    return found
+
+
+@kernel
+def found_alone(worlds: Ints, each: int, alone: Ints, radix: Ints, sizes: Ints) -> Ints:
+    """Count people who are alone and whose record is the most common one among persons of the worlds who look like them.
+
+    Returns that for all seeds, then without each of them. `alone` are the records of these people, `radix` and `sizes`
+    belong to the attributes that everybody sees. A person whom nobody in any world looks like is not found.
+    """
+    number, people = worlds.shape
+    seeds = number // each
+    whole = 1
+    for k in range(sizes.shape[0]):
+        whole *= sizes[k]
+    target = np.full(whole, -1, np.int64)
+    for at in range(alone.shape[0]):
+        target[_seen(alone[at], radix, sizes)] = at
+    held = np.empty(number * people, np.int64)
+    many = 0
+    for w in range(number):
+        for i in range(people):
+            if target[_seen(worlds[w, i], radix, sizes)] >= 0:
+                held[many] = worlds[w, i] * seeds + w // each
+                many += 1
+    held = held[:many]
+    held.sort()
+    sets = seeds + 1 if seeds > 1 else 1
+    most, guess = np.zeros((alone.shape[0], sets), np.int64), np.full((alone.shape[0], sets), -1, np.int64)
+    own = np.zeros(sets, np.int64)
+    for at in range(many):
+        code, seed = held[at] // seeds, held[at] % seeds
+        for s in range(sets):
+            own[s] += s == 0 or s - 1 != seed
+        if at + 1 < many and held[at + 1] // seeds == code:
+            continue
+        who = target[_seen(code, radix, sizes)]
+        for s in range(sets):
+            better = own[s] > most[who, s] or (own[s] == most[who, s] and _mixed(code) > _mixed(guess[who, s]))
+            if own[s] > 0 and better:
+                most[who, s], guess[who, s] = own[s], code
+        own[:] = 0
+    found = np.zeros(sets, np.int64)
+    for who in range(alone.shape[0]):
+        for s in range(sets):
+            found[s] += guess[who, s] == alone[who]
+    return found
+
+
+# -- all together -----------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """What everybody sees of a person, age and sex: what a value adds to a record, and how many values there are."""
+
+    radix: Ints
+    sizes: Ints
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaTruth:
     """The true records of an area, ascending, and the groups that each belongs to (records × groups)."""
@@ -168,12 +245,15 @@ class AreaScore:
         True records found exactly, or but for a year of age: (all seeds, then without each seed) × groups.
     drawn : float
         True records that a single world finds exactly, on average over the worlds.
-    claims, right, stated : array
-        Keys by band of confidence, those among them that are true, and the sum of their confidences.
+    claims, right : array
+        Keys by the share of worlds that hold them, in bands, and those among them that are true.
+    tried, again : array
+        Keys that the worlds of all seeds but one hold, by their share, and the sum of the shares of that seed's worlds that
+        hold them.
     guess : array
         The records of the best guess.
-    confidence : array
-        How sure each of them is.
+    shares : array
+        The share of worlds that hold each of them.
     """
 
     exact: Ints
@@ -181,12 +261,13 @@ class AreaScore:
     drawn: float
     claims: Ints
     right: Ints
-    stated: NDArray[np.float64]
+    tried: Ints
+    again: Floats
     guess: Ints
-    confidence: NDArray[np.float64]
+    shares: Floats
 
 
-def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int) -> AreaScore:
+def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen: Seen) -> AreaScore:
     """Hold the worlds of an area against the truth.
 
     Parameters
@@ -199,6 +280,8 @@ def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int) -> A
         What is true.
     radix, ages : int
         What a year of age adds to a record, and how many ages there are; 0 ages if records have none.
+    seen : Seen
+        The attributes that everybody sees.
     """
     people, seeds = worlds.shape[1], len(worlds) // each
     most = max(people, len(truth.codes)) + 1
@@ -214,16 +297,40 @@ def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int) -> A
         if ages:
             close[number] = (truth.groups & near(truth.codes, keys[chosen] // most, radix, ages)[:, None]).sum(axis=0)
         if number == 0:
-            guess, sure = keys[chosen] // most, counts[chosen].sum(axis=1) / len(worlds)
-    stated = counts.sum(axis=1) / len(worlds)
-    band = np.minimum((stated * BINS + 1e-9).astype(np.int64), BINS - 1)
+            guess, shares = keys[chosen] // most, counts[chosen].sum(axis=1) / len(worlds)
+    exact[:, ALONE] = found_alone(worlds, each, truth.codes[truth.groups[:, ALONE]], *seen)
+    close[:, ALONE] = 0  # their age is known
+    band = bands_of(counts.sum(axis=1) / len(worlds))
     return AreaScore(
         exact,
         close,
         float(counts[right].sum()) / len(worlds),
         np.bincount(band, minlength=BINS),
         np.bincount(band[right], minlength=BINS),
-        np.bincount(band, stated, minlength=BINS).astype(np.float64),
+        *_held_again(worlds, each, counts, most),
         guess,
-        sure,
+        shares,
     )
+
+
+def bands_of(shares: Floats) -> Ints:
+    """Return the bands of some shares of worlds."""
+    return np.minimum((shares * BINS + 1e-9).astype(np.int64), BINS - 1)
+
+
+def _held_again(worlds: Ints, each: int, counts: Ints, most: int) -> tuple[Ints, Floats]:
+    """Count keys by the share of worlds that hold them, all seeds but one, and add up their shares of that seed's worlds.
+
+    A single seed is taken apart: its first worlds and its last ones.
+    """
+    if counts.shape[1] == 1:
+        each //= 2
+        counts = ranked(np.ascontiguousarray(worlds[: 2 * each]), each, most)[1]
+    tried, again = np.zeros(BINS, np.int64), np.zeros(BINS)
+    for seed in range(counts.shape[1]):
+        others = counts.sum(axis=1) - counts[:, seed]
+        there = others > 0
+        band = bands_of(others[there] / (each * (counts.shape[1] - 1)))
+        tried += np.bincount(band, minlength=BINS)
+        again += np.bincount(band, counts[there, seed] / each, minlength=BINS)
+    return tried, again

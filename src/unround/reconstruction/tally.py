@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.reconstruction.score import BINS, EVERYONE, GROUPS, AreaScore
+from unround.reconstruction.score import ALONE, BINS, EVERYONE, GROUPS, AreaScore
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.96)
 """Confidences from which records are counted as claimed."""
 
-BANDS = tuple((low, low + 10) for low in range(0, BINS, 10))
-"""Bands of confidence for calibration, in bins: a fifth each."""
+BANDS = (0.0, 0.2, 0.4, 0.6, 0.8)
+"""Where bands of confidence for calibration begin."""
+
+LEAN = 5
+"""So many keys weigh what was seen of a band as much as what is known of the band below."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +35,8 @@ class Tally:
         How many true records there are: areas × groups.
     drawn, outside : array
         Records that one world finds, and how far its counts are outside of their windows: areas.
-    claims, right, stated : array
-        By band of confidence, over all areas.
+    claims, right, tried, again : array
+        By the share of worlds, in bands, over all areas.
     """
 
     exact: NDArray[np.int64]
@@ -43,7 +46,8 @@ class Tally:
     outside: NDArray[np.float64]
     claims: NDArray[np.int64]
     right: NDArray[np.int64]
-    stated: NDArray[np.float64]
+    tried: NDArray[np.int64]
+    again: NDArray[np.float64]
 
     @classmethod
     def of(cls, scores: Sequence[AreaScore], people: NDArray[np.int64], outside: Sequence[float]) -> Tally:
@@ -56,7 +60,8 @@ class Tally:
             np.array(outside, dtype=np.float64),
             np.sum([one.claims for one in scores], axis=0),
             np.sum([one.right for one in scores], axis=0),
-            np.sum([one.stated for one in scores], axis=0),
+            np.sum([one.tried for one in scores], axis=0),
+            np.sum([one.again for one in scores], axis=0),
         )
 
     @classmethod
@@ -78,16 +83,34 @@ class Tally:
         with np.load(path) as told:
             return cls(**{name: told[name] for name in cls.__slots__})
 
+    def confidence(self) -> NDArray[np.float64]:
+        """Return the confidence in keys, by the share of worlds that hold them, in bands.
+
+        It is the share of another seed's worlds that hold a key which the worlds of the other seeds hold so often: no truth
+        is needed for it. A band of few keys leans on the one below, and no confidence is above the band itself.
+        """
+        found, weights = [], []
+        known = None
+        for band in range(BINS):
+            if self.tried[band]:
+                lean = 0 if known is None else LEAN
+                share = (self.again[band] + lean * (known or 0.0)) / (self.tried[band] + lean)
+                known = min(float(share), (band + 1) / BINS)
+            found.append(known if known is not None else (band + 0.5) / BINS)
+            weights.append(float(self.tried[band]) or 1e-9)
+        return _rising(found, weights)
+
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         whole = int(self.people[:, EVERYONE].sum())
+        sure = self.confidence()
         return {
             "agreement": {name: self._share(self.exact, at) for at, name in enumerate(GROUPS)},
-            "within_one_year": {name: self._share(self.near, at) for at, name in enumerate(GROUPS)},
+            "within_one_year": {name: self._share(self.near, at) for at, name in enumerate(GROUPS) if at != ALONE},
             "one_world": float(self.drawn.sum() / max(1, whole)),
             "steps_outside": float(self.outside.mean()),
-            "confidence": [self._claimed(threshold, whole) for threshold in THRESHOLDS],
-            "calibration": [band for low, high in BANDS if (band := self._band(low, high)) is not None],
+            "confidence": [self._claimed(sure >= threshold, threshold, whole) for threshold in THRESHOLDS],
+            "calibration": [band for low in BANDS if (band := self._band(sure, low)) is not None],
         }
 
     def _share(self, hits: NDArray[np.int64], group: int) -> dict[str, Any] | None:
@@ -95,9 +118,8 @@ class Tally:
         share, error = ratio(hits[:, :, group], self.people[:, group])
         return None if share is None else {"share": share, "standard_error": error}
 
-    def _claimed(self, threshold: float, whole: int) -> dict[str, Any]:
-        first = round(threshold * BINS)
-        claims, right = int(self.claims[first:].sum()), int(self.right[first:].sum())
+    def _claimed(self, which: NDArray[np.bool_], threshold: float, whole: int) -> dict[str, Any]:
+        claims, right = int(self.claims[which].sum()), int(self.right[which].sum())
         return {
             "at_least": threshold,
             "claims": claims,
@@ -105,17 +127,30 @@ class Tally:
             "recall": right / max(1, whole),
         }
 
-    def _band(self, low: int, high: int) -> dict[str, Any] | None:
-        claims = int(self.claims[low:high].sum())
+    def _band(self, sure: NDArray[np.float64], low: float) -> dict[str, Any] | None:
+        which = (sure >= low) & ((sure < low + 0.2) | (low == BANDS[-1]))
+        claims = int(self.claims[which].sum())
         if not claims:
             return None
         return {
-            "from": low / BINS,
-            "to": high / BINS,
+            "from": low,
+            "to": round(low + 0.2, 1),
             "claims": claims,
-            "stated": float(self.stated[low:high].sum() / claims),
-            "right": float(self.right[low:high].sum() / claims),
+            "stated": float((self.claims * sure)[which].sum() / claims),
+            "right": float(self.right[which].sum() / claims),
         }
+
+
+def _rising(found: Sequence[float], weights: Sequence[float]) -> NDArray[np.float64]:
+    """Return the closest numbers that never fall: neighbours that do are averaged."""
+    kept: list[tuple[float, float, int]] = []
+    for value, weight in zip(found, weights, strict=True):
+        own, of, length = value, weight, 1
+        while kept and kept[-1][0] > own:
+            before, much, many = kept.pop()
+            own, of, length = (before * much + own * of) / (much + of), much + of, many + length
+        kept.append((own, of, length))
+    return np.repeat([one for one, _, _ in kept], [length for _, _, length in kept])
 
 
 def ratio(hits: NDArray[np.int64], people: NDArray[np.int64]) -> tuple[float | None, float | None]:
