@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import sys
@@ -15,10 +16,12 @@ import polars as pl
 import pytest
 
 import unround
+from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Group
 from unround.mechanisms import Exact, Mechanism, Rounding, mechanism
 from unround.reconstruction.bounds import cross_table
+from unround.reconstruction.certificates import Columns, certificate, read_claim
 from unround.reconstruction.claims import area_bounds, checked
 from unround.reconstruction.guess import NATIONAL, TABLES, Effort
 from unround.reconstruction.inquiry import Inquiry
@@ -370,6 +373,113 @@ def test_every_verified_claim_is_true_in_ten_thousand_areas() -> None:
     assert wrong == 0
 
 
+# -- certificates -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def proved(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, list[dict]]:
+    """Claims about simulated people of whom exact tables were published, and their certificates as they were written."""
+    out = tmp_path_factory.mktemp("exact")
+    tables = ["age_sex", "age_sex_marital"]
+    unround.simulate(out, persons=True, areas=6, people=30, tables=tables, mechanism="exact")
+    found = unround.reconstruct(
+        [out / f"{name}.toml" for name in tables],
+        out / "out",
+        truth=out / "persons.parquet",
+        sample=4,
+        ways=[],
+        worlds=2,
+        seeds=1,
+    )
+    lines = (out / "out" / "proofs.jsonl").read_text(encoding="utf-8").splitlines()
+    return found.to_json()["claims"], [json.loads(line) for line in lines]
+
+
+def test_claims_are_written_out_and_the_independent_checker_accepts_them(proved: tuple[dict, list[dict]]) -> None:
+    told, lines = proved
+    assert told["certified"] == len(lines) == told["written_out"] > 20
+    assert {bool(line.get("at_least")) for line in lines} == {True, False}
+    for line in lines:
+        assert unround.check_proof(*read_claim(line))
+        assert line["text"].endswith(f"So {line['cell']} {'≥' if line.get('at_least') else '='} {line['value']}.")
+
+
+def one_more(line: dict) -> None:
+    line["value"] += 1
+
+
+def another_count(line: dict) -> None:
+    last = line["steps"][-1]
+    used = {line["steps"][use - 1]["cell"] for use in last["uses"]}
+    for cell in line["cells"]:
+        if cell["name"] in used and cell["published"]:
+            cell["published"] += 1 if last["bound"] == "high" else -1
+
+
+def no_sums(line: dict) -> None:
+    line["sums"] = []
+
+
+def another_sum(line: dict) -> None:
+    line["sums"][-1]["parts"].pop()
+
+
+def fewer_steps(line: dict) -> None:
+    line["steps"] = line["steps"][:1]
+
+
+@pytest.mark.parametrize("change", [one_more, another_count, no_sums, another_sum, fewer_steps])
+@pytest.mark.parametrize("at_least", [True, False])
+def test_an_altered_certificate_is_rejected(
+    proved: tuple[dict, list[dict]], change: Callable[[dict], None], at_least: bool
+) -> None:
+    line = copy.deepcopy(next(one for one in proved[1] if bool(one.get("at_least")) == at_least))
+    change(line)
+    assert not unround.check_proof(*read_claim(line))
+
+
+def test_at_least_is_never_taken_for_exactly(proved: tuple[dict, list[dict]]) -> None:
+    line = next(one for one in proved[1] if one.get("at_least"))
+    system, proof = read_claim(line)
+    assert not unround.check_proof(system, replace(proof, at_least=False))
+    # The certificates of audits are of values: there, "at least" says nothing.
+    assert not unround.check_proof(*read_proof(line))
+
+
+def test_the_sums_of_certificates_hold_in_the_truth() -> None:
+    """The checker takes sums as given: they must be true of the people."""
+    rng = np.random.default_rng(3)
+    sizes = {"x": 5, "y": 3, "z": 2}
+    values = {name: [f"{name}{value}" for value in range(size)] for name, size in sizes.items()}
+    pairs = [("x",), ("x", "y"), ("x", "z"), ("y", "z")]
+    sets: list[dict[str, frozenset[int]]] = [{}, {"x": frozenset({0, 1, 2})}]
+    for names in pairs:
+        every = itertools.product(*(range(sizes[name]) for name in names))
+        sets += [{name: frozenset({value}) for name, value in zip(names, held, strict=True)} for held in every]
+    queries = [query(one, sizes) for one in sets]
+    table = cross_table(queries, sizes)
+    used = [queries[at] for at in table.used]
+    columns = Columns.of(table, used, ["t"] * len(used), [Exact()] * len(used), values)
+    written = 0
+    for _ in range(60):
+        codes = {name: rng.integers(0, size, 7).astype(np.int16) for name, size in sizes.items()}
+        true = counted(margins(used, sizes), len(used), np.zeros(7, np.int64), 1, codes)[0].tolist()
+        world = np.bincount(table.cell_of(codes, slice(0, 7)), minlength=table.cells)
+        bounds = area_bounds(table, true, columns.mechanisms)
+        known = {columns.cell_name(cell): int(world[cell]) for cell in range(table.cells)}
+        known |= dict(zip(columns.names, true, strict=True))
+        for claim in bounds.claims():
+            made = certificate(columns, true, bounds, claim)
+            if made is None:
+                continue
+            written += 1
+            for one in made[0].sums:  # groups are of nobody, since the column that rules them out is
+                assert known[one.total] == sum(known.get(part, 0) for part in one.parts)
+                for part in one.parts:
+                    assert part in known or part.startswith(("those of [", "the others in ["))
+    assert written > 50
+
+
 # -- what is written, and what is refused -----------------------------------------------------------------------------
 
 
@@ -418,6 +528,15 @@ def test_records_of_others_give_aggregates_alone(census: Path, tmp_path: Path) -
     assert "aggregates alone" in (tmp_path / "out" / "reconstruct.html").read_text(encoding="utf-8")
     for area in persons["region"].unique():
         assert area not in (tmp_path / "out" / "summary.json").read_text(encoding="utf-8")
+
+
+def test_figures_are_not_used_and_that_is_said(tmp_path: Path) -> None:
+    persons = people(8, 12)
+    table = write_table(tmp_path, "one", persons, ("age",), Rounding(3))
+    release = replace(unround.read(table), figures=(Figure("mean age", FigureKind.MEAN, "all"),))
+    persons.write_parquet(tmp_path / "persons.parquet")
+    case = read_case([release], read_records(tmp_path / "persons.parquet"), ReconstructOptions())
+    assert "one: rates, means and medians beside the counts (1) are not used." in case.published.notes
 
 
 def test_without_a_truth_it_refuses_and_says_why(census: Path, tmp_path: Path) -> None:

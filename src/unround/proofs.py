@@ -38,7 +38,7 @@ _FACTOR = re.compile(r"-?[0-9]{1,18}(/[1-9][0-9]{0,17})?")
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A value of a cell that holds in every dataset consistent with what was published.
+    """A value of a cell, or the least that it can be, that holds in every dataset consistent with what was published.
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ class Proof:
         Other proved cells whose values the argument uses.
     steps : list
         The certificate, for `check_proof`.
+    at_least : bool
+        Whether the cell may also have more.
     """
 
     cell: str
@@ -60,6 +62,7 @@ class Proof:
     depth: int
     rests_on: tuple[str, ...]
     steps: Sequence[Step]
+    at_least: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -70,7 +73,26 @@ class Proof:
             "depth": self.depth,
             "rests_on": list(self.rests_on),
             "steps": list(self.steps),
+            **({"at_least": True} if self.at_least else {}),
         }
+
+
+def proof_of_least(system: System, name: str, steps: Sequence[Step]) -> Proof:
+    """Put the certificate of the least that a cell can be into words.
+
+    Raises
+    ------
+    InternalError
+        If it does not check.
+    """
+    value = int(steps[-1]["value"])
+    cell = system.cells[system.index[name]]
+    text = _in_words(system, cell, steps, {name: value}, "≥")
+    proof = Proof(name, value, text, _depth(steps), (), steps, at_least=True)
+    problem = fault_in_proof(system, proof)
+    if problem is not None:
+        raise InternalError(f"the proof of {name} does not check: {problem}")
+    return proof
 
 
 def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tuple[Proof, ...]:
@@ -168,7 +190,7 @@ def _rests_on(name: str, steps: Sequence[Step], values: Mapping[str, int]) -> tu
 # -- in words ---------------------------------------------------------------------------------------------------------
 
 
-def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping[str, int]) -> str:
+def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping[str, int], sign: str = "=") -> str:
     sentences = []
     for step in steps:
         if step["by"] == "sum":  # published bounds are stated where they are used
@@ -185,7 +207,7 @@ def _in_words(system: System, cell: Cell, steps: Sequence[Step], values: Mapping
     own = [step for step in steps if step["cell"] == cell.name and step["by"] == "published"]
     if own:
         sentences.append(f"{_published(system, own)}.")
-    sentences.append(f"So {cell.name} = {values[cell.name]}.")
+    sentences.append(f"So {cell.name} {sign} {values[cell.name]}.")
     return " ".join(sentences)
 
 
@@ -359,7 +381,8 @@ def fault_in_proof(system: System, proof: Proof) -> str | None:
     """Return what is wrong with a certificate, or None if it proves what it claims."""
     try:
         known, problem = _checked(system, proof.steps, {})
-        missing = [side for side in ("low", "high") if (proof.cell, side, proof.value) not in known]
+        sides = ("low",) if proof.at_least is True else ("low", "high")
+        missing = [side for side in sides if (proof.cell, side, proof.value) not in known]
     except RecursionError:
         return "the certificate nests its cases too deeply to be followed"
     except (ArithmeticError, AttributeError, InputError, LookupError, TypeError, ValueError) as broken:

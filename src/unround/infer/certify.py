@@ -145,6 +145,17 @@ def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate
     return found
 
 
+def certificate_of_least(system: System, cell: int, value: int) -> Certificate | None:
+    """Prove that a cell, by position, has at least a value; None where single sums and figures do not show it."""
+    windows = certain_windows(system)
+    bounds, trace = Bounds.of(windows), Trace()
+    if not propagate(system.equations, bounds, trace, system.rows) or bounds.lows[cell] < value:
+        return None
+    steps = _Steps(_Writer(system, windows), trace, ())
+    steps.bound(cell, "low")
+    return steps.written
+
+
 def contradiction(system: System) -> Certificate | None:
     """Write out why a system without solution leaves some cell no value; None where single sums do not show it."""
     bounds, trace = Bounds.of(system.windows), Trace()

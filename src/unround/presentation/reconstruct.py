@@ -162,6 +162,7 @@ def _claims(claims: Mapping[str, Any] | None) -> list[str]:
             f"In {areas}, {proved:,} claims that one, two or three persons (or more) of a given {what} live there hold "
             f"in every world that fits the tables ({claims['exactly']:,} of them say exactly how many); {right}."
         ]
+        said.append(_certified(claims))
     else:
         said = [f"In {areas}, bounds prove of no combination of {what} that anybody has it. That is no proof of safety."]
     if claims["by_solver"]:
@@ -170,6 +171,16 @@ def _claims(claims: Mapping[str, Any] | None) -> list[str]:
     if claims["contradictory"]:
         said.append(f"In {claims['contradictory']:,} of these areas no world fits all tables.")
     return said + _variability(claims["variability"])
+
+
+def _certified(claims: Mapping[str, Any]) -> str:
+    """Say of how many claims the proof is written out."""
+    asked, done = claims["written_out"], claims["certified"]
+    every = asked == claims["at_least"] + claims["exactly"]
+    which = "of them" if every else f"of {asked:,} of them for which that was tried"
+    number = "all" if asked == done else f"{done:,}"
+    others = "" if asked == done else "; the other arguments are too long to be written out"
+    return f"The proofs of {number} {which} are written out, and accepted by an independent checker{others}."
 
 
 def _variability(found: Mapping[str, Any] | None) -> list[str]:

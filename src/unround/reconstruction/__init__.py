@@ -17,8 +17,9 @@
 - `ways`: the same tables published in other ways, and with one table left out
 - `bounds`: bounds on every cell of the full cross table
 - `claims`: what is so in every world that fits
+- `certificates`: some of it written out step by step, and checked
 - `solver`: how different two fitting worlds can be, and what all of them have in common
-- `sampled`: the last four, in a sample of areas
+- `sampled`: the last six, in a sample of areas
 """
 
 from unround.reconstruction.run import Reconstruction, ReconstructOptions, reconstruct

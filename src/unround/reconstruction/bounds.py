@@ -121,15 +121,26 @@ def column_bounds(counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> tup
     return low, high
 
 
+class Found(NamedTuple):
+    """The smallest and the largest count of every cell, and the column that gave each of them last; −1 for none."""
+
+    least: Ints
+    most: Ints
+    least_by: NDArray[np.int32]
+    most_by: NDArray[np.int32]
+
+
 @kernel
-def propagate(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Ints, Ints, bool]:
-    """Return the smallest and the largest count of every cell, and whether any world can fit."""
+def propagate(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Found, bool]:
+    """Return the bounds of every cell, and whether any world can fit."""
     margins_, cells = layout.atom.shape
     atoms = layout.starts.shape[0] - 1
     least, most = np.zeros(cells, np.int64), np.full(cells, UNBOUNDED, np.int64)
+    found = Found(least, most, np.full(cells, -1, np.int32), np.full(cells, -1, np.int32))
     sum_low, sum_high = np.empty(layout.columns, np.int64), np.empty(layout.columns, np.int64)
     atom_low, atom_high = np.empty(atoms, np.int64), np.empty(atoms, np.int64)
     room, need = np.empty(atoms, np.int64), np.empty(atoms, np.int64)
+    room_by, need_by = np.empty(atoms, np.int32), np.empty(atoms, np.int32)
     for _ in range(passes):
         atom_low[:] = 0
         atom_high[:] = 0
@@ -145,26 +156,29 @@ def propagate(layout: Layout, low: Ints, high: Ints, passes: int) -> tuple[Ints,
                 sum_high[layout.held[at]] = min(UNBOUNDED, sum_high[layout.held[at]] + atom_high[a])
         for column in range(layout.columns):
             if sum_low[column] > high[column] or sum_high[column] < low[column]:
-                return least, most, False
+                return found, False
         for a in range(atoms):
-            room[a], need[a] = UNBOUNDED, -UNBOUNDED
+            room[a], need[a], room_by[a], need_by[a] = UNBOUNDED, -UNBOUNDED, -1, -1
             for at in range(layout.starts[a], layout.starts[a + 1]):
                 column = layout.held[at]
-                if high[column] < UNBOUNDED:
-                    room[a] = min(room[a], high[column] - sum_low[column])
-                if sum_high[column] < UNBOUNDED:
-                    need[a] = max(need[a], low[column] - sum_high[column])
+                if high[column] < UNBOUNDED and high[column] - sum_low[column] < room[a]:
+                    room[a], room_by[a] = high[column] - sum_low[column], column
+                if sum_high[column] < UNBOUNDED and low[column] - sum_high[column] > need[a]:
+                    need[a], need_by[a] = low[column] - sum_high[column], column
         changed = False
         for c in range(cells):
-            space, wanted = UNBOUNDED, -UNBOUNDED
+            space, wanted, space_by, wanted_by = UNBOUNDED, -UNBOUNDED, -1, -1
             for m in range(margins_):
-                space = min(space, room[layout.atom[m, c]])
-                wanted = max(wanted, need[layout.atom[m, c]])
+                a = layout.atom[m, c]
+                if room[a] < space:
+                    space, space_by = room[a], room_by[a]
+                if need[a] > wanted:
+                    wanted, wanted_by = need[a], need_by[a]
             before, after = least[c], most[c]
             if before + space < after:
-                most[c], changed = before + space, True
+                most[c], found.most_by[c], changed = before + space, space_by, True
             if after < UNBOUNDED and after + wanted > before:
-                least[c], changed = after + wanted, True
+                least[c], found.least_by[c], changed = after + wanted, wanted_by, True
         if not changed:
             break
-    return least, most, True
+    return found, True

@@ -27,13 +27,18 @@ CHECKED_CELLS = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AreaBounds:
-    """The bounds of one area: the smallest and the largest count of every cell, and the columns' own."""
+    """The bounds of one area: the smallest and the largest count of every cell, and the columns' own.
+
+    `least_by` and `most_by` are the columns that gave the bounds of the cells; −1 for none.
+    """
 
     least: Ints
     most: Ints
     low: Ints
     high: Ints
     fits: bool
+    least_by: NDArray[np.int32]
+    most_by: NDArray[np.int32]
 
     @property
     def open(self) -> Ints:
@@ -49,8 +54,8 @@ class AreaBounds:
 def area_bounds(table: CrossTable, counts: Sequence[int], mechanisms: Sequence[Mechanism]) -> AreaBounds:
     """Work out the bounds of an area; `counts` and `mechanisms` are those of the columns that the cross table uses."""
     low, high = column_bounds(counts, mechanisms)
-    least, most, fits = propagate(table.layout, low, high, MOST_PASSES)
-    return AreaBounds(least, np.minimum(most, UNBOUNDED), low, high, bool(fits))
+    found, fits = propagate(table.layout, low, high, MOST_PASSES)
+    return AreaBounds(found.least, np.minimum(found.most, UNBOUNDED), low, high, bool(fits), found.least_by, found.most_by)
 
 
 def checked(table: CrossTable, found: AreaBounds, cell: int, least: int) -> bool | None:

@@ -117,6 +117,10 @@ def read_published(releases: Sequence[Release], records: Records) -> Published:
             found.notes.append(
                 f"{name}: {len(left):,} columns are left out, of which it is not known what they count: {shown}."
             )
+        if release.figures:
+            found.notes.append(
+                f"{name}: rates, means and medians beside the counts ({len(release.figures):,}) are not used."
+            )
         first = len(found.queries)
         at = {old: first + new for new, old in enumerate(used)}
         found.sums.extend(

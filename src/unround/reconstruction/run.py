@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,8 @@ from unround.release import Release
 Stage = Callable[[str, int, int], None]
 
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
-OURS = (SUMMARY, PAGE, PERSONS)
+PROOFS = "proofs.jsonl"
+OURS = (SUMMARY, PAGE, PERSONS, PROOFS)
 
 KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship", "indigenous")
 """Attributes by which people are alike, where records have them; all but age and sex otherwise."""
@@ -223,7 +225,10 @@ def reconstruct(
             others = compared(case, inquiry, sample, ways, parts, progress, elsewhere)
             told["compared"] = {**others, "as_published": in_sample(found[TABLES], sample),
                                 "national": in_sample(found[NATIONAL], sample)}  # fmt: skip
-            told["claims"] = claimed(case, sample, options.variable, options.seconds, progress)
+            told["claims"], proofs = claimed(case, sample, options.variable, options.seconds, progress)
+            if case.records.simulated:
+                lines = (json.dumps(line, ensure_ascii=False) + "\n" for line in proofs)
+                (output.done / PROOFS).write_text("".join(lines), encoding="utf-8")
         # 5. Put everything in its place.
         _write(output, told, parts, finish, found[TABLES] if case.records.simulated else None)
         output.publish(OURS)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from unround.protection import Protection
 from unround.reconstruction.bounds import CrossTable, cross_table
+from unround.reconstruction.certificates import Columns, certificate, claim_line
 from unround.reconstruction.claims import AreaBounds, area_bounds, checked
 from unround.reconstruction.guess import random_number
 from unround.reconstruction.inquiry import Elsewhere, Inquiry
@@ -77,21 +78,44 @@ def in_sample(tally: Tally, sample: NDArray[np.int64]) -> dict[str, Any]:
     return {"share": share, "standard_error": error}
 
 
-def claimed(case: Case, sample: NDArray[np.int64], variable: int, seconds: float, progress: Step) -> dict[str, Any]:
-    """Prove what can be proved in the sample, and find how different worlds can be in some of its areas."""
+MOST_CERTIFIED = 200
+"""Claims that are written out step by step."""
+
+
+def claimed(
+    case: Case, sample: NDArray[np.int64], variable: int, seconds: float, progress: Step
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Prove what can be proved in the sample, and find how different worlds can be in some of its areas.
+
+    Also returns the certificates of claims, which tell of single areas.
+    """
     table = cross_table(case.published.queries, case.records.sizes)
     mechanisms = [case.published.mechanisms[at] for at in table.used]
+    columns = Columns.of(
+        table,
+        [case.published.queries[at] for at in table.used],
+        [case.published.names[case.published.tables[at]] for at in table.used],
+        mechanisms,
+        case.records.values,
+    )
+    written: list[dict[str, Any]] = []
     told: dict[str, Any] = {"areas": len(sample), "attributes": list(table.names), "at_least": 0, "exactly": 0}
     told |= {"persons": 0, "true": 0, "by_number": {}, "checked": 0, "confirmed": 0, "contradictory": 0}
-    told |= {"by_solver": 0, "by_solver_true": 0}
+    told |= {"by_solver": 0, "by_solver_true": 0, "written_out": 0, "certified": 0}
     worlds: list[Variability] = []
     for number, area in enumerate(sample.tolist()):
         progress("Proving", number, len(sample))
-        found = area_bounds(table, case.published.counts[area, table.used].tolist(), mechanisms)
+        counts = case.published.counts[area, table.used].tolist()
+        found = area_bounds(table, counts, mechanisms)
         if not found.fits:
             told["contradictory"] += 1
             continue
         _count(told, case, table, found, area)
+        for claim in found.claims()[: MOST_CERTIFIED - told["written_out"]]:
+            told["written_out"] += 1
+            if (proved := certificate(columns, counts, found, claim)) is not None:
+                told["certified"] += 1
+                written.append(claim_line(case.records.areas[area], *proved))
         if number < variable:
             people, exact = int(case.people[area]), case.exact_people
             try:
@@ -104,7 +128,7 @@ def claimed(case: Case, sample: NDArray[np.int64], variable: int, seconds: float
             told["by_solver_true"] += int((_true_cells(case, table, area)[more] > 0).sum())
     progress("Proving", len(sample), len(sample))
     told["variability"] = _variability(worlds, seconds) if variable else None
-    return told
+    return told, written
 
 
 def _count(told: dict[str, Any], case: Case, table: CrossTable, found: AreaBounds, area: int) -> None:
