@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys mixing paper-seeds clean
+.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -107,6 +107,9 @@ linked: $(VENV)/.installed-dev ## measure again how exact linked posteriors are,
 
 keys: $(VENV)/.installed-dev ## claims about counts that were rounded by keys, compared with the truth (some minutes)
 	$(BIN)/python -m bench.keys
+
+claims: $(VENV)/.installed-dev ## verified claims about the people of 10,000 areas, compared with the truth (a quarter of an hour)
+	$(BIN)/python -m bench.claims
 
 mixing: $(VENV)/.installed-dev ## do chains reach every table by several axes? every pattern of exact margins (half an hour)
 	$(BIN)/python -m bench.mixing

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, crossed, figures, limits, linked, posterior, reading, results, scan, serve, single
+from bench import census, crossed, figures, limits, linked, persons, posterior, reading, results, scan, serve, single
 from bench.row import Ratio, Row, Share, Time
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "linked": linked.rows,
     "census": census.rows,
     "figures": figures.rows,
+    "persons": persons.rows,
     "serve": serve.rows,
 }
 
