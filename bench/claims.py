@@ -51,7 +51,7 @@ def main() -> None:
         false = made - told["true"] + told["contradictory"]
         wrong += false
         print(
-            f"{how}, {', '.join(told['attributes'])}: {made:,} claims in {told['areas']:,} areas ({told['exactly']:,} exact), "
+            f"{how}, {', '.join(told['attributes'])}: {made:,} claims, {told['areas']:,} areas, {told['exactly']:,} exact; "
             f"{told['true']:,} true; {told['contradictory']:,} areas without a world; {told['confirmed']:,} of "
             f"{told['checked']:,} confirmed by a linear program; {told['certified']:,} of {told['written_out']:,} certified",
             flush=True,

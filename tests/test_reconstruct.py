@@ -521,7 +521,7 @@ def test_records_of_others_give_aggregates_alone(census: Path, tmp_path: Path) -
         (tmp_path / name).write_bytes((census / name).read_bytes())
     persons.with_columns(pl.Series("religion", religion)).write_parquet(tmp_path / "persons.parquet")
     found = unround.reconstruct(
-        tmp_path / "profile.toml", tmp_path / "out", truth=tmp_path / "persons.parquet", sample=0, worlds=4
+        tmp_path / "profile.toml", tmp_path / "out", truth=tmp_path / "persons.parquet", sample=2, ways=[], worlds=4
     )
     assert not found.to_json()["simulated"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["reconstruct.html", "summary.json"]

@@ -413,7 +413,8 @@ def reconstruct(
     table, **reading
         Tables over the same people, as for `read`: a path, or several in a list.
     out : path
-        The folder for summary.json and reconstruct.html; and reconstructed.parquet, where all persons are simulated.
+        The folder for summary.json and reconstruct.html; and for reconstructed.parquet and proofs.jsonl, the certificates of
+        verified claims, where all persons are simulated.
     truth : path
         The records behind the tables, one row per person: CSV or Parquet.
     attributes : sequence of str
