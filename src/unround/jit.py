@@ -59,11 +59,6 @@ def inner(function: Function) -> Function:
     return cast(Function, njit(**_INNER)(function))
 
 
-def inlined(function: Function) -> Function:
-    """Compile an inner function into those that call it: one that is given many arrays, which every call would copy."""
-    return cast(Function, njit(forceinline=True, **_INNER)(function))
-
-
 def adding(function: Function) -> Function:
     """Compile an inner function whose sums may be added up in any order, several terms at a time.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.jit import inlined, inner, kernel
+from unround.jit import inner, kernel
 from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
 
 I16, I32, I64, U64, F64 = np.int16, np.int32, np.int64, np.uint64, np.float64
@@ -32,7 +32,11 @@ MANY, REACH = 25, 5
 """An attribute of more values than the first also moves by up to the second."""
 
 
-@inlined
+HOPELESS = -30.0
+"""A move that has lost this much by some of the tables is not looked at further: what others could gain is far less."""
+
+
+@inner
 def _next(chance: Words) -> Any:
     """Return the next random number of 64 bits (splitmix64)."""
     chance[0] = chance[0] + U64(0x9E3779B97F4A7C15)
@@ -42,18 +46,18 @@ def _next(chance: Words) -> Any:
     return z ^ (z >> U64(31))
 
 
-@inlined
+@inner
 def uniform(chance: Words) -> Any:
     """Return a random number from 0 to 1."""
     return F64(_next(chance) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
-@inlined
+@inner
 def _below(chance: Words, number: int) -> Any:
     return I64(uniform(chance) * number)
 
 
-@inlined
+@inner
 def _log(state: State, column: int, count: int, beta: float) -> Any:
     """Return the log likelihood of a true count; outside of the window it falls by β a step."""
     at = count - state.rows[column, 0]
@@ -66,7 +70,7 @@ def _log(state: State, column: int, count: int, beta: float) -> Any:
     return state.log[start + at]
 
 
-@inlined
+@inner
 def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> float:
     """Return the change of the log likelihood if one person goes from one atom of a margin to another."""
     change = 0.0
@@ -87,7 +91,7 @@ def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> flo
     return change
 
 
-@inlined
+@inner
 def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta: float) -> float:
     """Return the change of the log likelihood if one person goes `by` atoms up and another as many down."""
     change = 0.0
@@ -116,7 +120,7 @@ def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta:
     return change
 
 
-@inlined
+@inner
 def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> None:
     """Add persons to all columns of an atom."""
     for at in range(tables.starts[atom], tables.starts[atom + 1]):
@@ -126,7 +130,7 @@ def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> Non
             state.now[column] = _log(state, column, state.counts[column], beta)
 
 
-@inlined
+@inner
 def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     """Draw a value of attribute k, whose probabilities begin at `start`."""
     low, high = I64(0), law.sizes[k] - 1
@@ -140,13 +144,13 @@ def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     return low
 
 
-@inlined
+@inner
 def _draw(state: State, i: int, k: int, law: Law, chance: Words) -> Any:
     """Draw a value of attribute k of person i from the law, given what it depends on."""
     return value_of(law, state.places[i, law.factor[k]] - state.values[i, k], k, chance)
 
 
-@inlined
+@inner
 def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables, beta: float) -> None:
     """Give person i another value of attribute k."""
     old = state.values[i, k]
@@ -189,13 +193,15 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
     for at in range(tables.first[k], tables.first[k + 1]):
         m = tables.of[at]
         by = tables.step[k, new, m] - tables.step[k, old, m]
+        if change < HOPELESS:
+            return
         if by != 0:
             change += _moved(state, tables, state.atoms[i, m], state.atoms[i, m] + by, beta)
     if change >= 0 or uniform(chance) < np.exp(change):
         _set(state, i, k, new, law, tables, beta)
 
 
-@inlined
+@inner
 def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
     """Return another person at random, if possible one who differs from person i in nothing of a margin but attribute k.
 
@@ -233,6 +239,8 @@ def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: W
     for at in range(tables.first[k], tables.first[k + 1]):
         m = tables.of[at]
         by = tables.step[k, second, m] - tables.step[k, first, m]
+        if change < HOPELESS:
+            return
         if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
     if change >= 0 or uniform(chance) < np.exp(change):
@@ -261,10 +269,10 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
         one, two, by = state.places[i, f], state.places[j, f], shifts[f]
         if by != 0 and one + by != two:
             change += law.log[one + by] + law.log[two - by] - law.log[one] - law.log[two]
-    if change < -30.0:
-        return
     for m in range(tables.base.shape[0]):
         by = shifts[width + m]
+        if change < HOPELESS:
+            return
         if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
     if change >= 0 or uniform(chance) < np.exp(change):
