@@ -32,7 +32,7 @@ MANY, REACH = 25, 5
 """An attribute of more values than the first also moves by up to the second."""
 
 
-HOPELESS = -30.0
+HOPELESS = -20.0
 """A move that has lost this much by some of the tables is not looked at further: what others could gain is far less."""
 
 
