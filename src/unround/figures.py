@@ -165,7 +165,7 @@ class Figure:
     outside: str = ""
 
     def __hash__(self) -> int:
-        """Figures that differ elsewhere only are rare, and to hash every edge and step would take longer than any look-up."""
+        """Figures that differ elsewhere only are rare; to hash every edge and step would take longer than any look-up."""
         return hash((self.name, self.kind, self.universe, self.numerator))
 
     @property
