@@ -15,6 +15,7 @@ import pytest
 import unround
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
+from unround.presentation.terminal.figures import figures_in_words
 from unround.readers import read
 from unround.readers.edges import edges_of, finest
 from unround.readers.figure_labels import TableLine, propose
@@ -288,6 +289,31 @@ def test_an_unlisted_numerator_is_revealed_or_not() -> None:
     assert abs(found.hits - found.hits_by_chance) < 0.1 * found.compared
 
 
+def test_a_universe_may_be_the_difference_of_two_counts() -> None:
+    true, _ = a_rate()
+    rng = np.random.default_rng(8)
+    outside = rng.binomial(true[:, 1], 0.2) + 20
+    shown = published(np.column_stack([true[:, 0], true[:, 1] + outside, outside]))  # x, all, those who are not meant
+    within = Figure("r", FigureKind.RATE, "", "x", within="a")
+
+    def verdict(numbers: np.ndarray, figure: Figure) -> JudgedFigure:
+        rate = np.rint(1000 * numbers[:, 0] / (numbers[:, 1] - numbers[:, 2])).astype(np.int64)[:, None] * 1_000
+        (found,) = find_structure(made(rate, shown, figure, keys="xao")).figures
+        return found
+
+    rounded = verdict(shown, replace(within, outside="o"))
+    assert (rounded.verdict, rounded.hits) == ("recomputable", rounded.compared)
+    assert rounded.compared > 350
+    assert verdict(shown, within).verdict == "unclear"  # nobody says who is not meant
+    # From true counts it is evidence, but of a count that was not published: nothing is inferred.
+    truth = np.column_stack([true[:, 0], true[:, 1] + outside, outside])
+    true_rate = verdict(truth, replace(within, outside="o"))
+    assert (true_rate.verdict, true_rate.contradictions, true_rate.is_evidence) == ("evidence", 0, False)
+    assert true_rate.why.endswith("Its universe is not in the file, so nothing is inferred from it.")
+    said = figures_in_words([rounded, true_rate])
+    assert "1 computed from true counts (1 of them not used: the file lacks counts that they are of)" in said
+
+
 # Grids
 
 
@@ -312,6 +338,7 @@ def test_a_value_tells_which_steps_it_cannot_have() -> None:
     assert [str(finer.step(Fraction(text), 500)) for text in ("0", "12.5")] == ["1", "1/10"]
     assert steps_of(finer, np.array([0, 125_000]), np.array([500, 500])).tolist() == [10_000, 1_000]
     assert [str(grid.step(Fraction(text))) for text in ("12.4", "12.5", "13", "12.43")] == ["2/5", "1/2", "1", "1/100"]
+    assert str(grid.step(Fraction(1, 3))) == "1/10000"  # a multiple of nothing
 
 
 # What the user says
@@ -433,10 +460,11 @@ def test_canada(census_data: Path) -> None:
 
 def test_new_zealand(census_data: Path) -> None:
     structure = find_structure(read(census_data / "nz-2013-individual-sa2.csv.gz"))
-    shares = [one for one in structure.figures if one.figure.kind is FigureKind.RATE and one.figure.universe]
-    assert len(shares) == 20
+    shares = [one for one in structure.figures if one.figure.kind is FigureKind.RATE]
+    assert len(shares) == 38
+    assert sum(bool(one.figure.outside) for one in shares) == 18  # out of those who worked today
     assert {one.verdict for one in shares} == {"recomputable"}
-    assert sum(one.hits for one in shares) == sum(one.compared for one in shares) > 35_000
+    assert sum(one.hits for one in shares) == sum(one.compared for one in shares) == 69_645
     for name in ("median_age_curp", "age_5_year_groups:by_sex_median_age_1_male_curp"):
         one = by_name(structure)[name]
         assert (one.verdict, one.step, one.contradictions) == ("evidence", Fraction(1, 10), 0)

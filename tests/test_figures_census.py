@@ -15,6 +15,7 @@ from unround.audits.folder import PROOFS
 from unround.audits.verification import verify
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
+from unround.presentation.words import figures_used
 from unround.readers import read
 from unround.simulation import Rounds, simulate
 
@@ -43,6 +44,23 @@ def test_figures_from_published_counts_add_no_claim(census: Path) -> None:
     assert on.summary["figures_used"] == []
     assert on.summary["claims_because_of_figures"] == {"proved": 0, "conditional": 0, "likely": 0}
     assert on.findings.equals(off.findings)
+
+
+def test_what_was_used_for_bounds_alone_is_said() -> None:
+    def said(**used: tuple[int, int]) -> str:
+        figures = [
+            {"kind": kind, "in_probabilities": weighed} for kind, times in used.items() for weighed in (True, False)
+            for _ in range(times[0 if weighed else 1])
+        ]  # fmt: skip
+        claims = {"proved": 0, "conditional": 7, "likely": 2}
+        (sentence,) = figures_used({"figures_used": figures, "claims_because_of_figures": claims})
+        return sentence
+
+    mixed = said(rate=(3, 2), mean=(0, 1), median=(0, 4))
+    assert "used for bounds and probabilities, but 2 rates, 1 mean and 4 medians for bounds alone (--figures off" in mixed
+    assert "used for bounds and probabilities (--figures off" in said(rate=(3, 0))
+    assert "used for bounds alone (--figures off" in said(median=(0, 1))
+    assert figures_used({"figures_used": []}) == []
 
 
 def test_figures_from_true_counts_prove_nothing_false(census: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.conftest import Run
 from tests.shapes import judge
 from unround.errors import InputError
+from unround.figures import Figure, FigureKind
 from unround.join import Match, join, with_truth
 from unround.mechanisms import Exact, Rounding
 from unround.readers import read
@@ -458,3 +459,12 @@ def test_an_area_of_which_nothing_is_known_may_be_adjusted() -> None:
     areas = pl.DataFrame({"region": ["a", "b", "c"]})
     assert adjustable(areas).tolist() == [True, True, True]
     assert adjustable(areas.with_columns(adjustable=pl.Series([True, False, None]))).tolist() == [True, False, True]
+
+
+def test_figures_are_left_out_and_that_is_said() -> None:
+    one, other = (release(name, ["1", "2"], [name, "n"], [[5, 50], [10, 60]]) for name in "ab")
+    figured = replace(one, figures=(Figure("r", FigureKind.RATE, "n", "a"),))
+    assert not any("left out" in note for note in join([one, other]).notes)
+    joined = join([figured, other])
+    assert joined.figures == ()
+    assert any("audit that file by itself" in note for note in joined.notes)

@@ -170,6 +170,18 @@ def test_sums_that_names_suggest(tmp_path: Path) -> None:
     }
 
 
+def test_shares_of_those_who_worked_leave_out_who_did_not(tmp_path: Path) -> None:
+    names = ("001_bus", "002_did_not_go_to_work_today", "total_stated", "total")
+    groups = [f"counts_{name}_curp" for name in names]
+    groups += ["proportions_001_bus_curp", "proportions_worked_today_001_bus_curp"]
+    lines = [f"{area},Place,travel,{group},{3 * at + 3}" for area in ("1", "2") for at, group in enumerate(groups)]
+    release = load(tmp_path, "\n".join(["code,name,variable,variable_group,count", *lines]) + "\n")
+    plain, worked = release.figures
+    bus, absent, stated = (f"travel:counts_{name}_curp" for name in names[:3])
+    assert (plain.numerator, plain.universe, plain.within, plain.outside) == (bus, stated, "", "")
+    assert (worked.numerator, worked.universe, worked.within, worked.outside) == (bus, "", stated, absent)
+
+
 def test_what_is_no_count_is_left_out_and_said(tmp_path: Path) -> None:
     release = load(tmp_path)
     assert release.left_out == {"numbers with decimals": (":".join(DECIMAL),)}

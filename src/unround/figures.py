@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from math import floor
 
 
 class FigureKind(StrEnum):
@@ -83,14 +84,19 @@ FINEST = Fraction(1, 10_000)
 
 def _largest_that_divides(value: Fraction, most: Fraction) -> Fraction:
     """Return the largest nice step, up to a limit, of which a value is a multiple; the finest, if of none."""
-    found, power = FINEST, FINEST
-    while power <= most:
+    own = value / FINEST
+    if own.denominator > 1:
+        return FINEST
+    # All in whole numbers of the finest step: an audit asks for every figure that it uses of every area.
+    number, limit = own.numerator, floor(most / FINEST)
+    found = power = 1
+    while power <= limit:
         for digit in (1, 2, 4, 5):
             step = digit * power
-            if step <= most and value % step == 0:
+            if step <= limit and number % step == 0:
                 found = step
         power *= 10
-    return found
+    return found * FINEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,9 @@ class Figure:
     within : str
         A count that has the universe in it and is not much larger, where the universe itself was not published: it tells
         the size of an area, and nothing else.
+    outside : str
+        A count of all who are in `within` but not in the universe, where there is one: the universe is then the
+        difference of the two, which is enough to see whether the figure was computed from rounded counts.
     declared : bool
         Whether the user says on which grid it is; else that is found in the values.
     sampled : bool
@@ -153,6 +162,11 @@ class Figure:
     within: str = ""
     sampled: bool = False
     declared: bool = False
+    outside: str = ""
+
+    def __hash__(self) -> int:
+        """Figures that differ elsewhere only are rare; to hash every edge and step would take longer than any look-up."""
+        return hash((self.name, self.kind, self.universe, self.numerator))
 
     @property
     def is_complete(self) -> bool:
@@ -164,6 +178,11 @@ class Figure:
         """The counts that it is about, each once; those that were published."""
         of = (self.numerator,) if self.kind is FigureKind.RATE else tuple(group.count for group in self.groups)
         return tuple(key for key in dict.fromkeys((*of, self.universe)) if key)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """All published counts that it can be held against, each once: more than it is about."""
+        return tuple(key for key in dict.fromkeys((*self.counts, self.numerator, self.within, self.outside)) if key)
 
     def inequalities(self, value: Fraction, units: int | None = None) -> tuple[Inequality, ...]:
         """Return what must hold of the true counts if the figure was computed from them and printed as `value`.

@@ -453,7 +453,7 @@ def _limit(
         if not _FACTOR.fullmatch(str(one["times"])):  # 1e3000000 is a number too, and takes minutes
             return None
         times = Fraction(one["times"])
-        if not any((known.total, list(known.parts)) == (one["total"], list(one["parts"])) for known in system.sums):
+        if Sum(one["total"], tuple(one["parts"])) not in system.known_sums:
             return None
         factors[one["total"]] = factors.get(one["total"], Fraction(0)) + times
         for part in one["parts"]:

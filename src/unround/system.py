@@ -155,7 +155,7 @@ class System:
         cells = tuple(cells)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "sums", tuple(dict.fromkeys(sums)))
-        object.__setattr__(self, "figures", tuple(dict.fromkeys(figures)))
+        object.__setattr__(self, "figures", _each_once(figures))
         object.__setattr__(self, "index", {cell.name: i for i, cell in enumerate(cells)})
         if not self.cells:
             raise InputError('there are no cells. Try "48! = 20 + 20 + 20".')
@@ -180,6 +180,11 @@ class System:
         return tuple([cell.mechanism.window(cell.published) for cell in self.cells])
 
     @cached_property
+    def known_sums(self) -> frozenset[Sum]:
+        """The sums, to look one up."""
+        return frozenset(self.sums)
+
+    @cached_property
     def figure_named(self) -> dict[str, PublishedFigure]:
         """The figures, by their names."""
         return {stated.figure.name: stated for stated in self.figures}
@@ -200,6 +205,13 @@ class System:
                 if one.terms  # without any, it holds: 0 is at most 0, or 1
             ]
         )
+
+
+def _each_once(figures: Iterable[PublishedFigure]) -> tuple[PublishedFigure, ...]:
+    """Leave out repeated figures; those of different names are different, and need not be compared."""
+    stated = tuple(figures)
+    names = {one.figure.name for one in stated}
+    return stated if len(names) == len(stated) else tuple(dict.fromkeys(stated))
 
 
 def _row(one: Inequality, index: dict[str, int], figure: int, which: int) -> Row:

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +53,13 @@ class ModelFigure:
         if value == FIGURE_ABSENT:
             return None
         shown = value * FIGURE_UNIT
-        grid = Grid.of(self.figure.grid.step(shown, units))
-        return PublishedFigure(replace(self.figure, grid=grid), shown)
+        return PublishedFigure(_on_step(self.figure, self.figure.grid.step(shown, units)), shown)
+
+
+@lru_cache(maxsize=1 << 12)
+def _on_step(figure: Figure, step: Fraction) -> Figure:
+    """Return a figure on one step; the same object for all areas, so that comparing it takes no time."""
+    return replace(figure, grid=Grid.of(step))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -54,9 +55,7 @@ class BlockRows(NamedTuple):
 
     def members(self) -> tuple[tuple[int, ...], ...]:
         """Return the cells of every row."""
-        return tuple(
-            tuple(self.cells[start:end].tolist()) for start, end in zip(self.first[:-1], self.first[1:], strict=True)
-        )
+        return _cut(self.first.tobytes(), self.cells.tobytes())
 
     def row(self, area: int, r: int) -> Row:
         """Return an inequality of one area as `infer.bounds` takes it; without terms where it says nothing."""
@@ -65,6 +64,14 @@ class BlockRows(NamedTuple):
         terms = tuple((cell, factor) for cell, factor in pairs if factor)
         limit = int(self.limits[area, r])
         return Row(() if limit == OFF else terms, 0 if limit == OFF else limit, int(self.figures[r]), r)
+
+
+@lru_cache(maxsize=16)
+def _cut(first: bytes, cells: bytes) -> tuple[tuple[int, ...], ...]:
+    """Return the cells of every row; all blocks of an audit have the same."""
+    ends = np.frombuffer(first, dtype=np.int64).tolist()
+    flat = np.frombuffer(cells, dtype=np.int64).tolist()
+    return tuple([tuple(flat[start:end]) for start, end in pairwise(ends)])
 
 
 class Lists(NamedTuple):
@@ -484,13 +491,13 @@ class _Alone:
 def _connected(equations: Equations, usable: BoolArray, column: int, more: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     """Return the usable sums, and the rows, that are connected with a column, in their order."""
     _, touching = neighbours(equations, more)
-    members = [*((total, *parts) for total, parts in equations), *more]
     found, cells, seen = set[int](), [column], {column}
     for cell in cells:  # grows during the loop
         for e in touching.get(cell, []):
             if (e >= len(equations) or usable[e]) and e not in found:
                 found.add(e)
-                new = [other for other in members[e] if other not in seen]
+                members = more[e - len(equations)] if e >= len(equations) else (equations[e][0], *equations[e][1])
+                new = [other for other in members if other not in seen]
                 seen.update(new)
                 cells += new
     return tuple(sorted(found))

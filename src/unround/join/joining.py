@@ -70,7 +70,10 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     groups, columns, made = _layout(slots, rows)
     dropped, notes = Dropped(), _notes(slots, rows, releases, made)
     if figures := sum(len(release.figures) for release in releases):
-        notes.append(f"{figures:,} rates, means and medians are not used: they are for an audit of one file.")
+        notes.append(
+            f"{figures:,} rates, means and medians are left out: what a figure was computed from is told from the counts of "
+            "its own file. To use them, audit that file by itself."
+        )
     first = releases[0]
 
     def read(step: Progress) -> Iterator[Block]:

@@ -95,7 +95,7 @@ def rates_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]
 
 
 def _counted(number: float | None) -> str:
-    return "not known" if number is None else mean_count(number)
+    return "not worked out" if number is None else mean_count(number)
 
 
 def _with_error(row: dict[str, Any], name: str, sign: str = "") -> str:
@@ -167,8 +167,8 @@ def footnotes(told: dict[str, Any]) -> list[str]:
             f"{RATES}: claims that exist because of rates rounded to {told['rate_step']:g} points "
             f"({len(told['rates']):,} per area), or are certain only because of them; some of these counts are likely "
             "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
-            "and are set aside if the data show that they were. Not known: what rates add beside noise without bounds, or "
-            "where counts that stand in several tables are rounded by keys, is not worked out."
+            "and are set aside if the data show that they were. What rates add beside noise without bounds, or where "
+            "counts that stand in several tables are rounded by keys, is not worked out: it need not be nothing."
         )
     return [*found, *told["notes"]]
 
@@ -265,7 +265,10 @@ def sentences(told: dict[str, Any]) -> list[str]:
 def _rates_in_words(rows: list[dict[str, Any]]) -> Iterator[str]:
     """Say what it costs and what it spares to compute rates from published counts."""
     for row in rows:
-        if row["rates"] is None or row["rates"]["true"]["conditional"] is None:
+        if row["rates"] is None:
+            continue
+        if row["rates"]["true"]["conditional"] is None:
+            yield f"{row['name']}: what rates from true counts add is not worked out; it need not be nothing."
             continue
         true, published = row["rates"]["true"], row["rates"]["published"]
         claims = [mean_count(one["conditional"] + one["likely"]) for one in (true, published)]

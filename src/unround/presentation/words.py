@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -582,14 +583,21 @@ def figures_used(summary: Mapping[str, Any]) -> list[str]:
     used = summary.get("figures_used") or []
     if not used:
         return []
-    claims, weighed = summary["claims_because_of_figures"], sum(one["in_probabilities"] for one in used)
+    claims, aside = summary["claims_because_of_figures"], [one for one in used if not one["in_probabilities"]]
     one = len(used) == 1
     which = "One published figure was" if one else f"{len(used):,} published figures were"
-    how = "for bounds and probabilities" if weighed == len(used) else "for bounds alone"
-    if 0 < weighed < len(used):
-        how = f"for bounds, and {weighed:,} of them for probabilities, too"
+    how = "for bounds alone" if len(aside) == len(used) else "for bounds and probabilities"
+    if 0 < len(aside) < len(used):
+        how += f", but {_by_kind(aside)} for bounds alone"
     more = f"{claims['conditional']:,} more counts are conditional and {claims['likely']:,} more likely"
     return [
         f"{which} found to be computed from true counts, and used {how} (--figures off uses none). Because of "
         f"{'it' if one else 'them'}, {more}."
     ]
+
+
+def _by_kind(figures: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many figures of each kind there are, as in “2 rates, 1 mean and 3 medians”."""
+    times = Counter(one["kind"] for one in figures)
+    said = [several(times[kind], kind) for kind in ("rate", "mean", "median") if times[kind]]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)

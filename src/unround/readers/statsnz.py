@@ -204,11 +204,17 @@ def _column(group: NamedGroup, groups: Sequence[NamedGroup]) -> Column:
     return Column(key, (group.id, group.sex), group.label, group.block, depth)
 
 
+_WORKED = "proportions_worked_today_"
+_NOT_AT_WORK = "002_did_not_go_to_work_today"
+"""Those who are not in the universe of such proportions, as Stats NZ calls them."""
+
+
 def figures_by_name(groups: Sequence[NamedGroup], counting: Sequence[int], others: Sequence[int]) -> dict[int, Figure]:
     """Return what is a proportion or a median, by its place, and what names say it is of.
 
     Proportions belong to the counts of the same name in their variable, out of all who answered; "worked today" are out of
-    those who did, who are no group. A median belongs to the groups of ages, or of incomes.
+    those who did: all who answered but those who did not go to work, for whom there is no count of their own. A median
+    belongs to the groups of ages, or of incomes.
     """
     there = {(groups[at].variable, groups[at].what.strip("_"), groups[at].sex, groups[at].universe): at for at in counting}
     found: dict[int, Figure] = {}
@@ -233,15 +239,18 @@ def _key(group: NamedGroup) -> str:
 def _proportion(
     group: NamedGroup, groups: Sequence[NamedGroup], there: Mapping[tuple[str, str, str, str], int]
 ) -> Figure | None:
-    what = re.sub(r"^proportions_(worked_today_)?", "", group.what).strip("_")
+    what = group.what.removeprefix(_WORKED).removeprefix("proportions_").strip("_")
     numerator = there.get((group.variable, what, group.sex, group.universe))
     stated = there.get((group.variable, "total_stated", group.sex, group.universe))
     if numerator is None or numerator == stated:
         return None
     whole = "" if stated is None else _key(groups[stated])
-    some = "worked_today" in group.what
-    universe, within = ("", whole) if some else (whole, "")
-    return Figure(_name(group), FigureKind.RATE, universe, _key(groups[numerator]), label=group.label, within=within)
+    part = _key(groups[numerator])
+    if not group.what.startswith(_WORKED):
+        return Figure(_name(group), FigureKind.RATE, whole, part, label=group.label)
+    absent = there.get((group.variable, _NOT_AT_WORK, group.sex, group.universe))
+    outside = "" if absent is None else _key(groups[absent])
+    return Figure(_name(group), FigureKind.RATE, "", part, label=group.label, within=whole, outside=outside)
 
 
 def _median(group: NamedGroup, groups: Sequence[NamedGroup], counting: Sequence[int]) -> Figure:

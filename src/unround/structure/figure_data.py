@@ -48,7 +48,7 @@ class FigureData:
 
     def __init__(self, figures: Sequence[Figure], place: Mapping[str, int]) -> None:
         self.figures = tuple(figures)
-        keys = {key for one in self.figures for key in (*one.counts, one.numerator, one.within) if key}
+        keys = {key for one in self.figures for key in one.compared}
         self.used = sorted(place[key] for key in keys)
         order = {column: at for at, column in enumerate(self.used)}
         self._at = {key: order[place[key]] for key in keys}
@@ -102,10 +102,15 @@ class FigureData:
         step = self.base if how is None else step_of(how)
         return CountData(shown, np.maximum(shown - down[:, 0], 0), shown + up[:, 0], seen[:, 0], step)
 
+    def difference(self, whole: str, outside: str) -> CountData:
+        """Return what is left of one count without another that is part of it, over all areas."""
+        one, other = self.count(whole), self.count(outside)
+        low, high = np.maximum(one.low - other.high, 0), np.maximum(one.high - other.low, 0)
+        return CountData(np.maximum(one.shown - other.shown, 0), low, high, one.there & other.there, one.step)
+
     def largest(self, figure: Figure) -> float:
         """Return the largest number that a count of a figure may be."""
-        keys = [key for key in (*figure.counts, figure.numerator, figure.within) if key]
-        return float(max((self.count(key).high.max(initial=1) for key in keys), default=1))
+        return float(max((self.count(key).high.max(initial=1) for key in figure.compared), default=1))
 
     def units(self, figure: Figure) -> Ints | None:
         """Return how many units a figure is of, as published, -1 where it was not; None where nothing tells."""
@@ -122,7 +127,7 @@ class FigureData:
     def mixed(self, figure: Figure, values: FigureValues) -> Ints:
         """Return a number of each area that depends on its figure and its counts alone, and is no order of either."""
         found = (values.astype(np.uint64) * np.uint64(_MIX)) >> np.uint64(7)
-        for key in dict.fromkeys(key for key in (*figure.counts, figure.numerator, figure.within) if key):
+        for key in figure.compared:
             own = self._counts[0][:, self._at[key]].astype(np.int64).astype(np.uint64)
             found = ((found ^ own) * np.uint64(_MIX)) ^ (found >> np.uint64(29))
         return np.asarray(found >> np.uint64(2)).astype(np.int64)

@@ -137,6 +137,8 @@ def _lacking(figure: Figure) -> str:
 
 def _test_for(figure: Figure, data: FigureData) -> FigureTest | None:
     whole = data.count(figure.universe) if figure.universe else None
+    if whole is None and figure.within and figure.outside:
+        whole = data.difference(figure.within, figure.outside)
     if figure.kind is FigureKind.RATE:
         return _rate_test(figure, data, whole)
     counts = tuple(data.count(group.count) for group in figure.groups)

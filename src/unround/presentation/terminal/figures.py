@@ -45,7 +45,7 @@ def show_figures(figures: Sequence[JudgedFigure], console: Console, everything: 
             f"{one.contradictions:,}" if one.contradictions_by_chance else "",
             f"{one.contradictions_by_chance:,.0f}" if one.contradictions_by_chance else "",
             "" if one.left is None else f"{one.left[0]:.1f} → {one.left[1]:.1f}",
-            Text(one.verdict, style=COLOURS[one.verdict]),
+            Text(_verdict(one), style=COLOURS[one.verdict]),
         )
     if listed:
         console.print(table)
@@ -54,8 +54,9 @@ def show_figures(figures: Sequence[JudgedFigure], console: Console, everything: 
     console.print(
         "hits: areas in which the published counts give the figure; impossible: areas in which no true counts could; by "
         "chance: the same for the figures of other areas of like size. step: what most of them are rounded to; values: how "
-        "many the numerator of a rate may have, without the rate and with it. Evidence was computed from true counts; what "
-        "is recomputable tells nothing new; what is unclear is not used.",
+        "many the numerator of a rate may have, without the rate and with it. Evidence was computed from true counts, and "
+        "is used where the counts that it is of were published; what is recomputable tells nothing new; what is unclear is "
+        "not used.",
         style="dim",
     )
     _reasons([figures[at] for at in order], console, everything)
@@ -72,10 +73,16 @@ def figures_in_words(figures: Sequence[JudgedFigure]) -> str:
     number = Counter(one.verdict for one in figures)
     if not figures:
         return "No rates, means or medians."
+    idle = sum(one.verdict == "evidence" and not one.is_evidence for one in figures)
+    aside = f" ({idle:,} of them not used: the file lacks counts that they are of)" if idle else ""
     return (
-        f"{several(len(figures), 'figure')}: {number['evidence']:,} computed from true counts, "
+        f"{several(len(figures), 'figure')}: {number['evidence']:,} computed from true counts{aside}, "
         f"{number['recomputable']:,} from the published ones, {number['unclear']:,} unclear."
     )
+
+
+def _verdict(one: JudgedFigure) -> str:
+    return f"{one.verdict}, not used" if one.verdict == "evidence" and not one.is_evidence else one.verdict
 
 
 def _named(key: str, label: str) -> str:
