@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import http.client
+import json
 import os
 import random
 import re
@@ -29,6 +31,8 @@ from urllib.parse import quote
 AREAS, RATE, SECONDS = 2_000, 200, 60
 PATIENCE = 30.0
 """Seconds after which a request counts as lost."""
+COMPILING = 600.0
+"""Seconds that kernels may take to be compiled, before anything is measured."""
 WRONG = (
     "/nothing",
     "/area/there-is-none",
@@ -245,9 +249,24 @@ def serving(folder: Path) -> Iterator[tuple[str, int, int]]:
             found = re.search(r"http://([\d.]+):(\d+)/", server.stdout.readline())
             if found is None:
                 raise SystemExit("the explorer did not start")
+            _await_kernels(found[1], int(found[2]))
             yield found[1], int(found[2]), server.pid
         finally:
             server.terminate()
+
+
+def _await_kernels(host: str, port: int) -> None:
+    """Wait until an area is shown and a system is solved: where kernels must be compiled first, that takes a minute or two."""
+    asked = http.client.HTTPConnection(host, port, timeout=COMPILING)
+
+    def get(path: str) -> bytes:
+        asked.request("GET", path)
+        return asked.getresponse().read()
+
+    areas = json.loads(get("/areas.json?few=1"))["areas"]
+    for path in (*(one["address"] for one in areas[:1]), f"/try?system={quote('48! = 20 + 20 + 20')}"):
+        get(path)
+    asked.close()
 
 
 def processor_time(process: int) -> float:

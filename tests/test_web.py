@@ -31,7 +31,7 @@ from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
 from unround.presentation.charts import histogram
-from unround.web import lists
+from unround.web import lists, trial
 from unround.web.app import explorer_app
 from unround.web.claims import AREA_SIZES
 from unround.web.explorer import Explorer
@@ -708,6 +708,17 @@ def test_a_system_that_takes_too_long_is_ended_and_the_next_is_solved() -> None:
     finally:
         bench.close()
     assert worker.poll() is not None
+
+
+def test_a_solver_that_does_not_start_in_time_is_said_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    try:
+        monkeypatch.setattr(trial, "STARTING", 0.001)
+        assert "did not start in time" in bench.solve("48! = 20 + 20 + 20", "rounding:5")["error"]
+        monkeypatch.setattr(trial, "STARTING", 180.0)
+        assert bench.solve("48! = 20 + 20 + 20", "rounding:5")["solution"]["solutions"] == 1
+    finally:
+        bench.close()
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------

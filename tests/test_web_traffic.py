@@ -19,7 +19,10 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from tests.conftest import Run
+from unround.audits import AuditFolder
+from unround.explanation.cell import InferredArea
 from unround.web import app as web
+from unround.web import explorer as inferring
 from unround.web import serve, views
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
@@ -167,6 +170,39 @@ def test_trying_a_system_waits_for_no_count(monkeypatch: pytest.MonkeyPatch, hos
 
     with slow_cells(monkeypatch, hostile_audit) as (app, slow):
         anyio.run(story, app, slow)
+
+
+def test_nothing_waits_for_an_area_that_takes_long(monkeypatch: pytest.MonkeyPatch, census_audit: Path) -> None:
+    """Where kernels must be compiled first, or a family is large: lists, searches and areas seen before go on meanwhile."""
+    slow, infer_area = Slow(), inferring.infer_area
+
+    def slowly(folder: AuditFolder, row: int) -> InferredArea:
+        slow.times += 1
+        assert slow.go_on.wait(30)
+        return infer_area(folder, row)
+
+    async def story(app: Any) -> None:
+        known = app.state.shelf.explorer()
+        seen, unseen = (f"/area/{code}" for code in known.codes[:2])
+        known.look(0)
+        monkeypatch.setattr(inferring, "infer_area", slowly)
+        waiting = Visitor(app, unseen)
+        async with anyio.create_task_group() as group:
+            group.start_soon(waiting)
+            await until(lambda: slow.times == 1)
+            for path in ("/", "/areas", "/findings", "/structure", "/contradictions", "/about", seen):
+                visitor = Visitor(app, path)
+                with anyio.fail_after(30):
+                    await visitor()
+                assert (visitor.status, waiting.status) == (200, 0), path
+            slow.go_on.set()
+        assert (waiting.status, slow.times) == (200, 1)
+
+    with explorer(census_audit) as app:
+        try:
+            anyio.run(story, app)
+        finally:
+            slow.go_on.set()
 
 
 @contextmanager

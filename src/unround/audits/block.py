@@ -321,8 +321,7 @@ def without_news(model: Model, counts: Counts, active: Active, documented: Block
 
 def _inhabited(model: Model, counts: Ints) -> BoolArray:
     """Mark the cells that are connected with a count above 0; that all others are 0 as well is no news."""
-    order = np.argsort(model.piece, kind="stable")
-    _, starts, which = np.unique(model.piece[order], return_index=True, return_inverse=True)
+    order, starts, which = model.by_piece
     largest = np.maximum.reduceat(counts[:, order], starts, axis=1)
     inhabited = np.empty(counts.shape, dtype=np.bool_)
     inhabited[:, order] = (largest > 0)[:, which]

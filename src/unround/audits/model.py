@@ -283,6 +283,13 @@ class Model:
         return np.array([root(cell) for cell in range(len(self.columns))])
 
     @cached_property
+    def by_piece(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The cells by their pieces, where each piece starts among them, and for each cell the number of its piece."""
+        order = np.argsort(self.piece, kind="stable")
+        _, starts, which = np.unique(self.piece[order], return_index=True, return_inverse=True)
+        return order, starts, which
+
+    @cached_property
     def on_adjusted(self) -> NDArray[np.bool_]:
         """Which cells are connected, by sums, with a count that may have been adjusted."""
         return np.isin(self.piece, self.piece[self.adjusted > 0])

@@ -398,8 +398,7 @@ def _averaged(
 
 def connected(model: Model, wanted: BoolArray) -> BoolArray:
     """Mark the cells that sums connect with a wanted one of their area."""
-    order = np.argsort(model.piece, kind="stable")
-    _, starts, which = np.unique(model.piece[order], return_index=True, return_inverse=True)
+    order, starts, which = model.by_piece
     found = np.empty_like(wanted)
     found[:, order] = np.logical_or.reduceat(wanted[:, order], starts, axis=1)[:, which]
     return found

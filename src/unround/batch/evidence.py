@@ -80,4 +80,6 @@ def evidence_of(
 
 def plain(array: NDArray[Any], kind: type[np.generic]) -> NDArray[Any]:
     """Return an array in the type and layout that the kernels are compiled for; any other would trigger a recompilation."""
+    if array.dtype == kind and array.flags.carray:  # as nearly all are; numpy takes ten times as long to find that out
+        return array
     return np.require(array, kind, ("C", "W"))

@@ -248,11 +248,12 @@ def infer_area(folder: AuditFolder, row: int) -> InferredArea:
 
 def _infer(folder: AuditFolder, rows: np.ndarray[Any, np.dtype[np.int64]], *, linked: bool = True) -> InferredArea:
     nested = folder.nested.reordered(rows) if folder.nested is not None and linked else None
+    nested = nested if nested is not None and nested.any else None
     inferred = folder.auditor.audit(
         folder.counts_of(rows),
         folder.adjustable[rows],
-        nested if nested is not None and nested.any else None,
-        folder.areas[folder.told["areas"][0]].gather(rows).to_list(),
+        nested,
+        folder.areas[folder.told["areas"][0]].gather(rows).to_list() if nested is not None else (),
         only=0,
         figures=folder.figures_of(rows),
     )

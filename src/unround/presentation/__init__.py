@@ -2,6 +2,7 @@
 
 words        the sentences, numbers, plurals and names of kinds that all of them use
 palette      the colours, light and dark; the stylesheet's tokens are made from it
+counts       counts in the rows of tables, as HTML
 charts       every chart, as a small SVG drawing; plots: charts as files (`--plot`)
 site         the one Jinja environment and the one stylesheet; templates/ and static/ hold what they load
 notebook     results as cards of a notebook; figures: charts to work with there (Altair)

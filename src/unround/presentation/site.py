@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround._version import __version__
-from unround.presentation import charts, palette, words
+from unround.presentation import charts, counts, palette, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,6 +59,9 @@ def environment() -> Environment:
         "strip": charts.strip,
         "spark": charts.spark,
         "percent": words.percent,
+        "published": counts.published,
+        "chance": counts.chance,
+        "count_line": counts.count_line,
         "why_several": words.why_several,
         "by_several": words.by_several,
         "likely_means": words.likely_means,

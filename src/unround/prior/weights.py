@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unround.batch.buffers import MOST_VALUES
 from unround.batch.types import Ints, PriorWeights
-from unround.jit import in_threads, inner, kernel
+from unround.jit import FEWEST, in_threads, inner, kernel
 from unround.mechanisms.base import BoolArray, FloatArray
 from unround.prior.mixture import add_mixture
 
@@ -18,6 +18,9 @@ FLOOR = 1e-12
 
 EXPOSURES = 50
 """Exposures that are told apart, for every factor e: those that differ by less than two per cent are taken as one."""
+
+CELLS_WORTH_A_THREAD = 2_000
+"""Cells below which another thread would cost more than it saves."""
 
 RANGE = 200.0
 """Natural logarithms of what a split by sex contributes stay within this: the product of three is then still a float."""
@@ -88,7 +91,8 @@ def area_weights(
             out,
         )
 
-    in_threads(job, low.shape[1])
+    # A few areas are done before a thread has started, however many columns they have.
+    in_threads(job, low.shape[1], fewest=max(FEWEST, CELLS_WORTH_A_THREAD // max(1, len(low))))
     return PriorWeights(low, np.where(number > 0, start, -1), out)
 
 

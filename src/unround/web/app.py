@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from unround.web import lists, maps, views
 from unround.web.explorer import Shelf
 from unround.web.guard import Guard
 from unround.web.page import Asked, Missing, Page, area_address, cell_address, with_query
+from unround.web.remembered import Remembered
 from unround.web.trial import Bench
 
 MOST = 64 << 20
@@ -37,33 +36,19 @@ class Pages:
     """The pages shown last, as far as there is room for them."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.most = most
-        self._held = 0
-        self._lock = threading.Lock()
-        self._pages: OrderedDict[Key, tuple[bytes, str]] = OrderedDict()
+        self._pages = Remembered[Key, tuple[bytes, dict[str, str]]](most)
 
     def get(self, key: Key) -> Response | None:
         """Return a page that is remembered, or None."""
-        with self._lock:
-            found = self._pages.get(key)
-            if found is None:
-                return None
-            self._pages.move_to_end(key)
-        return Response(found[0], media_type=found[1])
+        found = self._pages.get(key)
+        return None if found is None else Response(found[0], headers=found[1])
 
     def put(self, key: Key, page: Response) -> Response:
         """Remember a page, unless something is wrong with it; return it."""
         body = bytes(page.body)
         size = len(body) + len(key[1]) + len(key[2])
-        if page.status_code != 200 or size > self.most // 8:
-            return page
-        with self._lock:
-            if key not in self._pages:
-                self._held += size
-            self._pages[key] = body, page.media_type or "text/plain"
-            while self._held > self.most:
-                old, (dropped, _) = self._pages.popitem(last=False)
-                self._held -= len(dropped) + len(old[1]) + len(old[2])
+        if page.status_code == 200 and size <= self._pages.most // 8:
+            self._pages.put(key, (body, dict(page.headers)), size)
         return page
 
 
@@ -91,8 +76,11 @@ VIEWS: tuple[tuple[str, View], ...] = (
 )
 """Every view but the first page, which is / and /index.json. Each has a twin at its address with .json after it."""
 
+INFERRED: tuple[View, ...] = (views.area,)
+"""Views that infer an area: some milliseconds for most, seconds for a large family, a minute where kernels are compiled."""
 SLOW: tuple[View, ...] = (views.cell, views.certificate)
-"""Views that can take seconds. They have a thread of their own, so that however many are asked for, others go on."""
+"""Views that can take seconds. They have a thread of their own, as have those above, so that however many are asked for,
+others go on."""
 
 LEFT = 499
 """The status of what nobody waits for any more; by custom, as there is none for it."""
@@ -130,8 +118,9 @@ class _Site:
         self.shelf = shelf
         self.bench = bench
         self.pages = Pages()
-        # Python runs one thread at a time: more of them would only get in each other's way.
-        self.quick, self.slow, self.trying = anyio.CapacityLimiter(2), anyio.CapacityLimiter(1), anyio.CapacityLimiter(1)
+        # Python runs one thread at a time: more would only get in each other's way. But nothing waits for a slower kind.
+        self.quick, self.inferring = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
+        self.slow, self.trying = anyio.CapacityLimiter(1), anyio.CapacityLimiter(1)
         addresses = {"area_address": area_address, "cell_address": cell_address, "with_query": with_query}
         environment().globals.update(addresses)
 
@@ -159,7 +148,8 @@ class _Site:
                 raise Missing("there is no table to export at this address.")
             name = request.url.path.strip("/").removesuffix(".csv").replace("/", "-")
             heads = {"Content-Disposition": f'attachment; filename="{_safe_name(name)}.csv"'}
-            return Response(_csv(page.table), media_type="text/csv; charset=utf-8", headers=heads)
+            sheet = Response(_csv(page.table()), media_type="text/csv; charset=utf-8", headers=heads)
+            return self.pages.put(self._key(request), sheet)
 
         return self._answered(endpoint, view)
 
@@ -175,7 +165,7 @@ class _Site:
                 log.exception("%s could not be answered", request.url.path)
                 return self.failed(request, problem)
 
-        limiter = self.trying if view is views.try_it else self.slow if view in SLOW else self.quick
+        limiter = self._limiter(view)
 
         async def in_turn(request: Request) -> Response:
             # What was shown before takes no thread, and no turn.
@@ -184,6 +174,12 @@ class _Site:
             return await _unless_left(request, lambda: safely(request), limiter)
 
         return in_turn
+
+    def _limiter(self, view: View) -> anyio.CapacityLimiter:
+        """Return whose turn a view has to wait for: that of its own kind only."""
+        if view is views.try_it:
+            return self.trying
+        return self.slow if view in SLOW else self.inferring if view in INFERRED else self.quick
 
     def _again(self, request: Request) -> Response | None:
         """Return a page that was shown before, if it is remembered."""

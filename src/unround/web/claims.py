@@ -36,6 +36,8 @@ AREA_SIZES = {"0-99": "under 100", "100-499": "100–499", "500-1999": "500–1,
 AREA_STARTS = np.array([100, 500, 2000])
 PROBABILITIES = ("probability_low", "probability", "probability_high")
 """Under the most cautious prior, on average over all of them, and the highest found; a filter goes by the first."""
+ROW_BY_ROW = 20
+"""Findings that are taken out one by one: polars needs its threads for any number of rows together."""
 NUMBERS = ("published", "low", "high", "value", *PROBABILITIES, "due_to_sums")
 
 
@@ -125,7 +127,9 @@ class Claims:
 
     def told(self, places: NDArray[np.int64]) -> list[dict[str, Any]]:
         """Return some findings as plain data."""
-        return self.frame[places].to_dicts()
+        if len(places) > ROW_BY_ROW:
+            return self.frame[places].to_dicts()
+        return [self.frame.row(place, named=True) for place in places.tolist()]
 
 
 def size_of(value: int) -> str:

@@ -68,9 +68,9 @@ class once(Generic[Made]):  # noqa: N801 - it reads as a word before a method, l
         return made
 
 
-KEPT_COUNTS, KEPT_EXPLAINED = 500_000, 2_000
+KEPT_COUNTS, KEPT_EXPLAINED = 250_000, 2_000
 """Counts of areas, and explained ones, that are remembered, so that going back and forth costs nothing. An area counts with
-all that it was inferred together with: half a kilobyte or so each."""
+all that it was inferred together with: a third of a kilobyte or so each."""
 
 _SERIALS = count()
 
@@ -80,8 +80,8 @@ class Explorer:
 
     Notes
     -----
-    Requests run in threads. Whatever is made once is made under a lock, and so is every inference: its kernels use all
-    processors anyway.
+    Requests run in threads. Whatever is made once is made under a lock. Inferences have one of their own, as their kernels
+    use all processors anyway; lists and searches need none, and do not wait for them. Whoever holds it takes no other lock.
     """
 
     def __init__(self, folder: AuditFolder, boundaries: Path | None = None) -> None:
@@ -90,7 +90,7 @@ class Explorer:
         self.serial = next(_SERIALS)
         self.summary = folder.summary
         self._lock = threading.RLock()
-        self._explaining = threading.RLock()
+        self._inferring, self._explaining = threading.RLock(), threading.RLock()
         self._seen = Remembered[int, InferredArea](KEPT_COUNTS)
         self._explained = Remembered[tuple[int, int], Explanation](KEPT_EXPLAINED)
 
@@ -292,16 +292,18 @@ class Explorer:
 
     def look(self, row: int) -> InferredArea:
         """Infer an area, or remember it."""
-        with self._lock:
-            seen = self._seen.get(row)
-            if seen is None:
-                seen = infer_area(self.folder, row)
-                self._seen.put(row, seen, seen.inferred.counts.size)
-            return seen
+        seen = self._seen.get(row)
+        if seen is None:
+            with self._inferring:  # perhaps another thread was just doing it
+                seen = self._seen.get(row)
+                if seen is None:
+                    seen = infer_area(self.folder, row)
+                    self._seen.put(row, seen, seen.inferred.counts.size)
+        return seen
 
     def explain(self, row: int, cell: int) -> Explanation:
         """Explain one cell."""
-        # Not under the lock of all: a count of a whole country can take seconds, and areas are looked at meanwhile.
+        # Not under the lock of areas: a count of a whole country can take seconds, and areas are looked at meanwhile.
         with self._explaining:
             found = self._explained.get((row, cell))
             return found or self._explained.put((row, cell), explain_in(self.look(row), cell), 1)

@@ -58,7 +58,10 @@ def findings(asked: Asked) -> Page:
         "open": opened(asked),
         "all_exported": part.total <= MOST_EXPORTED,
     }
-    table = [{name: value for name, value in row.items() if not name.endswith("address")} for row in rows]
+
+    def table() -> list[dict[str, Any]]:
+        return [{name: value for name, value in row.items() if not name.endswith("address")} for row in rows]
+
     return Page("explorer/findings.html", "Findings", told, more, table)
 
 
@@ -137,4 +140,4 @@ def areas(asked: Asked) -> Page:
     told = {"query": query, **part.to_json(), "areas": found, "characteristics": counts, "characteristics_total": len(lines)}
     title = f"Search: {query}" if query else "Areas"
     more = {"part": part, "sort": sort, "sorts": AREA_SORTS, "parameters": {"q": query, "sort": asked.query.get("sort", "")}}
-    return Page("explorer/areas.html", title, told, more, found)
+    return Page("explorer/areas.html", title, told, more, lambda: found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -95,8 +95,8 @@ class Page:
         What the JSON twin says.
     more : mapping
         What only the template needs: drawings, addresses, texts.
-    table : list of dict
-        What the CSV export holds, a row each; None where there is nothing to export.
+    table : function
+        Returns what the CSV export holds, a row each; None where there is nothing to export.
     status : int
         The HTTP status of the JSON twin: what is wrong with a text being typed is an error for a program, but for people it
         is an answer like any other.
@@ -106,7 +106,7 @@ class Page:
     title: str
     told: Any
     more: Mapping[str, Any] = field(default_factory=dict)
-    table: list[dict[str, Any]] | None = None
+    table: Callable[[], list[dict[str, Any]]] | None = None
     status: int = 200
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
@@ -10,7 +11,7 @@ Kept = TypeVar("Kept")
 
 
 class Remembered(Generic[Key, Kept]):
-    """Values by their keys; those that nobody asked for in a long time are forgotten first. Not for several threads at once.
+    """Values by their keys; those that nobody asked for in a long time are forgotten first. Threads may share it.
 
     Parameters
     ----------
@@ -29,23 +30,26 @@ class Remembered(Generic[Key, Kept]):
     def __init__(self, most: int) -> None:
         self.most = most
         self.held = 0
+        self._lock = threading.Lock()
         self._values: OrderedDict[Key, tuple[Kept, int]] = OrderedDict()
 
     def get(self, key: Key) -> Kept | None:
         """Return a value that is remembered, or None."""
-        if key not in self._values:
-            return None
-        self._values.move_to_end(key)
-        return self._values[key][0]
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
 
     def put(self, key: Key, value: Kept, size: int) -> Kept:
         """Remember a value, in place of an older one of its key, and return it."""
-        _, before = self._values.pop(key, (None, 0))
-        self.held += size - before
-        self._values[key] = value, size
-        while self.held > self.most and len(self._values) > 1:
-            _, (_, dropped) = self._values.popitem(last=False)
-            self.held -= dropped
+        with self._lock:
+            _, before = self._values.pop(key, (None, 0))
+            self.held += size - before
+            self._values[key] = value, size
+            while self.held > self.most and len(self._values) > 1:
+                _, (_, dropped) = self._values.popitem(last=False)
+                self.held -= dropped
         return value
 
     def __len__(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 PORT = 8765
 
+M_ARENA_MAX, ARENAS = -8, 2
+"""The number of glibc's setting, and how many heaps threads share."""
+
 PATIENCE = 10.0
 """Seconds that a request may take to arrive."""
 
@@ -32,6 +36,7 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     from unround.web.app import explorer_app
     from unround.web.guard import hosts_for
 
+    _few_arenas()
     app = explorer_app(folder, hosts_for(host), boundaries=boundaries)
     if boundaries is not None:
         _ = app.state.shelf.explorer().boundaries  # what is wrong with them is said before anybody is told an address
@@ -56,6 +61,18 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     finally:
         app.state.bench.close()
         listening.close()
+
+
+def _few_arenas() -> None:
+    """Have threads share their free memory, where the C library can be told so.
+
+    glibc gives nearly every thread a heap of its own, and hardly ever gives one back: a server that infers areas now in this
+    thread and now in that one would hold the memory of all of them.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):  # another C library, which needs no telling
+        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, ARENAS)
 
 
 def _patient_protocol() -> type[asyncio.Protocol]:
@@ -92,8 +109,13 @@ def _patient_protocol() -> type[asyncio.Protocol]:
 
 def _warm(app: Starlette) -> None:
     """Make ready what the next views need, so that nobody waits for it: the findings, the kernels, then the solver."""
+    import gc
+
     try:
         app.state.shelf.explorer().warm()
+        # All of this stays: Python need not look through it for garbage again and again, which takes a tenth of a second.
+        gc.collect()
+        gc.freeze()
         app.state.bench.warm()
     except Exception as problem:  # whatever it is, the view that needs it fails in the same way, and says so there
         logging.getLogger("unround.web").warning("the explorer could not be made ready beforehand: %s", problem)

@@ -24,8 +24,9 @@ MOST_CELLS = 40
 """Cells that it may have."""
 SECONDS = 5.0
 """Time that it may take."""
-STARTING = 20.0
-"""Time that the worker may take to start; a busy machine needs some of it."""
+STARTING = 180.0
+"""Time that the worker may take to start: most of a minute where kernels must be compiled first, and more on a busy machine.
+A worker that is ended before it is through would leave them to the next one."""
 MEMORY = 4 << 30
 """Bytes that the worker may ask for."""
 DIED = "the solver stopped: this system needs more memory than is allowed here, or it hit a fault in unround."
@@ -67,19 +68,21 @@ class Bench:
         if not self._turn.acquire(timeout=2 * self.seconds):
             return {"error": "other systems are being solved: try again in a moment."}
         try:
-            self._start()
+            if not self._start():
+                return {"error": "the solver did not start in time, as this machine is busy: try again in a moment."}
             return self._ask(json.dumps({"text": text, "mechanism": mechanism}), self.seconds)
         finally:
             self._turn.release()
 
-    def _start(self) -> None:
-        """Start a worker unless one runs, and wait until it is ready: that is not the question's time."""
+    def _start(self) -> bool:
+        """Start a worker unless one runs, and wait until it is ready: that is not the question's time. Say whether it is."""
         if self._worker is not None and self._worker.poll() is None:
-            return
+            return True
         self._end()
         command = [sys.executable, "-m", "unround.web.trial"]
         self._worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self._ask("null", STARTING)
+        return self._worker is not None
 
     def _ask(self, line: str, seconds: float) -> dict[str, Any]:
         """Send a line and return the answer; a worker that gives none in time is ended."""

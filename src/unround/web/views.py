@@ -136,9 +136,11 @@ def area(asked: Asked) -> Page:
         more |= {"chosen": None if more["everything"] else wanted[0]}
     else:
         raise InputError(f"there is no order {sort!r}: choose published or risk.")
-    place = told["area"]
-    table = [{**place, **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
     told["contradictions"] = more["contradictions"]
+
+    def table() -> list[dict[str, Any]]:
+        return [{**told["area"], **{k: v for k, v in cell.items() if k != "address"}} for cell in cells]
+
     return Page("explorer/area.html", explorer.title(row), told, more, table)
 
 
@@ -255,7 +257,7 @@ def contradictions(asked: Asked) -> Page:
         "suspect": explorer.summary["suspect"],
     }
     told = {**part.to_json(), "contradictions": rows, "suspects": suspects, "suspects_total": explorer.suspects.height}
-    return Page("explorer/contradictions.html", "Faults in the data", told, more, rows)
+    return Page("explorer/contradictions.html", "Faults in the data", told, more, lambda: rows)
 
 
 def _address(row: dict[str, str], axes: list[str]) -> str:
