@@ -256,7 +256,7 @@ def serving(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _await_kernels(host: str, port: int) -> None:
-    """Wait until an area is shown and a system is solved: where kernels must be compiled first, that takes a minute or two."""
+    """Wait until an area is shown and a system is solved: where kernels must be compiled first, that takes a minute."""
     asked = http.client.HTTPConnection(host, port, timeout=COMPILING)
 
     def get(path: str) -> bytes:

@@ -662,7 +662,10 @@ HEADLINES = [
         "This release gives little away: no count can be proved; 8 counts of three or more can be inferred at 66%",
     ),
     ((0, 0, 4, 0, 0, 4), "This release gives little away: no count can be proved; 4 zeros can be inferred at 66% or more."),
-    ((0, 0, 0, 0, 0, 0), "This audit finds nothing: no count can be proved, and none inferred at 66% or more."),
+    (
+        (0, 0, 0, 0, 0, 0),
+        "This release gives nothing away that this audit can see: no count can be proved, and none inferred at 66% or more.",
+    ),
 ]
 
 
@@ -677,7 +680,15 @@ def test_the_headline(numbers: tuple[int, ...], said: str) -> None:
         "10+": none,
     }
     told = {"proved": proved, "conditional": conditional, "likely": likely, "threshold": 0.66, "areas_not_weighed": 0}
-    assert headline(told | {"sensitive_claims": {"by_value": by_value}}).startswith(said)
+    told |= {"sensitive_claims": {"by_value": by_value}, "held_back": none}
+    assert headline(told).startswith(said)
+
+
+def test_the_headline_of_nothing_says_when_claims_are_held_back() -> None:
+    none = dict.fromkeys(CLAIMS, 0)
+    told = none | {"threshold": 0.66, "areas_not_weighed": 0, "held_back": none | {"likely": 4}}
+    told |= {"sensitive_claims": {"by_value": dict.fromkeys(("0", "1-2", "3-9", "10+"), none)}}
+    assert "holds claims back, which is no sign of safety" in headline(told)
 
 
 def test_zeros_are_folded(census: AuditFolder) -> None:

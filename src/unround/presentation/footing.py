@@ -119,6 +119,8 @@ def probabilities(told: Mapping[str, Any]) -> Footing:
     if failed:
         state = f"failed in {several(failed, 'table')}"
         return Footing(what, state, DOUBT, f"{said} Likely claims there are withheld.", "selfcheck")
+    if not selfcheck.says_anything(told):  # a check that had nothing to look at has not been passed
+        return Footing(what, "nothing to check", UNKNOWN, said, "selfcheck")
     return Footing(what, "self-check passed", FINE, said, "selfcheck")
 
 

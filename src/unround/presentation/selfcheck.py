@@ -59,6 +59,12 @@ def in_a_clause(told: Mapping[str, Any]) -> str:
     return f"Of {several(best['predictions'], 'prediction')} at {_band(best)}, {percent(best['observed'])} came true."
 
 
+def says_anything(told: Mapping[str, Any]) -> bool:
+    """Whether any published count was predicted as surely as claims are made."""
+    found = told.get("selfcheck")
+    return bool(found) and _fullest(found["calibration"]) is not None
+
+
 def in_short(told: Mapping[str, Any]) -> str:
     """Say the same in one paragraph that begins with what it is about."""
     said = " ".join(sentences(told))

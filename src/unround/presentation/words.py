@@ -384,7 +384,10 @@ def headline(audit: Mapping[str, Any]) -> str:
         return f"This release gives little away: no count can be proved; {what} can be inferred at {sure} or more."
     if audit["areas_not_weighed"]:
         return "No count can be proved; what is likely could not be worked out everywhere."
-    return f"This audit finds nothing: no count can be proved, and none inferred at {sure} or more."
+    nothing = f"no count can be proved, and none inferred at {sure} or more."
+    if sum(audit["held_back"].values()):
+        return f"This audit lists nothing, but holds claims back, which is no sign of safety: {nothing}"
+    return f"This release gives nothing away that this audit can see: {nothing}"
 
 
 def not_listed(audit: Mapping[str, Any]) -> list[str]:
