@@ -1,7 +1,7 @@
 """The explorer over loopback: how soon it answers, and how long any view takes at the 95th percentile.
 
 The audit is one of 61,029 simulated areas, with a map. The server is started as a user starts it, and asked one request at a
-time, as a person does.
+time, as a person does. Beside the time stands what a request takes of a processor on average, which others cannot slow down.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from fuzz.load import processor_time
 
 from bench.row import Row, Time
 from unround.audits import audit
@@ -57,8 +58,10 @@ def of_folder(folder: Path, which: str) -> Iterator[Row]:
             yield Time(f"the first page of an explorer of {which} that has just started", [done - listening], aim=1.0)
             _get(asked, "/try?system=48!+%3D+20+%2B+20+%2B+20")  # the worker is ready, as are the kernels
             for name, addresses in _views(folder).items():
+                before = processor_time(server.pid)
                 times = [_timed(asked, address) for address in addresses]
-                job = f"{name}, 95th percentile of {len(times)} requests, {which}"
+                work = 1_000 * (processor_time(server.pid) - before) / len(times)
+                job = f"{name}, 95th percentile of {len(times)} requests, {work:.1f} ms of a processor each, {which}"
                 yield Time(job, [float(np.percentile(times, 95))], aim=0.1)
         finally:
             server.terminate()

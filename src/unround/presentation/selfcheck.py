@@ -62,7 +62,7 @@ def in_a_clause(told: Mapping[str, Any]) -> str:
 def says_anything(told: Mapping[str, Any]) -> bool:
     """Whether any published count was predicted as surely as claims are made."""
     found = told.get("selfcheck")
-    return bool(found) and _fullest(found["calibration"]) is not None
+    return found is not None and _fullest(found["calibration"]) is not None
 
 
 def in_short(told: Mapping[str, Any]) -> str:
