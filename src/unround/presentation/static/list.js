@@ -175,7 +175,10 @@ function faceted(work, list) {
         const all = [...work.querySelectorAll("input, select")].filter((one) => one.name === kept[0]);
         const again = all.find((one) => one.type === "search" || one.tagName === "SELECT" || one.value === kept[1]);
         again?.focus({ preventScroll: true });
-        if (again?.type === "search") again.setSelectionRange(kept[2], kept[2]);
+        if (again?.type === "search") {
+          again.value = kept[1]; // what was typed while the list was on its way
+          again.setSelectionRange(kept[2], kept[2]);
+        }
       }
       shown = address;
       document.title = page.title;
@@ -201,7 +204,7 @@ function faceted(work, list) {
   work.addEventListener("input", (event) => {
     if (event.target.type !== "search") return;
     clearTimeout(timer);
-    timer = setTimeout(() => choose(event.target.form), 250);
+    timer = setTimeout(() => choose(work.querySelector("form[data-facets]")), 250); // as it is then: lists come with a new one
   });
   work.addEventListener("submit", (event) => {
     event.preventDefault();
