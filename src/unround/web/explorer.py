@@ -72,6 +72,9 @@ KEPT_COUNTS, KEPT_EXPLAINED = 250_000, 2_000
 """Counts of areas, and explained ones, that are remembered, so that going back and forth costs nothing. An area counts with
 all that it was inferred together with: a third of a kilobyte or so each."""
 
+KEPT_SHAPES = 4
+"""Parts of the map, by level and place, whose shapes are kept."""
+
 _SERIALS = count()
 
 
@@ -93,6 +96,7 @@ class Explorer:
         self._inferring, self._explaining = threading.RLock(), threading.RLock()
         self._seen = Remembered[int, InferredArea](KEPT_COUNTS)
         self._explained = Remembered[tuple[int, int], Explanation](KEPT_EXPLAINED)
+        self.mapped = Remembered[tuple[str, str], Boundaries](KEPT_SHAPES)
 
     # -- what the release holds ---------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.boundaries import Boundaries
 from unround.errors import InputError
 from unround.presentation.maps import (
     LARGEST,
@@ -73,11 +74,19 @@ def area_at(asked: Asked) -> Page:
         raise InputError("a point of the map is given by two numbers, x and y.") from None
     if not (math.isfinite(x) and math.isfinite(y)):
         raise InputError("a point of the map is given by two numbers, x and y.")
-    rows = _rows(explorer, asked.query.get("level"), asked.query.get("place", ""))
-    row = explorer.boundaries.of(rows).at(x, y)
+    row = _shapes(explorer, asked.query.get("level", ""), asked.query.get("place", "")).at(x, y)
     if row < 0:
         raise Missing("there is no area at this point of the map.")
     return Page("explorer/map.html", "Map", area_told(explorer, row))
+
+
+def _shapes(explorer: Explorer, level: str, place: str) -> Boundaries:
+    """Return the shapes of a level and a place: kept, as whoever points at a map asks for them again and again."""
+    assert explorer.boundaries is not None
+    kept = explorer.mapped.get((level, place))
+    if kept is None:
+        kept = explorer.mapped.put((level, place), explorer.boundaries.of(_rows(explorer, level, place)), 1)
+    return kept
 
 
 def _rows(explorer: Explorer, level: str | None, place: str) -> NDArray[np.int64]:
