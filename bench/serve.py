@@ -54,8 +54,9 @@ def of_folder(folder: Path, which: str) -> Iterator[Row]:
             listening = time.perf_counter()
             _get(asked, "/")
             done = time.perf_counter()
-            work = f"{processor_time(server.pid):.1f} s of a processor"
-            yield Time(f"start the explorer on {which}, until its first page is there, {work}", [done - start], aim=2.0)
+            work = processor_time(server.pid)
+            job = f"start the explorer on {which}, until its first page is there, {work:.1f} s of a processor"
+            yield Time(job, [done - start], aim=2.0)
             yield Time(f"the first page of an explorer of {which} that has just started", [done - listening], aim=1.0)
             _get(asked, "/try?system=48!+%3D+20+%2B+20+%2B+20")  # the worker is ready, as are the kernels
             for name, addresses in _views(folder).items():
