@@ -21,7 +21,7 @@ import pytest
 from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
-from unround.readers import read, source, tidy
+from unround.readers import parquet, read, source
 from unround.readers.frames import from_frame
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Release
 
@@ -208,10 +208,19 @@ def test_a_zip_of_thirty_thousand_files(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_that_repeats_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tidy, "MANY_ROWS", 1_000_000)
+    monkeypatch.setattr(parquet, "MANY_ROWS", 1_000_000)
     rows = pl.DataFrame({"region": ["1"], "characteristic_id": ["1"], "sex": ["total"], "true": [1]})
     rows.select(pl.all().sample(2_000_000, with_replacement=True)).write_parquet(tmp_path / "a.parquet")
     assert "2,000,000 rows" in refused(tmp_path / "a.parquet")
+
+
+def test_a_parquet_file_that_asks_for_more_memory_than_there_is(tmp_path: Path) -> None:
+    """Polars ends the process that reads it; the next file is read all the same."""
+    content = (Path(__file__).parent / "corpus" / "parquet" / "more-memory-than-there-is").read_bytes()
+    assert "runs out of memory" in refused(put(tmp_path / "a.parquet", content))
+    rows = pl.DataFrame({"region": ["1", "2"], "characteristic_id": ["1", "1"], "sex": ["total"] * 2, "true": [1, 2]})
+    rows.write_parquet(tmp_path / "b.parquet")
+    assert sum(len(block.counts) for block in read(tmp_path / "b.parquet").blocks()) == 2
 
 
 # Fields and lines without end

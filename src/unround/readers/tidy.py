@@ -16,6 +16,7 @@ from unround.readers.description import CHARACTERISTIC, SEX, AxisRule, Descripti
 from unround.readers.description_file import read_description
 from unround.readers.grid import HeadedTable, read_grid, with_header
 from unround.readers.lines import by_sex
+from unround.readers.parquet import read_parquet
 from unround.readers.pcaxis import is_pcaxis, read_px
 from unround.readers.reshape import read_headed
 from unround.readers.source import Source
@@ -26,9 +27,6 @@ from unround.small_files import is_file, parsed_toml, require_file, shortened, s
 
 VALUES = ("published", "true", "count", "value")
 """What the column of counts is called in a table that needs no TOML."""
-
-MANY_ROWS, ROWS_A_BYTE = 10_000_000, 50
-"""A table of more rows than these, with so many to a byte of its file, says the same thing again and again."""
 
 _PARQUET = (".parquet", ".pq")
 
@@ -115,7 +113,7 @@ def load(path: Path, toml: Path | None = None) -> Release:
 def headed_table(path: Path, description: Description | None = None) -> HeadedTable:
     """Return a file as a table with a header: where a description says, or in its first row."""
     if is_parquet(path):
-        frame = _parquet(path)
+        frame = read_parquet(path, require_file(path))
         names = tuple(name.strip() for name in frame.columns)
         frame.columns = [str(at) for at in range(frame.width)]
         return HeadedTable((names,), frame, str(path), path.stat().st_size)
@@ -163,27 +161,11 @@ def guess(columns: Sequence[str]) -> Description | None:
 def as_table(path: Path) -> tuple[pl.DataFrame, int, list[str]]:
     """Return a file as a table: text as text, so that codes such as 007 stay what they are."""
     if is_parquet(path):
-        return _parquet(path), path.stat().st_size, []
+        size = require_file(path)
+        return read_parquet(path, size), size, []
     source = Source(path)
     table = read_table(source, "check its delimiters and quotes")
     return table, source.size, source.notes
-
-
-def _parquet(path: Path) -> pl.DataFrame:
-    """Return a Parquet file as a table, unless it would fill the memory."""
-    size = require_file(path)
-    try:
-        rows = int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
-        if rows > max(MANY_ROWS, ROWS_A_BYTE * size):
-            raise InputError(f"{path} has {rows:,} rows in {size:,} bytes; no table of counts is as repetitive as that.")
-        return pl.read_parquet(path, glob=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path} cannot be read as Parquet ({said[:200]}); write it again.") from None
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # what polars raises where it did not expect damage
-            raise
-        raise InputError(f"{path} is damaged: it cannot be read as Parquet. Write it again.") from None
 
 
 def _begins(path: Path) -> bytes:

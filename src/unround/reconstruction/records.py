@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
+from unround.readers.parquet import read_parquet
 from unround.simulation import NOTE
 from unround.simulation.companions import NOTE_TITLE
 from unround.simulation.persons.attributes import KEY
@@ -140,7 +141,7 @@ def _table(path: Path) -> pl.DataFrame:
         raise InputError(f"there is no file {path}.")
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
-            return pl.read_parquet(path)
+            return read_parquet(path, path.stat().st_size)
         return pl.read_csv(path, infer_schema_length=100_000)
     except (OSError, pl.exceptions.PolarsError) as problem:
         raise InputError(f"{path} cannot be read as a table of persons: {problem}.") from None
