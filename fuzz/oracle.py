@@ -32,6 +32,8 @@ _PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IG
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffd]|\r(?!\n)")
+_STRAY = re.compile(r'[^",\r\n]"[^",\r\n]')
+"""A quote in the middle of a field: one reader takes it for a sign like others, another for a beginning or an end."""
 
 
 class Fault(Exception):  # noqa: N818 - what it is called in reports
@@ -106,8 +108,8 @@ def rows_of(data: bytes, delimiter: str) -> list[list[str]] | None:
             return None
         text = data.decode("cp1252", errors="replace")
     text = text.rstrip("\x1a")
-    if _CONTROL.search(text):
-        return None  # what counts as a blank, or as a line end, is anybody's guess
+    if _CONTROL.search(text) or _STRAY.search(text.replace(delimiter, ",")):
+        return None  # what counts as a blank, as a line end, or as the end of a quote, is anybody's guess
     try:
         return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except csv.Error:
