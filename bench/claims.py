@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 import unround
-from unround.reconstruction.records import read_records
 from unround.reconstruction.run import ReconstructOptions, read_case
 from unround.reconstruction.sampled import claimed
 
@@ -32,7 +31,7 @@ def claims(areas: int, people: int, how: str, attributes: Sequence[str], seed: i
         unround.simulate(folder, persons=True, areas=areas, people=people, mechanism=how, seed=seed)
         tables = [unround.read(path) for path in sorted(folder.glob("*.toml"))]
         options = ReconstructOptions(attributes=tuple(attributes))
-        case = read_case(tables, read_records(folder / "persons.parquet"), options)
+        case = read_case(tables, folder / "persons.parquet", options, folder / "case")
         told, _ = claimed(case, np.arange(len(case.records.areas)), 0, 1.0, lambda *_: None)
     return told
 

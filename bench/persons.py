@@ -15,7 +15,6 @@ from unround.reconstruction.bounds import CrossTable, cross_table
 from unround.reconstruction.claims import area_bounds
 from unround.reconstruction.evidence import evidence
 from unround.reconstruction.guess import Effort, worlds_of
-from unround.reconstruction.records import read_records
 from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, read_case
 from unround.reconstruction.solver import OpenTable, load_solver, solved
 
@@ -35,7 +34,7 @@ def processor(job: Callable[[], object]) -> float:
 def one_world(case: Case, table: CrossTable, area: int) -> None:
     """Find a world that fits all tables of an area with CP-SAT: its first answer."""
     mechanisms = [case.published.mechanisms[at] for at in table.used]
-    found = area_bounds(table, case.published.counts[area, table.used].tolist(), mechanisms)
+    found = area_bounds(table, case.published.counts.area(area)[table.used].tolist(), mechanisms)
     cp_model = load_solver()
     model = cp_model.CpModel()
     OpenTable.of(table, found, int(case.people[area]), exact=case.exact_people).world(model)
@@ -51,24 +50,23 @@ def rows() -> Iterator[Row]:
         unround.simulate(folder, persons=True, areas=AREAS, people=PEOPLE, tables=tables)
         releases = [unround.read(folder / f"{name}.toml") for name in tables]
         options = ReconstructOptions(attributes=ATTRIBUTES, effort=Effort(worlds=WORLDS, seeds=1))
-        case = read_case(releases, read_records(folder / "persons.parquet"), options)
-    inquiry = inquiry_of(case, options)
-    published = case.published
-    known = evidence(
-        published.counts, published.queries, published.mechanisms, tuple(case.records.values), case.records.sizes
-    )
-    table = cross_table(published.queries, case.records.sizes)
-    area = int(np.argsort(case.people)[AREAS // 2])
-    name, people = case.records.areas[area], int(case.people[area])
+        case = read_case(releases, folder / "persons.parquet", options, folder / "case")
+        inquiry = inquiry_of(case, options)
+        published = case.published
+        names, sizes = tuple(case.records.values), case.records.sizes
+        known = evidence(published.counts, published.queries, published.mechanisms, names, sizes, case.folder / "known.bin")
+        table = cross_table(published.queries, sizes)
+        area = int(np.argsort(case.people)[AREAS // 2])
+        name, people = case.records.areas[area], int(case.people[area])
 
-    def ours() -> None:
-        worlds_of("tables", area, name, people, inquiry.place, known, options.effort, 1)
+        def ours() -> None:
+            worlds_of("tables", area, name, people, inquiry.place, known, options.effort, 1)
 
-    def theirs() -> None:
-        one_world(case, table, area)
+        def theirs() -> None:
+            one_world(case, table, area)
 
-    ours()
-    theirs()
-    columns = len(published.queries)
-    job = f"{WORLDS} worlds of {people} people that fit {columns} counts"
-    yield Ratio(job, "CP-SAT: one world, arbitrary", interleaved(theirs, ours, 7, processor), aim=8)
+        ours()
+        theirs()
+        columns = len(published.queries)
+        job = f"{WORLDS} worlds of {people} people that fit {columns} counts"
+        yield Ratio(job, "CP-SAT: one world, arbitrary", interleaved(theirs, ours, 7, processor), aim=8)

@@ -1,6 +1,7 @@
 """How much of each person could be reconstructed from tables, measured on people whose truth is known, and only there.
 
 - `run`: START HERE. `reconstruct` is the whole way
+- `ondisk`: areas and persons on disk, of which a few are in memory at a time
 - `records`: the truth, and whether `simulate` drew it
 - `queries`: what each published column counts
 - `verification`: columns held against the records

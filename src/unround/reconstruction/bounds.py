@@ -68,11 +68,11 @@ class CrossTable:
         """How many cells there are."""
         return prod(self.shape)
 
-    def cell_of(self, codes: Mapping[str, NDArray[np.int16]], own: slice) -> Ints:
-        """Return the cell of every person in a range of persons."""
-        found = np.zeros(own.stop - own.start, dtype=np.int64)
+    def cell_of(self, codes: Mapping[str, NDArray[np.int16]]) -> Ints:
+        """Return the cell of every person."""
+        found = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
         for name, size in zip(self.names, self.shape, strict=True):
-            found = found * size + codes[name][own]
+            found = found * size + codes[name]
         return found
 
     def values_of(self, cell: int) -> tuple[int, ...]:

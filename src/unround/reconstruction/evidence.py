@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from unround.mechanisms import Exact, Mechanism, Suppressed
 from unround.reconstruction.arrays import Tables, Windows
 from unround.reconstruction.law import by_attribute
+from unround.reconstruction.ondisk import CountTable, Rows
 from unround.release import ABSENT, SUPPRESSED
 from unround.simulation.persons.counting import Margin, Query, margins
 
@@ -23,11 +25,30 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """Columns of tables, and what was published in every area."""
+    """Columns of tables, and what was published in every area.
+
+    Parameters
+    ----------
+    tables : Tables
+        The columns.
+    windows : Windows
+        The likelihoods of all published counts.
+    rows : Rows
+        The row of `windows` for every area and column; −1 where nothing is known.
+    areas : array, optional
+        The areas that there are rows of, ascending; all if not given.
+    """
 
     tables: Tables
     windows: Windows
-    rows: NDArray[np.int32]
+    rows: Rows
+    areas: NDArray[np.int64] | None = None
+
+    def of(self, area: int) -> NDArray[np.int32]:
+        """Return the rows of `windows` for the columns of an area."""
+        at = area if self.areas is None else int(np.searchsorted(self.areas, area))
+        assert self.areas is None or self.areas[at] == area, "nothing was prepared for this area"
+        return np.asarray(self.rows.read(at, at + 1)[0], dtype=np.int32)
 
 
 def tables_of(queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int]) -> Tables:
@@ -64,28 +85,38 @@ def _ascending(margin: Margin) -> NDArray[np.int64]:
     return np.asarray(margin.columns[margin.held], dtype=np.int64)
 
 
-def windows_of(counts: NDArray[np.int64], mechanisms: Sequence[Mechanism]) -> tuple[Windows, NDArray[np.int32]]:
-    """Return the likelihoods of all published counts, and the row of each; −1 where nothing is known."""
-    rows = np.full(counts.shape, -1, dtype=np.int32)
-    known: dict[tuple[Mechanism, int], int] = {}
-    lows: list[int] = []
-    logs: list[NDArray[np.float64]] = []
-    for column, how in enumerate(mechanisms):
-        values, which = np.unique(counts[:, column], return_inverse=True)
-        own = np.full(len(values), -1, dtype=np.int32)
-        for at, value in enumerate(values.tolist()):
-            if (how, value) not in known:
-                low, log = _window(how, value)
-                known[how, value] = -1 if log is None else len(logs)
-                if log is not None:
-                    lows.append(low)
-                    logs.append(log)
-            own[at] = known[how, value]
-        rows[:, column] = own[which.ravel()]
-    sizes = np.array([len(log) for log in logs], dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if logs else np.zeros(0)
-    log = np.concatenate(logs) if logs else np.zeros(1)
-    return Windows(starts.astype(np.int64), sizes, np.array(lows, dtype=np.int64), log), rows
+class Likelihoods:
+    """The likelihoods of published counts, each worked out once however many areas show it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Mechanism, int], int] = {}
+        self._lows: list[int] = []
+        self._logs: list[NDArray[np.float64]] = []
+
+    def rows(self, counts: NDArray[np.int64], mechanisms: Sequence[Mechanism]) -> NDArray[np.int32]:
+        """Return the rows in `windows` of some counts, areas × columns; −1 where nothing is known."""
+        rows = np.full(counts.shape, -1, dtype=np.int32)
+        for column, how in enumerate(mechanisms):
+            values, which = np.unique(counts[:, column], return_inverse=True)
+            own = np.array([self._row(how, value) for value in values.tolist()], dtype=np.int32)
+            rows[:, column] = own[which.ravel()]
+        return rows
+
+    def _row(self, how: Mechanism, value: int) -> int:
+        if (how, value) not in self._known:
+            low, log = _window(how, value)
+            self._known[how, value] = -1 if log is None else len(self._logs)
+            if log is not None:
+                self._lows.append(low)
+                self._logs.append(log)
+        return self._known[how, value]
+
+    def windows(self) -> Windows:
+        """Return them as the chain takes them."""
+        sizes = np.array([len(log) for log in self._logs], dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if self._logs else np.zeros(0)
+        log = np.concatenate(self._logs) if self._logs else np.zeros(1)
+        return Windows(starts.astype(np.int64), sizes, np.array(self._lows, dtype=np.int64), log)
 
 
 def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None]:
@@ -102,27 +133,50 @@ def _window(how: Mechanism, value: int) -> tuple[int, NDArray[np.float64] | None
 
 
 def evidence(
-    counts: NDArray[np.int64],
+    counts: CountTable,
     queries: Sequence[Query],
     mechanisms: Sequence[Mechanism],
     names: Sequence[str],
     sizes: Mapping[str, int],
+    path: Path,
+    areas: NDArray[np.int64] | None = None,
 ) -> Evidence:
-    """Return published counts (areas × columns) as the chain takes them; the number of all people is no column for it."""
+    """Return published counts as the chain takes them; the number of all people is no column for it.
+
+    Parameters
+    ----------
+    counts, queries, mechanisms
+        The columns.
+    names, sizes
+        The attributes of a record in their order, and how many values each has.
+    path : Path
+        The file for what is known of every area.
+    areas : array, optional
+        The only areas that are asked for, ascending.
+    """
     about = [at for at, one in enumerate(queries) if one]
-    counts, queries, mechanisms = counts[:, about], [queries[at] for at in about], [mechanisms[at] for at in about]
-    windows, rows = windows_of(counts, mechanisms)
-    return Evidence(tables_of(queries, names, sizes), windows, rows)
+    counts, queries, mechanisms = counts.picked(about), [queries[at] for at in about], [mechanisms[at] for at in about]
+    likelihoods = Likelihoods()
+    rows = Rows.new(path, counts.rows.number if areas is None else len(areas), len(about), "i4")
+    with rows.writing() as file:
+        for start, block in counts.blocks():
+            found = likelihoods.rows(block, mechanisms)
+            if areas is None:
+                rows.put(file, start, found)
+                continue
+            first, last = np.searchsorted(areas, [start, start + len(block)]).tolist()
+            rows.put(file, first, found[areas[first:last] - start])
+    return Evidence(tables_of(queries, names, sizes), likelihoods.windows(), rows, areas)
 
 
 def exact_evidence(
-    true: NDArray[np.int64], queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int]
+    true: CountTable, queries: Sequence[Query], names: Sequence[str], sizes: Mapping[str, int], path: Path
 ) -> Evidence:
     """Return the same columns as if they were published as they are, each count once."""
     first = {one: at for at, one in reversed(list(enumerate(queries)))}
     places = sorted(first.values())
     kept = [queries[at] for at in places]
-    return evidence(true[:, places], kept, [Exact()] * len(kept), names, sizes)
+    return evidence(true.picked(places), kept, [Exact()] * len(kept), names, sizes, path)
 
 
 def own_totals(queries: Sequence[Query]) -> list[int]:

@@ -123,15 +123,24 @@ def country(records: Records, seed: int) -> Country:
     seen = Seen(radix[visible], np.array([sizes[names[at]] for at in visible], dtype=np.int64))
     if len(records.areas) < 2:
         return Country(names, radix, [flat(names, sizes)], np.zeros(1, dtype=np.int64), ages, seen, False)
-    area = records.area_of()
     laws = []
     for part in range(min(FOLDS, len(records.areas))):
-        others = np.flatnonzero(fold[area] != part)
-        if len(others) > SAMPLE:
-            rng = np.random.default_rng(np.random.SeedSequence([seed, part]))
-            others = np.sort(rng.choice(others, SAMPLE, replace=False))
-        laws.append(fit({name: records.codes[name][others] for name in names}, names, sizes))
+        others = _some_people(records, np.flatnonzero(fold != part), np.random.SeedSequence([seed, part]))
+        laws.append(fit(records.codes_at(others), names, sizes))
     return Country(names, radix, laws, fold, ages, seen, True)
+
+
+def _some_people(records: Records, areas: NDArray[np.int64], seed: np.random.SeedSequence) -> NDArray[np.int64]:
+    """Return the people of some areas, or a sample of them where they are many."""
+    ends = np.cumsum(np.diff(records.starts)[areas])
+    number = int(ends[-1])
+    if number > SAMPLE:
+        chosen = np.sort(np.random.default_rng(seed).choice(number, SAMPLE, replace=False))
+    else:
+        chosen = np.arange(number)
+    at = np.searchsorted(ends, chosen, side="right")
+    # Counted from the end of an area: these are the people of some areas alone, and those are of all.
+    return np.asarray(records.starts[areas[at] + 1] + chosen - ends[at])
 
 
 def random_number(seed: int, *words: str) -> int:
@@ -149,48 +158,42 @@ def worlds_of(
     """
     law = place.laws[place.fold[area]]
     found, outside = [], 0.0
+    rows = np.zeros(0, dtype=np.int32) if known is None else known.of(area)
     for number in range(effort.seeds):
         chance = random_number(seed, guess, name, str(number))
         if known is None or not len(known.tables.base) or not people:
             found.append(drawn(people, law, effort.worlds, place.radix, chance))
             continue
         schedule = effort.schedule(exact=bool((known.windows.size == 1).all()))
-        start = raked_people(people, law, known.tables, known.rows[area], known.windows, chance)
-        kept, off = run(start, law, known.tables, known.rows[area], known.windows, schedule, place.radix, chance)
+        start = raked_people(people, law, known.tables, rows, known.windows, chance)
+        kept, off = run(start, law, known.tables, rows, known.windows, schedule, place.radix, chance)
         found.append(kept)
         outside += float(off.mean()) / effort.seeds
     return np.concatenate(found), outside
 
 
-def record_codes(records: Records, place: Country) -> NDArray[np.int64]:
-    """Return the code of every person's record."""
-    found = np.zeros(records.people, dtype=np.int64)
-    for name, each in zip(place.names, place.radix, strict=True):
-        found += records.codes[name] * each
-    return found
-
-
-def area_truth(records: Records, codes: NDArray[np.int64], area: int, kind: Sequence[str]) -> AreaTruth:
+def area_truth(records: Records, place: Country, area: int, kind: Sequence[str]) -> AreaTruth:
     """Return the true records of an area and their groups; `kind` are the attributes that make people alike."""
-    own = slice(records.starts[area], records.starts[area + 1])
-    groups = np.zeros((own.stop - own.start, len(GROUPS)), dtype=bool)
+    own = records.codes_of(area, area + 1)
+    codes = np.zeros(int(records.starts[area + 1] - records.starts[area]), dtype=np.int64)
+    for name, each in zip(place.names, place.radix, strict=True):
+        codes += own[name] * each
+    groups = np.zeros((len(codes), len(GROUPS)), dtype=bool)
     groups[:, EVERYONE] = True
     visible = [name for name in records.values if name.lower() in VISIBLE]
     if visible:
-        together = _together(records.codes, visible, records.sizes, own)
+        together = _together(own, visible, records.sizes)
         groups[:, ALONE] = np.bincount(together)[together] == 1
     if kind:
-        together = _together(records.codes, kind, records.sizes, own)
+        together = _together(own, kind, records.sizes)
         groups[:, UNLIKE] = together != np.bincount(together).argmax()
-    order = np.argsort(codes[own], kind="stable")
-    return AreaTruth(codes[own][order], groups[order])
+    order = np.argsort(codes, kind="stable")
+    return AreaTruth(codes[order], groups[order])
 
 
-def _together(
-    codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], sizes: Mapping[str, int], own: slice
-) -> NDArray[np.int64]:
+def _together(codes: Mapping[str, NDArray[np.int16]], names: Sequence[str], sizes: Mapping[str, int]) -> NDArray[np.int64]:
     """Return a number for every person of an area that those share who have the same values."""
-    found = np.zeros(own.stop - own.start, dtype=np.int64)
+    found = np.zeros(len(codes[names[0]]), dtype=np.int64)
     for name in names:
-        found = found * sizes[name] + codes[name][own]
+        found = found * sizes[name] + codes[name]
     return np.unique(found, return_inverse=True)[1].ravel()

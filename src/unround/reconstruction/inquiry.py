@@ -42,8 +42,6 @@ class Inquiry:
     ----------
     records : Records
         The truth.
-    codes : array
-        The code of every record.
     place : Country
         Attributes and laws.
     people : array
@@ -57,7 +55,6 @@ class Inquiry:
     """
 
     records: Records
-    codes: NDArray[np.int64]
     place: Country
     people: NDArray[np.int64]
     kind: tuple[str, ...]
@@ -103,7 +100,7 @@ class Inquiry:
 
     def truth_of(self, area: int) -> AreaTruth:
         """Return the truth of an area."""
-        return area_truth(self.records, self.codes, area, self.kind)
+        return area_truth(self.records, self.place, area, self.kind)
 
     def block(self, question: Question, areas: NDArray[np.int64]) -> tuple[list[AreaScore], list[float]]:
         """Answer for a few areas, in threads."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.readers.ages import age_range
+from unround.reconstruction.ondisk import CountTable, Rows
 from unround.reconstruction.records import Records
 from unround.release import ABSENT, Column, Release
 from unround.simulation.persons.counting import Query, counted, margins, query
@@ -41,8 +43,8 @@ class Published:
         The table that each column is in.
     mechanisms : list of Mechanism
         How it was published.
-    counts : array
-        areas × columns, codes of absence included.
+    counts, true : CountTable
+        What was published, codes of absence included, and the true counts.
     names : list of str
         What the tables are called.
     sums : list
@@ -54,7 +56,8 @@ class Published:
     queries: list[Query]
     tables: list[int]
     mechanisms: list[Mechanism]
-    counts: NDArray[np.int64]
+    counts: CountTable
+    true: CountTable
     names: list[str]
     sums: list[tuple[int, tuple[int, ...]]]
     notes: list[str]
@@ -84,59 +87,68 @@ class Published:
             [self.queries[column] for column in kept],
             [self.tables[column] for column in kept],
             [self.mechanisms[column] for column in kept],
-            self.counts[:, kept],
+            self.counts.picked(kept),
+            self.true.picked(kept),
             self.names,
             sums,
             self.notes,
         )
 
 
-def read_published(releases: Sequence[Release], records: Records) -> Published:
-    """Work out what the columns of some tables count.
+def read_published(releases: Sequence[Release], records: Records, folder: Path) -> Published:
+    """Work out what the columns of some tables count, and put their counts on disk, with the true ones beside them.
 
     Raises
     ------
     InputError
         Where nothing in a table is about the records, or areas are missing.
     """
-    found = Published([], [], [], np.zeros((len(records.areas), 0), dtype=np.int64), [], [], [])
-    parts = [found.counts]
+    queries: list[Query] = []
+    tables: list[int] = []
+    names: list[str] = []
+    sums: list[tuple[int, tuple[int, ...]]] = []
+    notes: list[str] = []
+    places: list[list[int]] = []
     for number, release in enumerate(releases):
-        queries = column_queries(release, records)
-        used = [at for at, one in enumerate(queries) if one is not None and _is_used(release.columns[at])]
         name = release.source.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        if not used:
-            told = ", ".join(f"{attribute} ({', '.join(values[:3])} …)" for attribute, values in records.values.items())
-            raise InputError(
-                f"no column of {release.source} counts anything that the records know: {told}. Axes of a table are "
-                "called like the attributes of the records, and their codes like the values."
-            )
-        if len(used) < len(queries):
-            left = [release.columns[at].key for at in range(len(queries)) if at not in set(used)]
-            shown = ", ".join(left[:3]) + (" …" if len(left) > 3 else "")
-            found.notes.append(
-                f"{name}: {len(left):,} columns are left out, of which it is not known what they count: {shown}."
-            )
-        if release.figures:
-            found.notes.append(
-                f"{name}: rates, means and medians beside the counts ({len(release.figures):,}) are not used."
-            )
-        first = len(found.queries)
-        at = {old: first + new for new, old in enumerate(used)}
-        found.sums.extend(
+        own = _understood(release, records, name, notes)
+        at = {old: len(queries) + new for new, old in enumerate(own)}
+        sums.extend(
             (at[one.total], tuple(at[part] for part in one.parts))
             for one in release.proposals
             if one.total in at and all(part in at for part in one.parts) and not one.against
         )
-        own = [one for place in used if (one := queries[place]) is not None]
-        counts, true = _counts(release, records)[:, used], true_counts(own, records)
-        found.queries.extend(own)
-        found.tables.extend([number] * len(used))
-        found.mechanisms.extend(_mechanism(release, place, counts[:, at], true[:, at]) for at, place in enumerate(used))
-        found.names.append(name)
-        parts.append(counts)
-    counts = np.concatenate(parts, axis=1)
-    return Published(found.queries, found.tables, found.mechanisms, counts, found.names, found.sums, found.notes)
+        queries.extend(own.values())
+        tables.extend([number] * len(own))
+        names.append(name)
+        places.append(list(own))
+    every = np.arange(len(queries), dtype=np.int64)
+    counts = CountTable(Rows.new(folder / "published.bin", len(records.areas), len(queries), "i4"), every)
+    for number, release in enumerate(releases):
+        _put_counts(release, records, places[number], counts.rows, tables.index(number))
+    true = CountTable(true_counts(queries, records, folder / "true.bin"), every)
+    declared = [releases[table].columns[at].mechanism for table, own in enumerate(places) for at in own]
+    mechanisms = _mechanisms(declared, counts, true, [releases[table].source for table in tables])
+    return Published(queries, tables, mechanisms, counts, true, names, sums, notes)
+
+
+def _understood(release: Release, records: Records, name: str, notes: list[str]) -> dict[int, Query]:
+    """Return what the columns of a table count that are used, by their places; note what is left out."""
+    queries = column_queries(release, records)
+    used = {at: one for at, one in enumerate(queries) if one is not None and _is_used(release.columns[at])}
+    if not used:
+        told = ", ".join(f"{attribute} ({', '.join(values[:3])} …)" for attribute, values in records.values.items())
+        raise InputError(
+            f"no column of {release.source} counts anything that the records know: {told}. Axes of a table are "
+            "called like the attributes of the records, and their codes like the values."
+        )
+    if len(used) < len(queries):
+        left = [release.columns[at].key for at in range(len(queries)) if at not in used]
+        shown = ", ".join(left[:3]) + (" …" if len(left) > 3 else "")
+        notes.append(f"{name}: {len(left):,} columns are left out, of which it is not known what they count: {shown}.")
+    if release.figures:
+        notes.append(f"{name}: rates, means and medians beside the counts ({len(release.figures):,}) are not used.")
+    return used
 
 
 def with_absent_values(releases: Sequence[Release], records: Records) -> Records:
@@ -167,55 +179,88 @@ def _is_used(column: Column) -> bool:
     return not isinstance(column.mechanism, Unpublished)
 
 
-def true_counts(queries: Sequence[Query], records: Records) -> NDArray[np.int64]:
-    """Count the records for every query: areas × queries."""
+def true_counts(queries: Sequence[Query], records: Records, path: Path) -> Rows:
+    """Count the records for every query, and put the counts into a file: areas × queries."""
     grouped = margins(queries, records.sizes)
-    found = counted(grouped, len(queries), records.area_of(), len(records.areas), records.codes)
-    return found.astype(np.int64)
+    rows = Rows.new(path, len(records.areas), len(queries), "i4")
+    with rows.writing() as file:
+        for first, last in records.cuts():
+            area = np.repeat(np.arange(last - first), np.diff(records.starts[first : last + 1]))
+            rows.put(file, first, counted(grouped, len(queries), area, last - first, records.codes_of(first, last)))
+    return rows
 
 
-def _mechanism(release: Release, at: int, counts: NDArray[np.int64], true: NDArray[np.int64]) -> Mechanism:
-    """Return how a column was published; exactly, if it is not what is declared, or nothing is, and every count is true."""
-    how = release.columns[at].mechanism
-    shown = counts > ABSENT
-    if (how is None or not possible(how, counts[shown])) and np.array_equal(counts[shown], true[shown]):
-        return Exact()
-    if how is None:
-        raise InputError(
-            f"{release.source} does not say how its counts were published: say so with --mechanism, such as rounding:5."
-        )
-    return how
+def _mechanisms(
+    declared: Sequence[Mechanism | None], counts: CountTable, true: CountTable, sources: Sequence[str]
+) -> list[Mechanism]:
+    """Return how columns were published; exactly, if one is not what is declared, or nothing is, and every count is true."""
+    fits, equal = np.ones(len(declared), dtype=bool), np.ones(len(declared), dtype=bool)
+    limits = Limits()
+    for start, shown in counts.blocks():
+        there = shown > ABSENT
+        equal &= ((shown == true.read(start, start + len(shown))) | ~there).all(axis=0)
+        for at, how in enumerate(declared):
+            if how is not None and fits[at]:
+                fits[at] = limits.possible(how, shown[there[:, at], at])
+    found: list[Mechanism] = []
+    for at, how in enumerate(declared):
+        if (how is None or not fits[at]) and equal[at]:
+            found.append(Exact())
+        elif how is None:
+            raise InputError(
+                f"{sources[at]} does not say how its counts were published: say so with --mechanism, such as rounding:5."
+            )
+        else:
+            found.append(how)
+    return found
 
 
-def possible(how: Mechanism, counts: NDArray[np.int64]) -> bool:
-    """Say whether all counts of a column can have been published in this way."""
+class Limits:
+    """The smallest and the largest true count behind published ones, each worked out once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Mechanism, int], tuple[int, int] | None] = {}
+
+    def of(self, how: Mechanism, value: int) -> tuple[int, int] | None:
+        """Return the limits of a published count; None where it cannot have been published in this way."""
+        if (how, value) not in self._known:
+            self._known[how, value] = _limits(how, value)
+        return self._known[how, value]
+
+    def possible(self, how: Mechanism, counts: NDArray[np.int64]) -> bool:
+        """Say whether all counts of a column can have been published in this way."""
+        return all(self.of(how, value) is not None for value in np.unique(counts).tolist())
+
+
+def _limits(how: Mechanism, value: int) -> tuple[int, int] | None:
     try:
-        return all(how.window(int(value)) is not None for value in np.unique(counts))
+        window = how.window(value)
     except InputError:
-        return False
+        return None
+    return None if window is None else (window.low, np.iinfo(np.int64).max if window.high is None else window.high)
 
 
-def _counts(release: Release, records: Records) -> NDArray[np.int64]:
-    """Return the counts of a table in the order of the records' areas."""
+def _put_counts(release: Release, records: Records, used: Sequence[int], rows: Rows, first: int) -> None:
+    """Write the counts of a table, from one column on, in the order of the records' areas."""
     place = {name: at for at, name in enumerate(records.areas)}
-    found = np.zeros((len(place), len(release.columns)), dtype=np.int64)
     seen = np.zeros(len(place), dtype=bool)
-    unknown = []
-    for block in release.blocks():
-        rows = [place.get(str(name), -1) for name in block.areas[release.areas[0]]]
-        for row, at in enumerate(rows):
-            if at < 0:
-                unknown.append(str(block.areas[release.areas[0]][row]))
-                continue
-            found[at], seen[at] = block.counts[row], True
+    unknown = ""
+    with rows.writing() as file:
+        for block in release.blocks():
+            for name, counts in zip(block.areas[release.areas[0]], block.counts[:, used], strict=True):
+                at = place.get(str(name), -1)
+                if at < 0:
+                    unknown = unknown or str(name)
+                    continue
+                rows.put(file, at, counts, first)
+                seen[at] = True
     if unknown and not seen.any():
         raise InputError(
-            f"no area of {release.source} ({unknown[0]} …) is among those of {records.source} ({records.areas[0]} …)."
+            f"no area of {release.source} ({unknown} …) is among those of {records.source} ({records.areas[0]} …)."
         )
     if not seen.all():
         missing = records.areas[int(np.flatnonzero(~seen)[0])]
         raise InputError(f"{release.source} has no area {missing}, where persons of {records.source} live.")
-    return found
 
 
 # -- what a code stands for -------------------------------------------------------------------------------------------

@@ -19,9 +19,9 @@ from unround.errors import InputError
 from unround.output import OutputFolder, output_folder, write_json
 from unround.reconstruction.cluster import on_cluster
 from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
-from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country, record_codes
+from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country
 from unround.reconstruction.inquiry import SHARE, Elsewhere, Inquiry, Question
-from unround.reconstruction.queries import Published, read_published, true_counts, with_absent_values
+from unround.reconstruction.queries import Published, read_published, with_absent_values
 from unround.reconstruction.records import Records, read_records
 from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
 from unround.reconstruction.score import BINS
@@ -35,6 +35,8 @@ Stage = Callable[[str, int, int], None]
 
 SUMMARY, PAGE, PERSONS, STARTED = "summary.json", "reconstruct.html", "reconstructed.parquet", "started.json"
 PROOFS = "proofs.jsonl"
+CASE = "case"
+"""In the working folder: records and counts, of which a few areas are in memory at a time."""
 OURS = (SUMMARY, PAGE, PERSONS, PROOFS)
 
 KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship", "indigenous")
@@ -116,29 +118,31 @@ class Case:
         The truth, with the attributes that records consist of.
     published : Published
         The columns that are used.
-    true : array
-        The true counts of these columns: areas × columns.
     people : array
         How many live in each area, as published.
     exact_people : bool
         Whether that is exact.
+    folder : Path
+        Where records and counts are on disk.
     """
 
     records: Records
     published: Published
-    true: NDArray[np.int64]
     people: NDArray[np.int64]
     exact_people: bool
+    folder: Path
 
 
-def read_case(releases: Sequence[Release], records: Records, options: ReconstructOptions) -> Case:
-    """Lay records and tables side by side, and verify that they belong together."""
+def read_case(releases: Sequence[Release], truth: Path, options: ReconstructOptions, folder: Path) -> Case:
+    """Lay records and tables side by side, on disk in a folder, and verify that they belong together."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = read_records(truth, folder)
     unknown = [name for name in (*options.attributes, *options.kind) if name not in records.values]
     if unknown:
         raise InputError(f"the records have no attribute {unknown[0]!r}; they have {', '.join(records.values)}.")
     records = with_absent_values(releases, records)
-    published = read_published(releases, records).in_order()
-    published = verified(published, true_counts(published.queries, records), records)
+    published = read_published(releases, records, folder).in_order()
+    published = verified(published, records)
     used = {name for one in published.queries for name, _ in one}
     names = options.attributes or tuple(name for name in records.values if name in used)
     if not names:
@@ -151,7 +155,7 @@ def read_case(releases: Sequence[Release], records: Records, options: Reconstruc
     published = published.without(inside)
     records = records.only(names)
     people, exact = population(published)
-    return Case(records, published, true_counts(published.queries, records), people, exact)
+    return Case(records, published, people, exact, folder)
 
 
 def questions_of(case: Case) -> list[Question]:
@@ -159,17 +163,19 @@ def questions_of(case: Case) -> list[Question]:
     names, sizes, published = tuple(case.records.values), case.records.sizes, case.published
     totals = own_totals(published.queries)
     known = evidence(
-        published.counts[:, totals],
+        published.counts.picked(totals),
         [published.queries[at] for at in totals],
         [published.mechanisms[at] for at in totals],
         names,
         sizes,
+        case.folder / f"{TOTALS}.bin",
     )
+    tables, unrounded = case.folder / f"{TABLES}.bin", case.folder / f"{UNROUNDED}.bin"
     return [
         Question(NATIONAL, None),
         Question(TOTALS, known),
-        Question(TABLES, evidence(published.counts, published.queries, published.mechanisms, names, sizes)),
-        Question(UNROUNDED, exact_evidence(case.true, published.queries, names, sizes)),
+        Question(TABLES, evidence(published.counts, published.queries, published.mechanisms, names, sizes, tables)),
+        Question(UNROUNDED, exact_evidence(published.true, published.queries, names, sizes, unrounded)),
     ]
 
 
@@ -179,7 +185,7 @@ def inquiry_of(case: Case, options: ReconstructOptions) -> Inquiry:
     place = country(records, options.seed)
     kind = options.kind or tuple(name for name in records.values if name.lower() in KINDS)
     kind = kind or tuple(name for name in records.values if name.lower() not in ("age", "sex"))
-    return Inquiry(records, record_codes(records, place), place, case.people, kind, options.effort, options.seed)
+    return Inquiry(records, place, case.people, kind, options.effort, options.seed)
 
 
 def reconstruct(
@@ -202,11 +208,11 @@ def reconstruct(
     ways = ways_named(options.ways)
     if options.variable:
         load_solver()  # complains before a long run, not after it
-    # 1. Read records and tables, and find out what the columns count.
-    progress("Reading", 0, 0)
-    case = read_case(releases, read_records(truth), options)
-    key = "" if files_used is None else _key(options, case, (truth, *files_used))
+    key = "" if files_used is None else _key(options, releases, (truth, *files_used))
     with output_folder(out, "reconstruct", older_reconstruction, key=key, checkpoint=STARTED) as output:
+        # 1. Read records and tables, and find out what the columns count.
+        progress("Reading", 0, 0)
+        case = read_case(releases, truth, options, output.work / CASE)
         if cluster is not None:
             try_cluster(cluster, output.work)
         elsewhere = None if cluster is None else on_cluster(cluster)
@@ -307,11 +313,11 @@ def _write(
     finish(output.done, told)
 
 
-def _key(options: ReconstructOptions, case: Case, paths: Sequence[Path]) -> str:
-    """Return what tells one reconstruction from another."""
+def _key(options: ReconstructOptions, releases: Sequence[Release], paths: Sequence[Path]) -> str:
+    """Return what tells one reconstruction from another: the version, the files, how they are read, and the options."""
     states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
-    queries = hashlib.sha256(repr(case.published.queries).encode()).hexdigest()
-    return hashlib.sha256(repr((__version__, states, options, queries)).encode()).hexdigest()
+    tables = [(one.source, one.axes, one.areas, one.columns, one.proposals) for one in releases]
+    return hashlib.sha256(repr((__version__, states, options, tables)).encode()).hexdigest()
 
 
 def older_reconstruction(out: Path) -> list[str]:

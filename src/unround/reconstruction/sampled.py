@@ -45,8 +45,8 @@ def compared(
     elsewhere: Elsewhere | None = None,
 ) -> dict[str, Any]:
     """Ask what other ways of publishing, and leaving out a table, would change in the sample."""
-    others, notes = way_questions(ways, case.published, case.true, case.records, inquiry.seed)
-    less = without_questions(case.published, case.records)
+    others, notes = way_questions(ways, case.published, case.records, inquiry.seed, sample, case.folder)
+    less = without_questions(case.published, case.records, sample, case.folder)
     done, whole = 0, (len(others) + len(less)) * len(sample)
 
     def step(areas: int) -> None:
@@ -105,7 +105,7 @@ def claimed(
     worlds: list[Variability] = []
     for number, area in enumerate(sample.tolist()):
         progress("Proving", number, len(sample))
-        counts = case.published.counts[area, table.used].tolist()
+        counts = case.published.counts.area(area)[table.used].tolist()
         found = area_bounds(table, counts, mechanisms)
         if not found.fits:
             told["contradictory"] += 1
@@ -146,8 +146,7 @@ def _count(told: dict[str, Any], case: Case, table: CrossTable, found: AreaBound
 
 def _true_cells(case: Case, table: CrossTable, area: int) -> NDArray[np.int64]:
     """Count the people of an area by cell."""
-    own = slice(int(case.records.starts[area]), int(case.records.starts[area + 1]))
-    return np.bincount(table.cell_of(case.records.codes, own), minlength=table.cells)
+    return np.bincount(table.cell_of(case.records.codes_of(area, area + 1)), minlength=table.cells)
 
 
 def _variability(worlds: Sequence[Variability], seconds: float) -> dict[str, Any]:
