@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import pickle
 import sys
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,12 +26,14 @@ from unround.reconstruction.bounds import cross_table
 from unround.reconstruction.certificates import Columns, certificate, read_claim
 from unround.reconstruction.claims import area_bounds, checked
 from unround.reconstruction.guess import NATIONAL, TABLES, Effort
-from unround.reconstruction.inquiry import Inquiry
+from unround.reconstruction.inquiry import Inquiry, Question
 from unround.reconstruction.records import read_records
-from unround.reconstruction.run import ReconstructOptions, inquiry_of, questions_of, read_case, reconstruct
+from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, questions_of, read_case, reconstruct
+from unround.reconstruction.sampled import sample_of
 from unround.reconstruction.score import AreaTruth, Seen, found_alone, score
 from unround.reconstruction.solver import common_cells, variability
 from unround.reconstruction.tally import Tally, gain
+from unround.reconstruction.ways import way_questions, ways_named, without_questions
 from unround.simulation.persons.counting import Query, counted, margins, query
 
 VALUES = {"age": [str(age) for age in range(6)], "sex": ["f", "m"], "status": ["a", "b", "c"]}
@@ -308,7 +312,7 @@ def test_the_seven_people_of_garfinkel_and_others_are_among_the_solutions() -> N
     assert true.tolist() == [count for _, count in published]
     table = cross_table(queries, sizes)
     bounds = area_bounds(table, [published[at][1] for at in table.used], [Exact()] * len(table.used))
-    world = np.bincount(table.cell_of(codes, slice(0, 7)), minlength=table.cells)
+    world = np.bincount(table.cell_of(codes), minlength=table.cells)
     assert bounds.fits
     assert (bounds.least <= world).all()
     assert (world <= bounds.most).all()
@@ -357,7 +361,7 @@ def test_every_verified_claim_is_true_in_ten_thousand_areas() -> None:
     queries = [query(one, sizes) for one in sets]
     true = counted(margins(queries, sizes), len(queries), area, areas, codes)
     table = cross_table(queries, sizes)
-    place = table.cell_of(codes, slice(0, areas * each)) + area * table.cells
+    place = table.cell_of(codes) + area * table.cells
     world = np.bincount(place, minlength=areas * table.cells).reshape(areas, table.cells)
     made = wrong = 0
     for number in range(areas):
@@ -465,7 +469,7 @@ def test_the_sums_of_certificates_hold_in_the_truth() -> None:
     for _ in range(60):
         codes = {name: rng.integers(0, size, 7).astype(np.int16) for name, size in sizes.items()}
         true = counted(margins(used, sizes), len(used), np.zeros(7, np.int64), 1, codes)[0].tolist()
-        world = np.bincount(table.cell_of(codes, slice(0, 7)), minlength=table.cells)
+        world = np.bincount(table.cell_of(codes), minlength=table.cells)
         bounds = area_bounds(table, true, columns.mechanisms)
         known = {columns.cell_name(cell): int(world[cell]) for cell in range(table.cells)}
         known |= dict(zip(columns.names, true, strict=True))
@@ -678,3 +682,73 @@ def test_it_runs_from_the_command_line(census: Path, tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     for words in ("national baseline", "unrounded tables", "By confidence", "controlled:5", "reconstruct.html"):
         assert words in shown.output
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+
+def prepared(folder: Path, areas: int) -> tuple[int, tuple[Case, Inquiry, list[Question]]]:
+    """Read records and two tables of so many areas, and get ready for every question, those about a sample included.
+
+    Returns the memory that this takes at most but for other ways of publishing, each table of which is drawn whole.
+    """
+    folder.mkdir(exist_ok=True)
+    persons = people(areas, 12)
+    persons.write_parquet(folder / "persons.parquet")
+    axes = (("age", "sex", "status"), ("age", "status"))
+    tables = [unround.read(write_table(folder, "_".join(own), persons, own, Rounding(3))) for own in axes]
+    options = ReconstructOptions()
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    case = read_case(tables, folder / "persons.parquet", options, folder / "case")
+    inquiry = inquiry_of(case, options)
+    asked, sample = questions_of(case), sample_of(case, 5, 1)
+    less = without_questions(case.published, case.records, sample, case.folder)
+    peak = tracemalloc.get_traced_memory()[1] - before
+    ways, _ = way_questions(ways_named(("exact", "keyed:5")), case.published, case.records, 1, sample, case.folder)
+    return peak, (case, inquiry, [*asked, *ways, *less])
+
+
+def test_memory_does_not_grow_with_areas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what is kept, which workers of a cluster are sent, nor what is needed on the way grows by a row an area."""
+    monkeypatch.setattr("unround.reconstruction.ondisk.AT_ONCE", 10)
+    monkeypatch.setattr("unround.reconstruction.records.AT_ONCE", 10)
+    monkeypatch.setattr("unround.reconstruction.records.AT_ONCE_PEOPLE", 120)
+    monkeypatch.setattr("unround.reconstruction.records.AT_ONCE_TEXT", 120)
+    monkeypatch.setattr("unround.reconstruction.guess.SAMPLE", 200)
+    prepared(tmp_path / "first", 60)  # whatever is imported or compiled on first use
+    kept, peaks, columns = [], [], 0
+    tracemalloc.start()
+    try:
+        for areas in (60, 180):
+            peak, held = prepared(tmp_path / str(areas), areas)
+            peaks.append(peak)
+            kept.append(len(pickle.dumps(held)))
+            columns = len(held[0].published.queries)
+            del held
+    finally:
+        tracemalloc.stop()
+    row = columns * np.dtype(np.int32).itemsize
+    assert row > 300
+    assert kept[1] - kept[0] < 120 * row / 2
+    assert peaks[1] - peaks[0] < 120 * row / 2
+
+
+def test_persons_are_read_in_any_order_and_in_blocks_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    persons = people(9, 15).with_columns(pl.col("age").cast(pl.Int16), key=pl.int_range(pl.len()) / 1024)
+    mixed = persons.sample(fraction=1.0, shuffle=True, seed=5)
+    mixed.write_parquet(tmp_path / "mixed.parquet")
+    mixed.write_csv(tmp_path / "mixed.csv")
+    true = mixed.sort("area", maintain_order=True)
+    for size, name in ((7, "mixed.parquet"), (10_000, "mixed.parquet"), (7, "mixed.csv")):
+        monkeypatch.setattr("unround.reconstruction.records.AT_ONCE_TEXT", size)
+        found = read_records(tmp_path / name, tmp_path)
+        assert list(found.areas) == sorted(set(persons["area"]))
+        codes = found.codes_of(0, len(found.areas))
+        for attribute in ("age", "sex", "status"):
+            values = [found.values[attribute][code] for code in codes[attribute]]
+            assert values == true[attribute].cast(pl.String).to_list()
+        assert found.keys is not None
+        assert (found.keys.read(0, found.people)[:, 0] / 2.0**64).tolist() == true["key"].to_list()
+        few = np.array([0, 3, 4, found.people - 1])
+        assert all((found.codes_at(few)[name] == codes[name][few]).all() for name in codes)

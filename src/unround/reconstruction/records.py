@@ -18,7 +18,7 @@ from unround.reconstruction.ondisk import AT_ONCE, Rows
 from unround.simulation import NOTE
 from unround.simulation.companions import NOTE_TITLE
 from unround.simulation.persons.attributes import KEY
-from unround.simulation.persons.law import TYPICAL, person_blocks
+from unround.simulation.persons.law import TYPICAL, PersonBlock, person_blocks
 from unround.simulation.persons.write import records as drawn_records
 
 Codes = NDArray[np.int16]
@@ -30,8 +30,8 @@ AREA_NAMES = ("region", "area", "geo", "code", "geocode", "geo_code", "geouid", 
 MOST_VALUES = 1_000
 """Values of an attribute: one with more identifies persons, and is published in no table."""
 
-AT_ONCE_PEOPLE = 100_000
-"""Persons that are in memory at a time where all are gone through."""
+AT_ONCE_PEOPLE, AT_ONCE_TEXT = 100_000, 20_000
+"""Persons that are in memory at a time where all are gone through: as codes, and as the text of their values."""
 
 MOST_RECORDS = 1 << 44
 """Combinations of all attributes, so that a record and its number fit into 63 bits."""
@@ -159,8 +159,8 @@ class _Table:
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Go through all rows."""
-        for start in range(0, self.height, AT_ONCE_PEOPLE):
-            yield self.slice(start, AT_ONCE_PEOPLE)
+        for start in range(0, self.height, AT_ONCE_TEXT):
+            yield self.slice(start, AT_ONCE_TEXT)
 
 
 def _table(path: Path, folder: Path) -> _Table:
@@ -289,9 +289,18 @@ def _is_simulated(path: Path, table: _Table) -> bool:
     areas, seed, people = int(told[1]), int(told[2]), int(told[3] or TYPICAL)
     start = 0
     for block in person_blocks(areas, seed, people):
-        drawn = drawn_records(block, keys=KEY in table.columns)
-        there = table.slice(start, drawn.height)
-        if there.columns != drawn.columns or there.schema != drawn.schema or not there.equals(drawn):
-            return False
-        start += drawn.height
+        for few in _pieces(block):
+            drawn = drawn_records(few, keys=KEY in table.columns)
+            there = table.slice(start, drawn.height)
+            if there.columns != drawn.columns or there.schema != drawn.schema or not there.equals(drawn):
+                return False
+            start += drawn.height
     return start == table.height
+
+
+def _pieces(block: PersonBlock) -> Iterator[PersonBlock]:
+    """Take a block apart: as text, its persons need many times the memory."""
+    for first in range(0, len(block.area), AT_ONCE_TEXT):
+        own = slice(first, first + AT_ONCE_TEXT)
+        codes = {name: values[own] for name, values in block.codes.items()}
+        yield PersonBlock(block.first, block.area[own], codes, block.keys[own], block.areas)

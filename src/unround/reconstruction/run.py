@@ -22,9 +22,9 @@ from unround.reconstruction.evidence import evidence, exact_evidence, own_totals
 from unround.reconstruction.guess import GUESSES, NATIONAL, TABLES, TOTALS, UNROUNDED, USUAL, Effort, country
 from unround.reconstruction.inquiry import SHARE, Elsewhere, Inquiry, Question
 from unround.reconstruction.queries import Published, read_published, with_absent_values
-from unround.reconstruction.records import Records, read_records
+from unround.reconstruction.records import AT_ONCE_TEXT, Records, read_records
 from unround.reconstruction.sampled import claimed, compared, in_sample, sample_of
-from unround.reconstruction.score import BINS
+from unround.reconstruction.score import bands_of
 from unround.reconstruction.solver import load_solver
 from unround.reconstruction.tally import Tally, gain
 from unround.reconstruction.verification import population, verified
@@ -213,6 +213,7 @@ def reconstruct(
         # 1. Read records and tables, and find out what the columns count.
         progress("Reading", 0, 0)
         case = read_case(releases, truth, options, output.work / CASE)
+        del releases  # some readers hold a whole table, and all of it is on disk now
         if cluster is not None:
             try_cluster(cluster, output.work)
         elsewhere = None if cluster is None else on_cluster(cluster)
@@ -306,11 +307,24 @@ def _write(
     """Write summary and page; reconstructed persons, whose confidence the tally knows, only where they are invented."""
     write_json(output.done / SUMMARY, told)
     if persons is not None:
-        band = (pl.col(SHARE) * BINS + 1e-9).cast(pl.Int64).clip(0, BINS - 1)
-        confidence = band.replace_strict(range(BINS), persons.confidence(), return_dtype=pl.Float64)
-        blocks = pl.scan_parquet(sorted(parts.glob(f"{TABLES}-*.parquet")))
-        blocks.with_columns(confidence.alias("confidence")).drop(SHARE).sink_parquet(output.done / PERSONS)
+        _write_persons(output, parts, persons.confidence())
     finish(output.done, told)
+
+
+def _write_persons(output: OutputFolder, parts: Path, confidence: NDArray[np.float64]) -> None:
+    """Join the blocks of reconstructed persons, with the confidence in each.
+
+    Block by block: in one go over all files, polars would look up confidences for the persons of all areas at once.
+    """
+    folder = output.work / "sure"
+    folder.mkdir(exist_ok=True)
+    blocks = []
+    for part in sorted(parts.glob(f"{TABLES}-*.parquet")):
+        block = pl.read_parquet(part, glob=False)
+        sure = pl.Series("confidence", confidence[bands_of(block[SHARE].to_numpy())])
+        block.drop(SHARE).with_columns(sure).write_parquet(folder / part.name)
+        blocks.append(folder / part.name)
+    pl.scan_parquet(blocks, glob=False).sink_parquet(output.done / PERSONS, row_group_size=AT_ONCE_TEXT)
 
 
 def _key(options: ReconstructOptions, releases: Sequence[Release], paths: Sequence[Path]) -> str:
