@@ -28,7 +28,7 @@ from unround.reconstruction.claims import area_bounds, checked
 from unround.reconstruction.guess import NATIONAL, TABLES, Effort
 from unround.reconstruction.inquiry import Inquiry, Question
 from unround.reconstruction.records import read_records
-from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, questions_of, read_case, reconstruct
+from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, key_of, questions_of, read_case, reconstruct
 from unround.reconstruction.sampled import sample_of
 from unround.reconstruction.score import AreaTruth, Seen, found_alone, score
 from unround.reconstruction.solver import common_cells, variability
@@ -759,3 +759,13 @@ def test_persons_are_read_in_any_order_and_in_blocks_of_any_size(tmp_path: Path,
         assert (found.keys.read(0, found.people)[:, 0] / 2.0**64).tolist() == true["key"].to_list()
         few = np.array([0, 3, 4, found.people - 1])
         assert all((found.codes_at(few)[name] == codes[name][few]).all() for name in codes)
+
+
+def test_a_run_under_another_mechanism_is_another_one(tmp_path: Path) -> None:
+    """What was done under one mechanism is no answer under another: a stopped run is not resumed then."""
+    (tmp_path / "table.csv").write_text("area,Total,Men,Women\na,30,15,15\nb,45,15,30\n", encoding="utf-8")
+    seen: list[str] = []
+    for how in ("rounding:3", "rounding:5", "rounding:3"):
+        release = unround.read(tmp_path / "table.csv", mechanism=how)
+        seen.append(key_of(ReconstructOptions(), [release], [tmp_path / "table.csv"]))
+    assert seen[0] == seen[2] != seen[1]

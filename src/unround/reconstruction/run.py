@@ -208,7 +208,7 @@ def reconstruct(
     ways = ways_named(options.ways)
     if options.variable:
         load_solver()  # complains before a long run, not after it
-    key = "" if files_used is None else _key(options, releases, (truth, *files_used))
+    key = "" if files_used is None else key_of(options, releases, (truth, *files_used))
     with output_folder(out, "reconstruct", older_reconstruction, key=key, checkpoint=STARTED) as output:
         # 1. Read records and tables, and find out what the columns count.
         progress("Reading", 0, 0)
@@ -327,7 +327,7 @@ def _write_persons(output: OutputFolder, parts: Path, confidence: NDArray[np.flo
     pl.scan_parquet(blocks, glob=False).sink_parquet(output.done / PERSONS, row_group_size=AT_ONCE_TEXT)
 
 
-def _key(options: ReconstructOptions, releases: Sequence[Release], paths: Sequence[Path]) -> str:
+def key_of(options: ReconstructOptions, releases: Sequence[Release], paths: Sequence[Path]) -> str:
     """Return what tells one reconstruction from another: the version, the files, how they are read, and the options."""
     states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.exists()]
     tables = [(one.source, one.axes, one.areas, one.columns, one.proposals) for one in releases]
