@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,7 @@ def explorer_app(
     app = Starlette(routes=routes, exception_handlers={HTTPException: site.refused})
     app.router.redirect_slashes = False
     app.add_middleware(Guard, hosts=hosts)
-    app.state.shelf, app.state.bench = site.shelf, site.bench
+    app.state.shelf, app.state.bench, app.state.answered = site.shelf, site.bench, site.answered
     return app
 
 
@@ -118,6 +119,7 @@ class _Site:
         self.shelf = shelf
         self.bench = bench
         self.pages = Pages()
+        self.answered = threading.Event()
         # Python runs one thread at a time: more would only get in each other's way. But nothing waits for a slower kind.
         self.quick, self.inferring = anyio.CapacityLimiter(2), anyio.CapacityLimiter(2)
         self.slow, self.trying = anyio.CapacityLimiter(1), anyio.CapacityLimiter(1)
@@ -171,7 +173,10 @@ class _Site:
             # What was shown before takes no thread, and no turn.
             if (again := self._again(request)) is not None:
                 return again
-            return await _unless_left(request, lambda: safely(request), limiter)
+            try:
+                return await _unless_left(request, lambda: safely(request), limiter)
+            finally:
+                self.answered.set()
 
         return in_turn
 

@@ -25,6 +25,9 @@ M_ARENA_MAX, ARENAS = -8, 2
 PATIENCE = 10.0
 """Seconds that a request may take to arrive."""
 
+HEAD_START = 3.0
+"""Seconds for which nothing is made ready unless the first page has been shown: both at once would take twice as long."""
+
 
 def serve(folder: Path, host: str, port: int, started: Callable[[str], None], boundaries: Path | None = None) -> None:
     """Serve an audit until somebody stops it.
@@ -111,6 +114,7 @@ def _warm(app: Starlette) -> None:
     """Make ready what the next views need, so that nobody waits for it: the findings, the kernels, then the solver."""
     import gc
 
+    app.state.answered.wait(HEAD_START)
     try:
         app.state.shelf.explorer().warm()
         # All of this stays: Python need not look through it for garbage again and again, which takes a tenth of a second.
