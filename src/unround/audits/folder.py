@@ -44,6 +44,9 @@ REPORT = "report.html"
 PUBLIC_REPORT = "report-public.html"
 """The same for everybody's eyes: without any area, or any value that was inferred."""
 
+REVIEW, REVIEWED = "review.json", "audit"
+"""Of a table that was reviewed: the decision, and the folder beside it that holds the audit."""
+
 MODEL = "model"
 """What `explain` needs: the model, the areas, the prior, and what was published."""
 

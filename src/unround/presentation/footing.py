@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unround.audits import AuditFolder
+from unround.audits.folder import REVIEW, REVIEWED
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
 from unround.presentation import selfcheck
 from unround.presentation.check import keys_explain, known_by
@@ -67,10 +68,8 @@ def footing(told: Mapping[str, Any], decision: str | None = None) -> tuple[Footi
 
 def decision_of(folder: AuditFolder) -> str | None:
     """Return the decision of the review that an audit belongs to; None where there is none."""
-    from unround.reviews.run import AUDIT, REPORT
-
-    path = folder.path.resolve().parent / REPORT
-    if folder.path.resolve().name != AUDIT or not path.is_file():
+    path = folder.path.resolve().parent / REVIEW
+    if folder.path.resolve().name != REVIEWED or not path.is_file():
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))["decision"]

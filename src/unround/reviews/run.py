@@ -16,6 +16,7 @@ import numpy as np
 
 from unround._version import __version__
 from unround.audits import AuditFolder, AuditOptions, audit
+from unround.audits.folder import REVIEW, REVIEWED
 from unround.audits.keys import Keys
 from unround.audits.model import NothingToInfer
 from unround.audits.options import THRESHOLD
@@ -43,7 +44,7 @@ from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
 from unround.spool import Stage, survey
 from unround.structure import PlanFile
 
-AUDIT, REPORT, PAGE = "audit", "review.json", "review.html"
+AUDIT, REPORT, PAGE = REVIEWED, REVIEW, "review.html"
 OURS = (AUDIT, CELLS, DECISIONS, PAGE, REPORT)
 """In the order in which they are put in place."""
 
