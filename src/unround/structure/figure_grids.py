@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +51,7 @@ def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Int
         The published universe of each, for grids that depend on it; negative where it is not known.
     """
     size = np.where(values == FIGURE_ABSENT, 0, np.abs(values))
-    tables = [grid.steps, *(steps for _, steps in grid.by_units)]
-    ends = np.array(sorted({int(start / FIGURE_UNIT) for steps in tables for start, _ in steps}), dtype=np.int64)
-    table = np.stack([_spread(steps, ends) for steps in tables])
-    edges = np.array([least for least, _ in grid.by_units], dtype=np.int64)
+    ends, table, edges = _in_units(grid)
     row = np.zeros(len(size), np.int64) if units is None else np.searchsorted(edges, units, side="right")
     if grid.nested:
         row = np.where(size == 0, 0, row)
@@ -66,6 +64,31 @@ def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Int
     for step in nice_steps(int(most.max(initial=1))):
         found = np.where((step <= most) & (size % step == 0), step, found)
     return found
+
+
+class _StepTable(NamedTuple):
+    """A grid in whole numbers: where steps begin, the steps by units and value, and from how many units each row is."""
+
+    ends: Ints
+    table: Ints
+    edges: Ints
+
+
+_KEPT: dict[int, tuple[Grid, _StepTable]] = {}
+_MOST_KEPT = 256
+
+
+def _in_units(grid: Grid) -> _StepTable:
+    """Return a grid in whole numbers, worked out once: it has thousands of fractions, which are even slow to compare."""
+    kept = _KEPT.get(id(grid))
+    if kept is None or kept[0] is not grid:
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.clear()
+        tables = [grid.steps, *(steps for _, steps in grid.by_units)]
+        ends = np.array(sorted({int(start / FIGURE_UNIT) for steps in tables for start, _ in steps}), dtype=np.int64)
+        edges = np.array([least for least, _ in grid.by_units], dtype=np.int64)
+        kept = _KEPT[id(grid)] = grid, _StepTable(ends, np.stack([_spread(steps, ends) for steps in tables]), edges)
+    return kept[1]
 
 
 def _spread(steps: Steps, ends: Ints) -> Ints:
