@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.audits import folder as files
-from unround.audits.ranking import in_order, sort_expression
+from unround.audits.ranking import RANK
 from unround.audits.work import ABSURD, CLASHES, COUNTED, PARTS, PUBLISHED, Job, add_up, part_folder
 from unround.output import DONE
 
 if TYPE_CHECKING:
     import polars as pl
 
-ROWS_AT_A_TIME = 2_000_000
+ROWS_AT_A_TIME = 500_000
 """Findings that are sorted together."""
 
 
@@ -68,7 +68,8 @@ def _scan(parts: list[Path], name: str) -> pl.LazyFrame:
 def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
     """Sort all findings by how much they matter; where that is the same, areas keep their order.
 
-    A national census has more findings than fit into memory. So they are sorted range by range, each from all parts.
+    A national census has more findings than fit into memory. So they are sorted range by range, each from all parts, which
+    are in order themselves: of the rest of a part, only the ends of its row groups are looked at.
     """
     import polars as pl
 
@@ -78,13 +79,13 @@ def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
     pieces: list[Path] = []
     for low, high in _ranges(found):
         piece = scratch / f"{len(pieces):06}.parquet"
-        here = found.filter(sort_expression().is_between(low, high))
+        here = found.filter(pl.col(RANK).is_between(low, high))
         if low == high:
-            here.sink_parquet(piece)  # all alike: nothing to sort, however many there are
+            here.drop(RANK).sink_parquet(piece)  # all alike: nothing to sort, however many there are
         else:
-            in_order(here.collect(engine="streaming")).write_parquet(piece)
+            here.collect(engine="streaming").sort(RANK, maintain_order=True).drop(RANK).write_parquet(piece)
         pieces.append(piece)
-    (pl.scan_parquet(pieces, glob=False) if pieces else found).sink_parquet(to)
+    (pl.scan_parquet(pieces, glob=False) if pieces else found.drop(RANK)).sink_parquet(to)
     shutil.rmtree(scratch)
 
 
@@ -92,7 +93,7 @@ def _ranges(found: pl.LazyFrame) -> Iterator[tuple[int, int]]:
     """Part all findings, in their order, into ranges of their sort keys that can be sorted in memory."""
     import polars as pl
 
-    times = found.group_by(sort_expression().alias("key")).agg(pl.len()).collect(engine="streaming").sort("key")
+    times = found.group_by(RANK).agg(pl.len()).collect(engine="streaming").sort(RANK)
     low = high = rows = 0
     for key, number in times.iter_rows():
         if rows and rows + number > ROWS_AT_A_TIME:

@@ -20,8 +20,8 @@ MEANS, DISTRIBUTIONS = "means", "distributions"
 FEWEST, MOST = 16, 4096
 """Areas in a block: fewer would not pay, and more gain nothing."""
 
-CELLS_AT_A_TIME = 1_000_000
-"""Cells in a block: enough for arrays to pay, few enough to fit a hundred bytes each into memory."""
+CELLS_AT_A_TIME = 500_000
+"""Cells in a block: enough for arrays to pay, few enough to fit a kilobyte each into memory, of two blocks at a time."""
 
 
 @dataclass(frozen=True, slots=True)

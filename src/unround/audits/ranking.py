@@ -74,6 +74,10 @@ def sort_key(kinds: ArrayLike, values: ArrayLike, probabilities: ArrayLike) -> N
     return np.asarray(_packed(kind, size_class(value), doubt, np.minimum(value, _MOST_PEOPLE)), dtype=np.int64)
 
 
+RANK = "rank"
+"""The column of sort keys, in files on the way to the sorted one."""
+
+
 def sort_expression() -> pl.Expr:
     """Return `sort_key` over the columns "kind", "value" and "probability_low" of findings."""
     import polars as pl
@@ -90,6 +94,6 @@ def _packed(kind: Any, size: Any, doubt: Any, people: Any) -> Any:
     return ((kind * len(SMALL_FIRST) + size) * (_FINE + 1) + doubt) * (_MOST_PEOPLE + 1) + people
 
 
-def in_order(found: pl.DataFrame) -> pl.DataFrame:
-    """Sort findings by how much they matter."""
-    return found.sort(sort_expression(), maintain_order=True)
+def ranked(found: pl.DataFrame) -> pl.DataFrame:
+    """Sort findings by how much they matter, and keep their sort keys as `RANK`."""
+    return found.with_columns(sort_expression().alias(RANK)).sort(RANK, maintain_order=True)

@@ -37,7 +37,7 @@ from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
 from unround.audits.options import DISTRIBUTIONS, AuditOptions
-from unround.audits.ranking import in_order
+from unround.audits.ranking import ranked
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
@@ -150,6 +150,9 @@ def add_up(one: Any, other: Any) -> Any:
 PARTS = "parts"
 """What each block gave, in a folder of its own."""
 
+RANKED_TOGETHER = 10_000
+"""Findings in a row group of a part: few, so that whoever looks for a range of ranks can skip most of them."""
+
 ORDER = "order.npy"
 """Where areas within areas are in the file: they are audited together."""
 
@@ -250,7 +253,7 @@ class Job:
         found = findings_frame(self.model, inferred, areas, self.axes, self.labels, fitted=fitted)
         with new_part(self.folder / PARTS, number) as part:
             write_json(part / COUNTED, counted, indent=None)
-            in_order(found).write_parquet(part / files.FINDINGS)
+            ranked(found).write_parquet(part / files.FINDINGS, row_group_size=RANKED_TOGETHER)
             _published(areas, self.axes, counts, figures).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             _suspects(self.model, inferred, areas, self.axes).write_parquet(part / ABSURD)
