@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unround.audits.claims import KINDS, ClaimKind
-from unround.audits.ranking import SIZES, SMALL_FIRST, in_order, size_class, sort_expression, sort_key
+from unround.audits.ranking import SIZES, SMALL_FIRST, ranked, size_class, sort_expression, sort_key
 
 CLAIMS = st.lists(
     st.tuples(
@@ -46,7 +46,7 @@ def test_every_step_of_the_order_decides_before_the_next() -> None:
         (ClaimKind.LIKELY, 0, 0.8),
     ]
     shuffled = [wanted[at] for at in np.random.default_rng(3).permutation(len(wanted))]
-    found = in_order(frame(shuffled))
+    found = ranked(frame(shuffled))
     assert list(zip(found["kind"], found["value"], found["probability_low"], strict=True)) == [
         (KINDS[kind], value, low) for kind, value, low in wanted
     ]
@@ -57,13 +57,13 @@ def test_arrays_and_tables_are_ranked_alike(claims: list[tuple[ClaimKind, int, f
     key = sort_key(*(np.array(column) for column in zip(*claims, strict=True))) if claims else np.array([], dtype=np.int64)
     found = frame(claims)
     assert found.select(sort_expression().alias("key"))["key"].to_list() == key.tolist()
-    assert in_order(found)["place"].to_list() == np.argsort(key, kind="stable").tolist()
+    assert ranked(found)["place"].to_list() == np.argsort(key, kind="stable").tolist()
     assert (key < 1 << 40).all()
 
 
 def test_what_is_equal_keeps_its_place() -> None:
     alike = [(ClaimKind.LIKELY, 1, 0.8 + small) for small in (0, 1e-7, -1e-7, 2e-6)]
-    assert in_order(frame(alike))["place"].to_list() == [0, 1, 2, 3]
+    assert ranked(frame(alike))["place"].to_list() == [0, 1, 2, 3]
 
 
 def test_classes_of_counts() -> None:
