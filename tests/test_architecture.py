@@ -19,7 +19,7 @@ ORDER = [
     "_version",
     "errors",
     "small_files",
-    "processors",
+    "machine",
     "jit",
     "mechanisms",
     "output",

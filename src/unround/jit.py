@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from unround.processors import processors
+from unround.machine import processors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

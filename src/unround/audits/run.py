@@ -36,9 +36,9 @@ from unround.checks.families import DEPARTS
 from unround.errors import InternalError
 from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
+from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
 from unround.output import write_json
-from unround.processors import processors
 from unround.release import ABSENT, Release
 from unround.spool import Spool, Stage
 from unround.spool import survey as survey
@@ -70,6 +70,7 @@ def audit(
     `files_used`, all files that take part besides the release's own, an audit that was stopped or killed goes on where it
     was if the same is asked for again; without, it begins anew. If it fails, nothing is left behind.
     """
+    give_memory_back()
     options, out, clock = options or AuditOptions(), Path(out), _Clock()
     key = "" if files_used is None else job_key(release, (options, plan_file), files_used)
     with job_folder(out, key) as output:

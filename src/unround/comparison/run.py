@@ -21,10 +21,10 @@ from unround.comparison.privacy import Cost, cost
 from unround.comparison.rates import FINE, RateComparison, averaged, checked_step
 from unround.errors import InputError
 from unround.figures import Figure
+from unround.machine import processors
 from unround.mechanisms import HIDDEN, Unpublished
 from unround.mechanisms.base import IntArray
 from unround.prior import Prior, PriorFit
-from unround.processors import processors
 from unround.release import SUPPRESSED, Counts
 
 Progress = Callable[[str, int, int], None]

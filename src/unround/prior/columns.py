@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from unround.batch.types import NO_UPPER_BOUND, Windows
 from unround.batch.windows import WindowTable
+from unround.machine import processors
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
 from unround.prior.exposure import NONE, AreaSizes, Exposure
 from unround.prior.hierarchy import Hierarchy
 from unround.prior.mixture import MOST_RATES, fit_weights, in_groups, least_zeros, likelihoods, rates_for
-from unround.processors import processors
 from unround.release import Counts
 
 VARIANTS = *_, DENSER = ("best", "tilted", "looser", "denser")

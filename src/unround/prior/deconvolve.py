@@ -15,10 +15,10 @@ from typing import cast
 
 import numpy as np
 
+from unround.machine import processors
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.histograms import BELOW, CAP, Tallies
-from unround.processors import processors
 
 STEPS = 60
 """Of EM."""

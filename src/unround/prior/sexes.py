@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from unround.batch.types import NO_UPPER_BOUND, Windows
 from unround.jit import inner, kernel
+from unround.machine import processors
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.columns import Mixtures
 from unround.prior.hierarchy import Hierarchy, Pair
 from unround.prior.mixture import add_mixture
-from unround.processors import processors
 from unround.release import ABSENT, Counts
 
 PRECISIONS = np.array([4.0, 12.0, 40.0, 120.0, 400.0, 2000.0])

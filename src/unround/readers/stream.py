@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.processors import processors
+from unround.machine import processors
 from unround.readers.figure_values import as_figures
 from unround.readers.regions import describe
 from unround.readers.source import Source

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import logging
 import socket
@@ -13,14 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unround.errors import InputError
+from unround.machine import give_memory_back
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 PORT = 8765
-
-M_ARENA_MAX, ARENAS = -8, 2
-"""The number of glibc's setting, and how many heaps threads share."""
 
 PATIENCE = 10.0
 """Seconds that a request may take to arrive."""
@@ -39,7 +36,7 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     from unround.web.app import explorer_app
     from unround.web.guard import hosts_for
 
-    _few_arenas()
+    give_memory_back()
     app = explorer_app(folder, hosts_for(host), boundaries=boundaries)
     if boundaries is not None:
         _ = app.state.shelf.explorer().boundaries  # what is wrong with them is said before anybody is told an address
@@ -64,18 +61,6 @@ def serve(folder: Path, host: str, port: int, started: Callable[[str], None], bo
     finally:
         app.state.bench.close()
         listening.close()
-
-
-def _few_arenas() -> None:
-    """Have threads share their free memory, where the C library can be told so.
-
-    glibc gives nearly every thread a heap of its own, and hardly ever gives one back: a server that infers areas now in this
-    thread and now in that one would hold the memory of all of them.
-    """
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):  # another C library, which needs no telling
-        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, ARENAS)
 
 
 def _patient_protocol() -> type[asyncio.Protocol]:
