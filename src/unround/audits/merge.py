@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ROWS_AT_A_TIME = 500_000
 """Findings that are sorted together."""
 
+LINES_AT_A_TIME = 200_000
+"""Findings that are written as text together."""
+
 
 def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> dict[str, Any]:
     """Put the parts together in the job's `done` folder, and return their numbers, added up."""
@@ -37,8 +40,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     # No more digits than anybody reads; and a mark that tells spreadsheets about the encoding only where it is wanted:
     # elsewhere, it would become part of the first column's name.
     bom = job.options.bom
-    shown = safe_for_spreadsheets(pl.scan_parquet(done / files.FINDINGS, glob=False))
-    shown.sink_csv(done / files.FINDINGS_CSV, include_bom=bom, float_precision=6)
+    _write_csv(pl.scan_parquet(done / files.FINDINGS, glob=False), done / files.FINDINGS_CSV, bom)
     progress(2, steps)
     shutil.copytree(job.folder / files.MODEL, done / files.MODEL)
     published = _scan(parts, PUBLISHED)
@@ -87,6 +89,18 @@ def _merge_findings(parts: list[Path], to: Path, scratch: Path) -> None:
         pieces.append(piece)
     (pl.scan_parquet(pieces, glob=False) if pieces else found.drop(RANK)).sink_parquet(to)
     shutil.rmtree(scratch)
+
+
+def _write_csv(found: pl.LazyFrame, to: Path, bom: bool) -> None:
+    """Write findings as text, some at a time: a sink of polars would hold more and more of them."""
+    import polars as pl
+
+    rows = int(found.select(pl.len()).collect().item())
+    with to.open("wb") as file:
+        for start in range(0, max(rows, 1), LINES_AT_A_TIME):
+            some = safe_for_spreadsheets(found.slice(start, LINES_AT_A_TIME)).collect()
+            first = start == 0
+            some.write_csv(file, include_header=first, include_bom=bom and first, float_precision=6)
 
 
 def _ranges(found: pl.LazyFrame) -> Iterator[tuple[int, int]]:

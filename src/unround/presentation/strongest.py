@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 MOST = {"proved": 6, "conditional": 2, "likely": 4}
 """Findings of each kind that are shown."""
 
+LOOKED_AT = 50_000
+"""Findings, of those that matter most, among which these are: a national census has more than fit into memory."""
+
 MOST_CELLS = 24
 """Cells of an argument that are listed by name."""
 
@@ -114,6 +117,7 @@ def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]
         pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
         .filter(pl.col("kind") == kind)
         .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
+        .head(LOOKED_AT)
         .unique([*areas, "route"], keep="first", maintain_order=True)
         .with_columns(pl.max_horizontal(turn.over(areas), turn.over(folder.told["axes"]) // 2).alias("_turn"))
         .sort("_turn", maintain_order=True)
