@@ -15,21 +15,30 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench import results
 
-AREAS = (1_000, 4_000, 16_000, 61_029)
-"""Of the census with the blocks of the short form: age, sex, dwellings, households, marital status, languages."""
+SHORT = (1_000, 4_000, 16_000, 61_029)
+"""Areas of the census with the blocks of the short form: age, sex, dwellings, households, marital status, languages."""
 
-JOINT = (500, 2_000)
-"""Of the census with all 2,631 rows: two sizes, to tell what an area costs from what a run costs."""
-
-PARTS = ("short", "linked", "joint")
-"""What is kept; parts that are not measured again stay as they were."""
+JOINT = (500, 2_000, 61_029)
+"""Areas of the census with all 2,631 rows."""
 
 WHOLE = 61_029
+
+BY_AREAS = (100, 1_000, 10_000, 61_029, 500_000)
+"""Areas of the census of ages by sex, to see how time and memory grow with them."""
+
+BY_COUNTS = (("--world", "couples"), ("--rows", "age"), ("--rows", "income"), ("--rows", "short"), ("--rows", "all"))
+"""What a thousand areas are told of, from a few counts each to 7,164, to see how time and memory grow with them."""
+
+ON_A_CLUSTER = 4_000
+"""Areas, with rows of the short form, that are audited by one worker and by two."""
+
 EVERY = 0.2
 """Seconds between looks at memory."""
 
@@ -40,6 +49,7 @@ class Run:
 
     rows: str
     areas: int
+    counts: int
     zip_mb: float
     wall: float
     cpu: float
@@ -47,49 +57,126 @@ class Run:
     stages: dict[str, float]
 
 
-def measure(rows: str, areas: int, place: Path) -> Run:
-    """Simulate a census, audit its zip, and clean up."""
-    folder = Path(tempfile.mkdtemp(prefix=f"unround-scale-{areas}-", dir=place))
+@contextmanager
+def scratch(name: str) -> Iterator[Path]:
+    """Make a folder that is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix=f"unround-scale-{name}-"))
     try:
-        _say(f"{areas:,} areas, {rows} rows: simulating …")
-        told = ["simulate", "-o", str(folder / "census"), "--areas", str(areas), "--rows", rows, "--zip"]
-        quiet = subprocess.DEVNULL
-        subprocess.run([sys.executable, "-m", "unround", *told], check=True, stdout=quiet, stderr=quiet)
-        (packed,) = (folder / "census").glob("*.zip")
-        size = packed.stat().st_size / 1e6
-        _say(f"{areas:,} areas, {rows} rows: auditing {size:,.0f} MB …")
-        out = folder / "audit"
-        command = [sys.executable, "-m", "unround", "audit", str(packed), "-o", str(out)]
-        wall, cpu, peak = watched(command, folder / "output.txt")
-        found = Run(rows, areas, round(size, 1), round(wall, 1), round(cpu, 1), round(peak / 1e6, 0), stages(out))
-        _say(f"{areas:,} areas, {rows} rows: {found.wall:,.1f} s, {found.cpu:,.1f} s of processors, {found.peak_mb:,.0f} MB")
-        return found
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure_linked(areas: int, place: Path) -> dict[str, object]:
+def simulated(folder: Path, areas: int, *options: str) -> Path:
+    """Simulate a census; return its one file of counts."""
+    _say(f"{areas:,} areas, {' '.join(options)}: simulating …")
+    # Figures are those of published counts, as in real releases: those of true counts are another matter (`bench figures`).
+    more = () if "--world" in options else ("--zip", "--figures", "published")
+    told = ["simulate", "-o", str(folder / "census"), "--areas", str(areas), *options, *more]
+    quiet = subprocess.DEVNULL
+    subprocess.run([sys.executable, "-m", "unround", *told], check=True, stdout=quiet, stderr=quiet)
+    files = sorted((folder / "census").iterdir())
+    return next(file for file in files if file.suffix == ".zip" or (not more and file.stem.startswith("release")))
+
+
+def audited(file: Path, areas: int, rows: str, out: Path, *options: str) -> Run:
+    """Audit a simulated census in a process of its own, and watch it."""
+    size = file.stat().st_size / 1e6
+    _say(f"{areas:,} areas, {rows}: auditing {size:,.0f} MB {' '.join(options)} …")
+    command = [sys.executable, "-m", "unround", "audit", str(file), "-o", str(out), *options]
+    wall, cpu, peak = watched(command, out.with_suffix(".txt"))
+    counts = json.loads((out / "summary.json").read_text(encoding="utf-8"))["cells"] // areas
+    found = Run(rows, areas, counts, round(size, 1), round(wall, 1), round(cpu, 1), round(peak / 1e6, 0), stages(out))
+    _say(f"{areas:,} areas, {rows}: {found.wall:,.1f} s, {found.cpu:,.1f} s of processors, {found.peak_mb:,.0f} MB")
+    return found
+
+
+def measure(areas: int, *options: str) -> Run:
+    """Simulate a census, audit it from its zip to the report, and clean up."""
+    with scratch(str(areas)) as folder:
+        return audited(simulated(folder, areas, *options), areas, options[-1], folder / "audit")
+
+
+def short() -> list[dict[str, object]]:
+    """Measure audits of rows of the short form."""
+    return [asdict(measure(areas, "--rows", "short")) for areas in SHORT]
+
+
+def joint() -> list[dict[str, object]]:
+    """Measure audits of all 2,631 rows."""
+    return [asdict(measure(areas, "--rows", "all")) for areas in JOINT]
+
+
+def growth() -> dict[str, list[dict[str, object]]]:
+    """Measure how audits grow with the number of areas, and with that of counts per area."""
+    return {
+        "areas": [asdict(measure(areas, "--rows", "age")) for areas in BY_AREAS],
+        "counts": [asdict(measure(1_000, *options)) for options in BY_COUNTS],
+    }
+
+
+def linked(areas: int = WHOLE) -> dict[str, object]:
     """Audit a nested census twice, each area by itself and all of them linked; ages by sex."""
-    folder = Path(tempfile.mkdtemp(prefix=f"unround-linked-{areas}-", dir=place))
-    try:
-        _say(f"{areas:,} areas of all levels: simulating …")
-        told = ["simulate", "-o", str(folder / "census"), "--areas", str(areas), "--levels", "da,csd,cd,province", "--zip"]
-        subprocess.run([sys.executable, "-m", "unround", *told], check=True, stdout=subprocess.DEVNULL)
-        (packed,) = (folder / "census").glob("*.zip")
-        audit = [sys.executable, "-m", "unround", "audit", str(packed), "--areas", str(folder / "census" / "areas.csv")]
-        runs: dict[str, object] = {}
-        for name, more in (("alone", ["--no-link"]), ("linked", [])):
-            out = folder / name
-            wall, cpu, peak = watched([*audit, "-o", str(out), *more], folder / "output.txt")
-            size = packed.stat().st_size / 1e6
-            run = Run("age", areas, round(size, 1), round(wall, 1), round(cpu, 1), round(peak / 1e6, 0), stages(out))
-            summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
+    runs: dict[str, object] = {}
+    with scratch("linked") as folder:
+        file = simulated(folder, areas, "--levels", "da,csd,cd,province")
+        tree = ("--areas", str(folder / "census" / "areas.csv"))
+        for name, more in (("alone", ("--no-link",)), ("linked", ())):
+            run = audited(file, areas, "age", folder / name, *tree, *more)
+            summary = json.loads((folder / name / "summary.json").read_text(encoding="utf-8"))
             claims = {kind: summary[kind] for kind in ("proved", "conditional", "likely")}
             runs[name] = asdict(run) | {"claims": claims, "areas_by_method": summary["linked"]["areas_by_method"]}
-            _say(f"{areas:,} areas, {name}: {wall:,.1f} s, {cpu:,.1f} s of processors, {peak / 1e6:,.0f} MB")
-        return runs
+    return runs
+
+
+def cluster(areas: int = ON_A_CLUSTER) -> list[dict[str, object]]:
+    """Audit a census on a Dask cluster of one worker and of two, all on this machine."""
+    runs = []
+    with scratch("cluster") as folder:
+        file = simulated(folder, areas, "--rows", "short")
+        for workers in (1, 2):
+            with dask(folder, workers) as address:
+                out = folder / f"by-{workers}"
+                run = audited(file, areas, "short", out, "--cluster", address)
+            runs.append(asdict(run) | {"workers": workers})
+    return runs
+
+
+@contextmanager
+def dask(folder: Path, workers: int) -> Iterator[str]:
+    """Start a scheduler and its workers, each with one thread; give its address."""
+    told = folder / f"scheduler-{workers}.json"
+    start = [sys.executable, "-m", "dask"]
+    scheduler = [*start, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(told)]
+    worker = [*start, "worker", "--scheduler-file", str(told), "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+    places = sorted(os.sched_getaffinity(0))
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for number, command in enumerate((scheduler, *[worker] * workers)):
+            quiet = subprocess.DEVNULL
+            started.append(subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet))
+            if number:
+                # A worker uses every processor that it may: with one each, two workers are not two names for the same two.
+                os.sched_setaffinity(started[-1].pid, {places[(number - 1) % len(places)]})
+            while not told.exists():
+                if started[0].poll() is not None:
+                    raise RuntimeError("the scheduler of the cluster does not start.")
+                time.sleep(0.1)
+        yield str(json.loads(told.read_text(encoding="utf-8"))["address"])
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+
+
+PARTS: dict[str, Callable[[], object]] = {
+    "short": short,
+    "linked": linked,
+    "growth": growth,
+    "cluster": cluster,
+    "joint": joint,
+}
+"""What is measured and kept, by name; parts that are not measured again stay as they were."""
 
 
 def watched(command: list[str], output: Path) -> tuple[float, float, float]:
@@ -154,44 +241,27 @@ def stages(folder: Path) -> dict[str, float]:
     return {}
 
 
-def extrapolated(small: Run, large: Run, areas: int = WHOLE) -> dict[str, float]:
-    """Return what a run of so many areas would take, from two smaller ones: what an area costs, and what a run costs."""
-    share = (areas - large.areas) / (large.areas - small.areas)
-    found = {name: getattr(large, name) + share * (getattr(large, name) - getattr(small, name)) for name in ("wall", "cpu")}
-    return {"areas": areas, "wall": round(found["wall"], 0), "cpu": round(found["cpu"], 0)}
-
-
 def _say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')}  {text}", file=sys.stderr, flush=True)
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(prog="python -m bench.scale", description="Time and memory of audits of many areas.")
-    asked.add_argument("--areas", type=int, nargs="*", default=AREAS, help="numbers of areas with rows of the short form")
-    asked.add_argument("--joint", type=int, nargs="*", default=JOINT, help="numbers of areas with all rows; two or none")
-    asked.add_argument("--linked", type=int, default=WHOLE, help="areas of a nested census, linked and not; 0 for none")
-    asked.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where scratch files go meanwhile")
+    asked.add_argument("parts", nargs="*", metavar="PART", help=f"only some of {', '.join(PARTS)}")
     asked.add_argument("--check", action="store_true", help="measure, but leave bench/results.json as it is")
     given = asked.parse_args()
-    if len(given.joint) not in (0, 2):
-        asked.error("--joint takes two numbers of areas, so that the total can be extrapolated, or none.")
-    given.folder.mkdir(parents=True, exist_ok=True)
-    # Kernels are compiled by a first, small run, which does not count.
-    measure("short", 100, given.folder)
-    measured: dict[str, object] = {}
-    if given.areas:
-        measured["short"] = [asdict(measure("short", areas, given.folder)) for areas in given.areas]
-    if given.linked:
-        measure_linked(300, given.folder)
-        measured["linked"] = measure_linked(given.linked, given.folder)
-    if given.joint:
-        measure("all", 70, given.folder)
-        small, large = (measure("all", areas, given.folder) for areas in sorted(given.joint))
-        measured["joint"] = {"runs": [asdict(small), asdict(large)], "extrapolated": extrapolated(small, large)}
-    print(json.dumps(measured, indent=2))
+    if unknown := set(given.parts) - set(PARTS):
+        asked.error(f"there is no part {min(unknown)}: choose from {', '.join(PARTS)}.")
+    # Kernels are compiled by first, small runs, which do not count.
+    measure(100, "--rows", "short")
+    for name in given.parts or PARTS:
+        if name == "linked":
+            linked(300)
+        measured = PARTS[name]()
+        print(json.dumps({name: measured}, indent=2), flush=True)
+        if not given.check:
+            results.keep(name, {"runs": measured})  # at once: what comes later may take long, or fail
     if not given.check:
-        before = {name: told for name, told in results.load().get("scale", {}).items() if name in PARTS}
-        results.keep("scale", before | measured)
         print(f"Kept in {results.PATH}; `make docs` brings docs/speed.md up to date.", file=sys.stderr)
 
 

@@ -22,10 +22,12 @@ from unittest.mock import patch
 
 from bench import results
 
+from docs.growth_figures import growth_plot
 from docs.speed_tables import with_tables
 from unround.cli import COMMANDS as FUNCTIONS
 from unround.cli import progress
 from unround.cli import run as unround_command
+from unround.presentation.plots import svg
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = tuple(command.__name__ for command in FUNCTIONS)
@@ -122,6 +124,7 @@ def pages() -> dict[Path, Callable[[], str]]:
         **{page: partial(_rewritten, page, filled) for page in shown},
         ROOT / "docs" / "cli.md": reference,
         **{page: partial(_rewritten, page, _measured) for page in measured},
+        ROOT / "docs" / "figures" / "growth.svg": lambda: svg(growth_plot(results.load()["growth"]["runs"])),
     }
 
 

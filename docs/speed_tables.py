@@ -11,6 +11,9 @@ PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 MISSING = "Not measured yet.\n"
 
+HEADS = ("areas", "zip", "time", "time per area", "processor time", "cores busy", "peak memory")
+"""What the tables of audits say of one."""
+
 
 def with_tables(page: str, results: Mapping[str, Any]) -> str:
     """Return the page with every table as the results have it."""
@@ -23,6 +26,8 @@ def with_tables(page: str, results: Mapping[str, Any]) -> str:
         "stages": _stages,
         "joint": _joint,
         "linked": _linked,
+        "growth": _growth,
+        "cluster": _cluster,
         "censuses": _censuses,
     }
 
@@ -81,12 +86,14 @@ def _limits(results: Mapping[str, Any]) -> str:
     return table(("job", "limit", "least time", "ours", "share"), rows, 2)
 
 
+def _runs(results: Mapping[str, Any], part: str) -> Any:
+    """Return what `make scale` measured of a part, if it did."""
+    return results.get(part, {}).get("runs")
+
+
 def _scale(results: Mapping[str, Any]) -> str:
-    if "scale" not in results:
-        return MISSING
-    rows = [_run(one) for one in results["scale"]["short"]]
-    heads = ("areas", "zip", "time", "time per area", "processor time", "cores busy", "peak memory")
-    return _about(results, "scale") + "\n" + table(heads, rows, 0)
+    found = _runs(results, "short")
+    return MISSING if found is None else _about(results, "short") + "\n" + table(HEADS, [_run(one) for one in found], 0)
 
 
 def _run(one: Mapping[str, Any]) -> tuple[str, ...]:
@@ -102,9 +109,9 @@ def _run(one: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _stages(results: Mapping[str, Any]) -> str:
-    if "scale" not in results:
+    runs = [*(_runs(results, "short") or ()), *(_runs(results, "joint") or ())]
+    if not runs:
         return MISSING
-    runs = [*results["scale"]["short"], *results["scale"].get("joint", {}).get("runs", ())]
     names = dict.fromkeys(stage for one in runs for stage in one["stages"])
     rows = [(f"{one['areas']:,}, {one['rows']} rows", *(_share(one, stage) for stage in names)) for one in runs]
     return table(("areas", *names), rows, 1)
@@ -115,18 +122,31 @@ def _share(one: Mapping[str, Any], stage: str) -> str:
 
 
 def _joint(results: Mapping[str, Any]) -> str:
-    found = results.get("scale", {}).get("joint")
+    found = _runs(results, "joint")
+    return MISSING if found is None else _about(results, "joint") + "\n" + table(HEADS, [_run(one) for one in found], 0)
+
+
+def _growth(results: Mapping[str, Any]) -> str:
+    found = _runs(results, "growth")
     if found is None:
         return MISSING
-    whole = found["extrapolated"]
-    rows = [_run(one) for one in found["runs"]]
-    told = f"{clock(whole['wall'])}", seconds(whole["wall"] / whole["areas"]), clock(whole["cpu"])
-    rows.append((f"{whole['areas']:,}, extrapolated", "", *told, f"{whole['cpu'] / whole['wall']:.2f}", ""))
-    return table(("areas", "zip", "time", "time per area", "processor time", "cores busy", "peak memory"), rows, 0)
+    rows = [(f"{one['counts']:,}", *_run(one)) for one in (*found["areas"], *found["counts"])]
+    return _about(results, "growth") + "\n" + table(("counts per area", *HEADS), rows, 0)
+
+
+def _cluster(results: Mapping[str, Any]) -> str:
+    found = _runs(results, "cluster")
+    if found is None:
+        return MISSING
+    rows = [(f"{one['workers']}", clock(one["wall"]), f"{one['stages']['auditing']:,.1f} s") for one in found]
+    one, two = found
+    times, blocks = one["wall"] / two["wall"], one["stages"]["auditing"] / two["stages"]["auditing"]
+    told = f"\nTwo workers are {times:.1f} times as fast as one; in the blocks alone, {blocks:.1f} times.\n"
+    return table(("workers", "time", "of this, in blocks"), rows, 0) + told
 
 
 def _linked(results: Mapping[str, Any]) -> str:
-    found = results.get("scale", {}).get("linked")
+    found = _runs(results, "linked")
     if found is None:
         return MISSING
     rows = [
@@ -150,13 +170,13 @@ AREAS_OF_A_CENSUS, CENSUSES, MACHINES, CORES = 500_000, 10, 10, 16
 
 
 def _censuses(results: Mapping[str, Any]) -> str:
-    found = results.get("scale", {})
-    if "joint" not in found or "short" not in found:
+    short, joint = _runs(results, "short"), _runs(results, "joint")
+    if short is None or joint is None:
         return MISSING
     rows = []
     for what, small, large in (
-        ("age, sex, dwellings, households, marital status, languages", *found["short"][-2:]),
-        ("all 2,631 rows", *found["joint"]["runs"]),
+        ("age, sex, dwellings, households, marital status, languages", *short[-2:]),
+        ("all 2,631 rows", *joint[-2:]),
     ):
         more = large["areas"] - small["areas"]
         each = (large["cpu"] - small["cpu"]) / more

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench import results
 from bench.row import Ratio, Time, interleaved
-from bench.scale import Run, extrapolated, family, stages, watched
+from bench.scale import PARTS, Run, family, stages, watched
 from docs.speed_tables import PLACE, with_tables
 
 PAGE = "before\n<!-- measured: {} -->\nold\n<!-- end -->\nafter\n"
@@ -39,11 +39,11 @@ def test_runs_take_turns() -> None:
 def test_a_section_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     results.keep("bench", {"ratios": [1]}, file)
-    results.keep("scale", {"short": []}, file)
+    results.keep("short", {"runs": []}, file)
     results.keep("bench", {"ratios": [2]}, file)
     kept = results.load(file)
     assert kept["bench"]["ratios"] == [2]
-    assert kept["scale"]["short"] == []
+    assert kept["short"]["runs"] == []
     assert kept["bench"]["machine"]["cores"] >= 1
     assert set(kept["bench"]["machine"]["libraries"]) == set(results.LIBRARIES)
 
@@ -51,10 +51,13 @@ def test_a_section_is_replaced_and_the_others_stay(tmp_path: Path) -> None:
 def test_tables_show_what_is_kept_and_what_was_missed(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     rows = [Ratio("quick", "slow", [(20_000.0, 1.0)], 10_000), Ratio("slow", "quick", [(0.001, 0.002)], 0.7)]
-    run = Run("short", 1000, 6.3, 50.0, 75.0, 512.0, {"reading": 1.0, "auditing": 2.5})
-    joint = {"runs": [run.__dict__, run.__dict__], "extrapolated": {"areas": 61029, "wall": 7530.0, "cpu": 15060.0}}
+    run = Run("short", 1000, 1255, 6.3, 50.0, 75.0, 512.0, {"reading": 1.0, "auditing": 2.5})
     results.keep("bench", {"ratios": [one.to_json() for one in rows], "times": []}, file)
-    results.keep("scale", {"short": [run.__dict__], "joint": joint}, file)
+    results.keep(
+        "scale",
+        {"short": [run.__dict__], "joint": [run.__dict__] * 2, "growth": {"areas": [run.__dict__], "counts": []}},
+        file,
+    )
     kept = results.load(file)
     ratios = with_tables(PAGE.format("ratios"), kept)
     assert "| quick | slow | 2e+04 s | 1 s | **20,000×** | 10,000× |" in ratios
@@ -62,7 +65,8 @@ def test_tables_show_what_is_kept_and_what_was_missed(tmp_path: Path) -> None:
     assert ratios.startswith("before\n")
     assert "old" not in ratios
     assert "| 1,000 | 6 MB | 50 s | 50 ms | 75 s | 1.50 | 512 MB |" in with_tables(PAGE.format("scale"), kept)
-    assert "| 61,029, extrapolated |  | 2 h 05 min |" in with_tables(PAGE.format("joint"), kept)
+    assert with_tables(PAGE.format("joint"), kept).count("| 1,000 | 6 MB | 50 s |") == 2
+    assert "| 1,255 | 1,000 | 6 MB | 50 s |" in with_tables(PAGE.format("growth"), kept)
     assert "| 1,000, short rows | 1.0 s | 2.5 s |" in with_tables(PAGE.format("stages"), kept)
     assert "Not measured yet." in with_tables(PAGE.format("ratios"), {})
 
@@ -70,16 +74,18 @@ def test_tables_show_what_is_kept_and_what_was_missed(tmp_path: Path) -> None:
 def test_every_place_in_the_page_is_filled() -> None:
     """Every table of the pages shows all that is kept in the repository, line by line, and nothing that is not kept."""
     kept = results.load()
-    scale = kept["scale"]
+    scale = {part: kept[part]["runs"] for part in PARTS}
     lines = {
         "bench": 0,
         "ratios": len(kept["bench"]["ratios"]),
         "times": len(kept["bench"]["times"]),
         "limits": len(kept["bench"].get("limits", ())),
         "scale": len(scale["short"]),
-        "stages": len(scale["short"]) + len(scale["joint"]["runs"]),
-        "joint": len(scale["joint"]["runs"]) + 1,
+        "stages": len(scale["short"]) + len(scale["joint"]),
+        "joint": len(scale["joint"]),
         "linked": 2,
+        "growth": len(scale["growth"]["areas"]) + len(scale["growth"]["counts"]),
+        "cluster": 2,
         "censuses": 2,
     }
     pages = [(Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8") for name in ("speed.md", "scale.md")]
@@ -90,7 +96,7 @@ def test_every_place_in_the_page_is_filled() -> None:
     for name, place in places.items():
         assert place == with_tables(place, kept)
         assert "Not measured yet." not in place
-        assert all(row[-1] for row in rows[name][: None if name != "joint" else -1])  # what is extrapolated has no memory
+        assert all(row[-1] for row in rows[name])
     machine = kept["bench"]["machine"]
     assert f"{machine['cores']} cores of {machine['cpu']}" in places["bench"]
     assert [row[0] for row in rows["times"]] == [one["job"] for one in kept["bench"]["times"]]
@@ -104,11 +110,6 @@ def cells(place: str) -> list[list[str]]:
     """Return the cells of a table in Markdown, without its heads."""
     lines = [line for line in place.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[1:]]
-
-
-def test_a_total_is_extrapolated_without_what_a_run_costs() -> None:
-    small, large = (Run("all", areas, 1.0, 60 + 0.5 * areas, 60 + 0.9 * areas, 1.0, {}) for areas in (500, 2000))
-    assert extrapolated(small, large, 61_000) == {"areas": 61_000, "wall": 30_560.0, "cpu": 54_960.0}
 
 
 def test_stages_come_from_the_run_or_else_from_the_summary(tmp_path: Path) -> None:
