@@ -53,11 +53,9 @@ def test_tables_show_what_is_kept_and_what_was_missed(tmp_path: Path) -> None:
     rows = [Ratio("quick", "slow", [(20_000.0, 1.0)], 10_000), Ratio("slow", "quick", [(0.001, 0.002)], 0.7)]
     run = Run("short", 1000, 1255, 6.3, 50.0, 75.0, 512.0, {"reading": 1.0, "auditing": 2.5})
     results.keep("bench", {"ratios": [one.to_json() for one in rows], "times": []}, file)
-    results.keep(
-        "scale",
-        {"short": [run.__dict__], "joint": [run.__dict__] * 2, "growth": {"areas": [run.__dict__], "counts": []}},
-        file,
-    )
+    runs = {"short": [run.__dict__], "joint": [run.__dict__] * 2, "growth": {"areas": [run.__dict__], "counts": []}}
+    for part, measured in runs.items():
+        results.keep(part, {"runs": measured}, file)
     kept = results.load(file)
     ratios = with_tables(PAGE.format("ratios"), kept)
     assert "| quick | slow | 2e+04 s | 1 s | **20,000×** | 10,000× |" in ratios
