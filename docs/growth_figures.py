@@ -44,7 +44,7 @@ def _chart(points: Sequence[tuple[float, float]], said: str, across: str, unit: 
     """Draw one curve on logarithmic scales."""
     wide, tall = 400, 240
     drawn = Picture(wide, tall, said)
-    x = Scale(math.log10(points[0][0]) - 0.1, math.log10(points[-1][0]) + 0.1, 62, wide - 12)
+    x = Scale(math.log10(points[0][0]) - 0.1, math.log10(points[-1][0]) + 0.1, 74, wide - 12)
     values = [math.log10(y) for _, y in points]
     y = Scale(math.floor(min(values)), math.ceil(max(values)), tall - 44, 12)
     for power in range(math.floor(y.low), math.ceil(y.high) + 1):
