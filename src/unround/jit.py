@@ -59,6 +59,14 @@ def inner(function: Function) -> Function:
     return cast(Function, njit(**_INNER)(function))
 
 
+def inlined(function: Function) -> Function:
+    """Compile an inner function that is put wherever it is called, for those that are called very often and do little.
+
+    To hand over a tuple of a dozen arrays takes longer than such a function.
+    """
+    return cast(Function, njit(forceinline=True, **_INNER)(function))
+
+
 def adding(function: Function) -> Function:
     """Compile an inner function whose sums may be added up in any order, several terms at a time.
 

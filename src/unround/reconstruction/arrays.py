@@ -12,6 +12,7 @@ Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 
 
 class Law(NamedTuple):
@@ -63,7 +64,8 @@ class State(NamedTuple):
     """A world: the values of every person, their places in the factors and atoms in the margins, and all counts.
 
     `rows` are the windows of the columns of this area: the lowest count, the number of counts, and where they start in the
-    table of logarithms; a size of 0 says that nothing is known of a column. `now` are the log likelihoods of the counts.
+    table of logarithms; a size of 0 says that nothing is known of a column. `gains` are the changes if a count were one
+    more, and one less, each in two parts: of the log likelihood within the window, and of the steps outside of it.
     """
 
     values: Int16s
@@ -72,7 +74,7 @@ class State(NamedTuple):
     counts: Int32s
     rows: Int32s
     log: Floats
-    now: Floats
+    gains: Singles
 
 
 class Schedule(NamedTuple):

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from unround.jit import inner, kernel
+from unround.jit import inlined, kernel
 from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule, State, Tables, Windows, Words
 
-I16, I32, I64, U64, F64 = np.int16, np.int32, np.int64, np.uint64, np.float64
+I16, I32, I64, U64, F32, F64 = np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64
 
 
 RENEW, EXCHANGE = 0.4, 0.9
@@ -36,7 +36,7 @@ HOPELESS = -20.0
 """A move that has lost this much by some of the tables is not looked at further: what others could gain is far less."""
 
 
-@inner
+@inlined
 def _next(chance: Words) -> Any:
     """Return the next random number of 64 bits (splitmix64)."""
     chance[0] = chance[0] + U64(0x9E3779B97F4A7C15)
@@ -46,91 +46,105 @@ def _next(chance: Words) -> Any:
     return z ^ (z >> U64(31))
 
 
-@inner
+@inlined
 def uniform(chance: Words) -> Any:
     """Return a random number from 0 to 1."""
     return F64(_next(chance) >> U64(11)) * (1.0 / 9007199254740992.0)
 
 
-@inner
+@inlined
 def _below(chance: Words, number: int) -> Any:
     return I64(uniform(chance) * number)
 
 
-@inner
-def _log(state: State, column: int, count: int, beta: float) -> Any:
-    """Return the log likelihood of a true count; outside of the window it falls by β a step."""
+@inlined
+def _log(state: State, column: int, count: int) -> Any:
+    """Return the log likelihood of a true count, and by how many steps it is outside of the window."""
     at = count - state.rows[column, 0]
     size = state.rows[column, 1]
-    start = state.rows[column, 2]
-    if at < 0:
-        return state.log[start] + beta * at
-    if at >= size:
-        return state.log[start + size - 1] - beta * (at - size + 1)
-    return state.log[start + at]
+    inside = min(max(at, 0), size - 1)
+    return state.log[state.rows[column, 2] + inside], F64(abs(at - inside))
 
 
-@inner
-def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> float:
+@inlined
+def _gain(state: State, column: int, by: int, beta: float) -> Any:
+    """Return the change of the log likelihood if the count of a column changes by so many; a step outside costs β."""
+    if abs(by) == 1:
+        at = 1 - by
+        return F64(state.gains[column, at]) - beta * F64(state.gains[column, at + 1])
+    if state.rows[column, 1] == 0:
+        return 0.0
+    now, out_now = _log(state, column, state.counts[column])
+    new, out_new = _log(state, column, state.counts[column] + by)
+    return new - now - beta * (out_new - out_now)
+
+
+@inlined
+def _count(state: State, tables: Tables, atom: int, by: int) -> None:
+    """Add persons to all columns of an atom."""
+    for at in range(tables.starts[atom], tables.starts[atom + 1]):
+        column = tables.held[at]
+        state.counts[column] += by
+        if state.rows[column, 1] > 0:
+            count = state.counts[column]
+            now, out_now = _log(state, column, count)
+            more, out_more = _log(state, column, count + 1)
+            less, out_less = _log(state, column, count - 1)
+            state.gains[column, 0], state.gains[column, 1] = more - now, out_more - out_now
+            state.gains[column, 2], state.gains[column, 3] = less - now, out_less - out_now
+
+
+@inlined
+def _moved(state: State, tables: Tables, old: int, new: int, beta: float) -> Any:
     """Return the change of the log likelihood if one person goes from one atom of a margin to another."""
-    change = 0.0
     a, last_a = tables.starts[old], tables.starts[old + 1]
     b, last_b = tables.starts[new], tables.starts[new + 1]
+    if last_a - a == 1 and last_b - b == 1:  # most atoms are in one column
+        left, right = tables.held[a], tables.held[b]
+        return 0.0 if left == right else _gain(state, left, -1, beta) + _gain(state, right, 1, beta)
+    change = 0.0
     while a < last_a or b < last_b:
         left = tables.held[a] if a < last_a else tables.columns
         right = tables.held[b] if b < last_b else tables.columns
-        column = min(left, right)
-        by = 0
-        if left == column:
-            by, a = by - 1, a + 1
-        if right == column:
-            by, b = by + 1, b + 1
-        if by != 0 and state.rows[column, 1] > 0:
-            count = state.counts[column]
-            change += _log(state, column, count + by, beta) - state.now[column]
+        if left < right:
+            change += _gain(state, left, -1, beta)
+        elif right < left:
+            change += _gain(state, right, 1, beta)
+        a += left <= right
+        b += right <= left
     return change
 
 
-@inner
-def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta: float) -> float:
+@inlined
+def _moved_both(state: State, tables: Tables, one: int, two: int, by: int, beta: float) -> Any:
     """Return the change of the log likelihood if one person goes `by` atoms up and another as many down."""
     change = 0.0
     a, last_a = tables.starts[one], tables.starts[one + 1]
     b, last_b = tables.starts[two], tables.starts[two + 1]
     c, last_c = tables.starts[one + by], tables.starts[one + by + 1]
     d, last_d = tables.starts[two - by], tables.starts[two - by + 1]
+    if last_a - a == 1 and last_b - b == 1 and last_c - c == 1 and last_d - d == 1:
+        in_a, in_b, in_c, in_d = tables.held[a], tables.held[b], tables.held[c], tables.held[d]
+        if in_a != in_b and in_a != in_c and in_b != in_d and in_c != in_d and in_a != in_d and in_b != in_c:
+            change = _gain(state, in_a, -1, beta) + _gain(state, in_b, -1, beta)
+            return change + _gain(state, in_c, 1, beta) + _gain(state, in_d, 1, beta)
     while a < last_a or b < last_b or c < last_c or d < last_d:
         in_a = tables.held[a] if a < last_a else tables.columns
         in_b = tables.held[b] if b < last_b else tables.columns
         in_c = tables.held[c] if c < last_c else tables.columns
         in_d = tables.held[d] if d < last_d else tables.columns
         column = min(min(in_a, in_b), min(in_c, in_d))
-        net = 0
-        if in_a == column:
-            net, a = net - 1, a + 1
-        if in_b == column:
-            net, b = net - 1, b + 1
-        if in_c == column:
-            net, c = net + 1, c + 1
-        if in_d == column:
-            net, d = net + 1, d + 1
-        if net != 0 and state.rows[column, 1] > 0:
-            count = state.counts[column]
-            change += _log(state, column, count + net, beta) - state.now[column]
+        net = int(in_c == column) + int(in_d == column) - int(in_a == column) - int(in_b == column)
+        a += in_a == column
+        b += in_b == column
+        c += in_c == column
+        d += in_d == column
+        if net != 0:
+            change += _gain(state, column, net, beta)
     return change
 
 
-@inner
-def _count(state: State, tables: Tables, atom: int, by: int, beta: float) -> None:
-    """Add persons to all columns of an atom."""
-    for at in range(tables.starts[atom], tables.starts[atom + 1]):
-        column = tables.held[at]
-        state.counts[column] += by
-        if state.rows[column, 1] > 0:
-            state.now[column] = _log(state, column, state.counts[column], beta)
-
-
-@inner
+@inlined
 def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     """Draw a value of attribute k, whose probabilities begin at `start`."""
     low, high = I64(0), law.sizes[k] - 1
@@ -144,14 +158,14 @@ def value_of(law: Law, start: int, k: int, chance: Words) -> Any:
     return low
 
 
-@inner
+@inlined
 def _draw(state: State, i: int, k: int, law: Law, chance: Words) -> Any:
     """Draw a value of attribute k of person i from the law, given what it depends on."""
     return value_of(law, state.places[i, law.factor[k]] - state.values[i, k], k, chance)
 
 
-@inner
-def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables, beta: float) -> None:
+@inlined
+def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables) -> None:
     """Give person i another value of attribute k."""
     old = state.values[i, k]
     for at in range(law.first[k], law.first[k + 1]):
@@ -161,13 +175,13 @@ def _set(state: State, i: int, k: int, new: int, law: Law, tables: Tables, beta:
         m = tables.of[at]
         by = tables.step[k, new, m] - tables.step[k, old, m]
         if by != 0:
-            _count(state, tables, state.atoms[i, m], -1, beta)
-            _count(state, tables, state.atoms[i, m] + by, 1, beta)
+            _count(state, tables, state.atoms[i, m], -1)
+            _count(state, tables, state.atoms[i, m] + by, 1)
             state.atoms[i, m] += by
     state.values[i, k] = new
 
 
-@inner
+@inlined
 def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -> None:
     """Try a new value of one attribute of one person."""
     people, width = state.values.shape
@@ -198,10 +212,10 @@ def _renew(state: State, law: Law, tables: Tables, beta: float, chance: Words) -
         if by != 0:
             change += _moved(state, tables, state.atoms[i, m], state.atoms[i, m] + by, beta)
     if change >= 0 or uniform(chance) < np.exp(change):
-        _set(state, i, k, new, law, tables, beta)
+        _set(state, i, k, new, law, tables)
 
 
-@inner
+@inlined
 def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
     """Return another person at random, if possible one who differs from person i in nothing of a margin but attribute k.
 
@@ -220,7 +234,7 @@ def _alike(state: State, i: int, k: int, tables: Tables, chance: Words) -> Any:
     return i
 
 
-@inner
+@inlined
 def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: Words) -> None:
     """Try to exchange one attribute of two persons who are alike in one of the tables that it is in, or of any two."""
     people, width = state.values.shape
@@ -244,11 +258,11 @@ def _exchange_one(state: State, law: Law, tables: Tables, beta: float, chance: W
         if by != 0 and state.atoms[i, m] + by != state.atoms[j, m]:
             change += _moved_both(state, tables, state.atoms[i, m], state.atoms[j, m], by, beta)
     if change >= 0 or uniform(chance) < np.exp(change):
-        _set(state, i, k, second, law, tables, beta)
-        _set(state, j, k, first, law, tables, beta)
+        _set(state, i, k, second, law, tables)
+        _set(state, j, k, first, law, tables)
 
 
-@inner
+@inlined
 def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: Words, shifts: Int32s) -> None:
     """Try to exchange each attribute of two persons with probability one half."""
     people, width = state.values.shape
@@ -279,11 +293,11 @@ def _exchange_some(state: State, law: Law, tables: Tables, beta: float, chance: 
         for k in range(width):
             if (which >> k) & 1 and state.values[i, k] != state.values[j, k]:
                 first, second = state.values[i, k], state.values[j, k]
-                _set(state, i, k, second, law, tables, beta)
-                _set(state, j, k, first, law, tables, beta)
+                _set(state, i, k, second, law, tables)
+                _set(state, j, k, first, law, tables)
 
 
-@inner
+@inlined
 def _outside(state: State) -> int:
     """Return by how many steps all counts together are outside of their windows."""
     found = 0
@@ -338,7 +352,7 @@ def run(
         np.zeros(tables.columns, I32),
         own,
         windows.log,
-        np.zeros(tables.columns),
+        np.zeros((tables.columns, 4), F32),
     )
     shifts = np.zeros(width + margins, I32)
     kept = np.empty((schedule.worlds, people), I64)
@@ -350,18 +364,15 @@ def run(
             state.atoms[i, m] = tables.base[m]
             for k in range(width):
                 state.atoms[i, m] += tables.step[k, 0, m]
-            _count(state, tables, state.atoms[i, m], 1, schedule.low)
+            _count(state, tables, state.atoms[i, m], 1)
         for k in range(width):
-            _set(state, i, k, start[i, k], law, tables, schedule.low)
+            _set(state, i, k, start[i, k], law, tables)
     for w in range(schedule.worlds):
         sweeps = schedule.first if w == 0 else schedule.between
         for sweep in range(sweeps):
             # The last third of a cycle stays at the highest β.
             share = min(1.0, 1.5 * (sweep + 1) / sweeps)
             beta = schedule.low * (schedule.high / schedule.low) ** share
-            for column in range(tables.columns):
-                if own[column, 1] > 0:
-                    state.now[column] = _log(state, column, state.counts[column], beta)
             for _ in range(people):
                 kind = uniform(chance)
                 if kind < RENEW:
