@@ -21,7 +21,7 @@ from unround.reconstruction.arrays import Int16s, Int32s, Int64s, Law, Schedule,
 I16, I32, I64, U64, F32, F64 = np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64
 
 
-RENEW, EXCHANGE = 0.4, 0.9
+RENEW, EXCHANGE = 0.4, 0.97
 """Shares of moves: up to the first a new value, up to the second an exchange of one attribute, and of several otherwise."""
 
 ALIKE, TRIES = 0.6, 16

@@ -54,33 +54,45 @@ def keys_of(codes: Ints, most: int) -> Ints:
     return found
 
 
-@kernel
 def ranked(worlds: Ints, each: int, most: int) -> tuple[Ints, Ints]:
-    """Return all keys of some worlds in ascending order, and in how many worlds of every seed each is (keys × seeds).
+    """Return all keys of some worlds in ascending order, and in how many worlds of every seed each is (seeds × keys).
 
     `worlds` are those of all seeds one after the other, `each` of every seed; the records of a world ascend.
     """
+    seeds = len(worlds) // each
+    return _counted(np.sort(_keys_by_seed(worlds, each, most)), seeds)  # numpy sorts many times as fast as a kernel
+
+
+@kernel
+def _keys_by_seed(worlds: Ints, each: int, most: int) -> Ints:
+    """Return the keys of all worlds, each times the number of seeds, plus its own seed."""
     number, people = worlds.shape
     seeds = number // each
     held = np.empty(number * people, np.int64)
     for w in range(number):
-        copies = 0
+        copies, seed = 0, w // each
         for i in range(people):
             copies = copies + 1 if i > 0 and worlds[w, i] == worlds[w, i - 1] else 0
-            held[w * people + i] = (worlds[w, i] * most + copies) * seeds + w // each
-    held.sort()
-    different = 0
+            held[w * people + i] = (worlds[w, i] * most + copies) * seeds + seed
+    return held
+
+
+@kernel
+def _counted(held: Ints, seeds: int) -> tuple[Ints, Ints]:
+    """Return the different keys among those of `_keys_by_seed`, sorted, and how often each seed has them."""
+    different, end = 0, np.int64(-1)
     for at in range(held.shape[0]):
-        if at == 0 or held[at] // seeds != held[at - 1] // seeds:
-            different += 1
+        if held[at] >= end:
+            different, end = different + 1, (held[at] // seeds + 1) * seeds
     keys = np.empty(different, np.int64)
-    counts = np.zeros((different, seeds), np.int64)
-    at_key = -1
+    counts = np.zeros((seeds, different), np.int64)
+    key, end = -1, np.int64(-1)
     for at in range(held.shape[0]):
-        if at == 0 or held[at] // seeds != held[at - 1] // seeds:
-            at_key += 1
-            keys[at_key] = held[at] // seeds
-        counts[at_key, held[at] % seeds] += 1
+        if held[at] >= end:
+            key += 1
+            keys[key] = held[at] // seeds
+            end = (keys[key] + 1) * seeds
+        counts[held[at] - end + seeds, key] += 1
     return keys, counts
 
 
@@ -288,25 +300,25 @@ def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen
     keys, counts = ranked(np.ascontiguousarray(worlds), each, most)
     true = keys_of(truth.codes, most)
     right = found_in(keys, true)
-    sets = [np.arange(seeds)] + [np.delete(np.arange(seeds), seed) for seed in range(seeds) if seeds > 1]
+    held = counts.sum(axis=0)
+    sets = [held, *(held - one for one in counts)] if seeds > 1 else [held]
     exact, close = np.zeros((len(sets), len(GROUPS)), np.int64), np.zeros((len(sets), len(GROUPS)), np.int64)
-    for number, used in enumerate(sets):
-        chosen = best(keys, counts[:, used].sum(axis=1), people, each * len(used))
+    for number, among in enumerate(sets):
+        chosen = best(keys, among, people, each * (seeds if number == 0 else seeds - 1))
         hit = found_in(true, keys[chosen])
         exact[number] = (truth.groups & hit[:, None]).sum(axis=0)
         if ages:
             close[number] = (truth.groups & near(truth.codes, keys[chosen] // most, radix, ages)[:, None]).sum(axis=0)
         if number == 0:
-            guess, shares = keys[chosen] // most, counts[chosen].sum(axis=1) / len(worlds)
+            guess, shares = keys[chosen] // most, held[chosen] / len(worlds)
     exact[:, ALONE] = found_alone(worlds, each, truth.codes[truth.groups[:, ALONE]], *seen)
     close[:, ALONE] = 0  # their age is known
-    band = bands_of(counts.sum(axis=1) / len(worlds))
     return AreaScore(
         exact,
         close,
-        float(counts[right].sum()) / len(worlds),
-        np.bincount(band, minlength=BINS),
-        np.bincount(band[right], minlength=BINS),
+        float(held[right].sum()) / len(worlds),
+        _by_band(np.bincount(held, minlength=len(worlds) + 1)),
+        _by_band(np.bincount(held[right], minlength=len(worlds) + 1)),
         *_held_again(worlds, each, counts, most),
         guess,
         shares,
@@ -318,19 +330,29 @@ def bands_of(shares: Floats) -> Ints:
     return np.minimum((shares * BINS + 1e-9).astype(np.int64), BINS - 1)
 
 
+def _by_band(times: NDArray[Any]) -> NDArray[Any]:
+    """Return by band of shares what is given by the number of worlds, from none to all."""
+    worlds = len(times) - 1
+    return np.bincount(bands_of(np.arange(worlds + 1) / worlds), times, minlength=BINS).astype(times.dtype)
+
+
 def _held_again(worlds: Ints, each: int, counts: Ints, most: int) -> tuple[Ints, Floats]:
     """Count keys by the share of worlds that hold them, all seeds but one, and add up their shares of that seed's worlds.
 
     A single seed is taken apart: its first worlds and its last ones.
     """
-    if counts.shape[1] == 1:
+    if len(counts) == 1:
         each //= 2
         counts = ranked(np.ascontiguousarray(worlds[: 2 * each]), each, most)[1]
-    tried, again = np.zeros(BINS, np.int64), np.zeros(BINS)
-    for seed in range(counts.shape[1]):
-        others = counts.sum(axis=1) - counts[:, seed]
-        there = others > 0
-        band = bands_of(others[there] / (each * (counts.shape[1] - 1)))
-        tried += np.bincount(band, minlength=BINS)
-        again += np.bincount(band, counts[there, seed] / each, minlength=BINS)
+    tried, again, rest = np.zeros(BINS, np.int64), np.zeros(BINS), each * (len(counts) - 1)
+    for own in counts:
+        others = counts.sum(axis=0) - own
+        tried += _by_band(_but_none(np.bincount(others, minlength=rest + 1)))
+        again += _by_band(_but_none(np.bincount(others, own / each, minlength=rest + 1)))
     return tried, again
+
+
+def _but_none(times: NDArray[Any]) -> NDArray[Any]:
+    """Forget the keys that no world has."""
+    times[0] = 0
+    return times

@@ -27,7 +27,7 @@ def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: W
     chance = np.empty(1, np.uint64)
     chance[0] = np.uint64(seed)
     values = np.zeros((many, width), np.int16)
-    atoms = np.zeros((many, margins), np.int32)
+    atoms = np.zeros((margins, many), np.int32)  # a margin's side by side: they are gone through again and again
     for i in range(many):
         for f in range(width):
             start = law.base[f]
@@ -35,9 +35,9 @@ def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: W
                 start += law.step[other, values[i, other], f]
             values[i, law.child[f]] = value_of(law, start, law.child[f], chance)
         for m in range(margins):
-            atoms[i, m] = tables.base[m]
+            atoms[m, i] = tables.base[m]
             for k in range(width):
-                atoms[i, m] += tables.step[k, values[i, k], m]
+                atoms[m, i] += tables.step[k, values[i, k], m]
     weight = np.full(many, 1.0 / TIMES)
     known = np.zeros(tables.starts.shape[0] - 1)
     factor = np.zeros(tables.columns)
@@ -47,7 +47,7 @@ def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: W
             last = tables.base[m + 1] if m + 1 < margins else tables.starts.shape[0] - 1
             known[first:last] = 0.0
             for i in range(many):
-                known[atoms[i, m]] += weight[i]
+                known[atoms[m, i]] += weight[i]
             for a in range(first, last):
                 for at in range(tables.starts[a], tables.starts[a + 1]):
                     factor[tables.held[at]] = 0.0
@@ -66,7 +66,7 @@ def raked_people(people: int, law: Law, tables: Tables, rows: Int32s, windows: W
                         number += 1
                 known[a] = np.exp(change / number) if number else 1.0
             for i in range(many):
-                weight[i] *= known[atoms[i, m]]
+                weight[i] *= known[atoms[m, i]]
     return _chosen(values, weight, people, chance)
 
 
