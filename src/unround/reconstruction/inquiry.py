@@ -22,7 +22,7 @@ from unround.reconstruction.tally import Tally
 SHARE = "share"
 """The column of what is kept between that holds shares of worlds."""
 
-BLOCK = 32
+BLOCK = 64
 """Areas between two times that work is saved."""
 
 
