@@ -26,7 +26,7 @@ from unround.reconstruction.bounds import cross_table
 from unround.reconstruction.certificates import Columns, certificate, read_claim
 from unround.reconstruction.claims import area_bounds, checked
 from unround.reconstruction.guess import NATIONAL, TABLES, Effort
-from unround.reconstruction.inquiry import Inquiry, Question
+from unround.reconstruction.inquiry import BLOCK, Inquiry, Question
 from unround.reconstruction.records import read_records
 from unround.reconstruction.run import Case, ReconstructOptions, inquiry_of, key_of, questions_of, read_case, reconstruct
 from unround.reconstruction.sampled import sample_of
@@ -605,14 +605,15 @@ def test_a_folder_of_others_is_left_alone(census: Path, tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path: Path) -> None:
-    persons = people(40, 8)
+    areas = BLOCK + 8  # a whole block, and a short one
+    persons = people(areas, 8)
     table = write_table(tmp_path, "one", persons, ("age", "sex"), Rounding(3))
     whole = measured(tmp_path, persons, [table], "whole", worlds=4, seeds=1)
     seen = []
 
     def stop(stage: str, done: int, _of: int) -> None:
         seen.append((stage, done))
-        if stage == "Reconstructing" and done >= 72:
+        if stage == "Reconstructing" and done >= areas + BLOCK:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match="work done so far is kept"):
@@ -632,7 +633,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path: Path) -> Non
     options = {"truth": tmp_path / "persons.parquet", "sample": 0, "worlds": 4, "seeds": 1}
     told = unround.reconstruct([table], tmp_path / "half", progress=look, **options).to_json()
     assert told["guesses"] == whole["guesses"]
-    assert first[:3] == [0, 40, 72]  # what was done is counted at once
+    assert first[:3] == [0, areas, areas + BLOCK]  # what was done is counted at once
     assert last[-1] == 3
     assert not (tmp_path / "half" / ".reconstruct").exists()
 
