@@ -50,8 +50,10 @@ browser:
 	  { apt-get install -y -q chromium >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q chromium >/dev/null; }; } || \
 	  echo "There is no chromium, and it cannot be installed here: the tests in a browser are skipped (under CI=true they fail)."; }
 
+# One worker more than there are processors: at any time, some wait for a browser, for a process of their own or for a kernel.
+WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 test: $(VENV)/.installed-dev lint browser ## set up, lint, and run every test
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, twenty times as many
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \

@@ -202,26 +202,26 @@ def mapped_audit(make_once: MakeOnce) -> Path:
 
 
 LONG = (
-    "audit",
-    "cluster",
-    "review",
-    "resume",
-    "prior",
-    "compare",
-    "browser",
     "docs",
-    "calibrate",
-    "worlds",
-    "hostile_files",
     "hostile_text",
-    "linked",
+    "prior",
+    "review",
+    "audit",
+    "browser",
+    "resume",
+    "compare",
+    "calibrate",
+    "cluster",
+    "load",
+    "report_browser",
     "keys_audit",
     "protect",
+    "linked",
     "check",
-    "load",
     "nesting",
 )
-"""Files that take longest, the longest first. They begin, so that at the end no processor waits long for another."""
+"""Files that take longest. They begin, so that at the end no processor waits long for another; those that run `unround` in
+processes of its own come after those that compile its kernels."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -95,6 +95,10 @@ def convolve_max(a: FloatArray, b: FloatArray, span: Span) -> FloatArray:
             np.maximum(out, product, out=out)
         return out
     size = big.size - small.size + 1
+    if size * small.size < SMALL:  # all products at once: every call of numpy takes a microsecond
+        step = big.itemsize
+        shifted: FloatArray = np.ndarray((size, small.size), big.dtype, np.ascontiguousarray(big), 0, (step, step))
+        return np.asarray((shifted * small).max(axis=1))
     if small.size <= size:
         out = np.asarray(big[:size] * small[0])
         for k in range(1, small.size):

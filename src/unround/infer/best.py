@@ -92,6 +92,7 @@ def _in_order(tree: Tree, up: Pass) -> Iterator[tuple[int, ...]]:
     for root in reversed(tree.plan.roots):
         rest = (Goal(-1, root, 0, None), rest)
     heap: list[Choice] = []
+    known: dict[Goal, list[tuple[float, Any]]] = {}  # solutions that differ in one place share the rest
     ties = 0
     pending: tuple[float, Any, Any] | None = (0.0, rest, None)
     while True:
@@ -102,7 +103,9 @@ def _in_order(tree: Tree, up: Pass) -> Iterator[tuple[int, ...]]:
                 yield _values(tree, chosen)
                 break
             goal, rest = rest
-            options = _options(tree, up, goal)
+            options = known.get(goal)
+            if options is None:
+                options = known[goal] = _options(tree, up, goal)
             if len(options) > 1:
                 ties -= 1  # among equals the latest first: finish one solution before starting the next
                 second = cost + math.log2(options[0][0] / options[1][0])
