@@ -18,7 +18,7 @@ def processors() -> int:
 M_ARENA_MAX, ARENAS = -8, 2
 """The number of glibc's setting, and how many heaps threads share."""
 
-M_MMAP_THRESHOLD, LARGE = -3, 3 << 20
+M_MMAP_THRESHOLD, LARGE = -3, 5 << 20
 """The number of another, and the bytes from which an array is given back to the machine as soon as nobody needs it."""
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from unround.audits.bounds import applicable_sums
 from unround.audits.model import Model
+from unround.audits.options import block_size
 from unround.audits.probabilities import connected
 from unround.batch.posterior import marginals
 from unround.batch.tighten import tighten
@@ -205,8 +206,11 @@ def self_check(model: Model, prior: Prior, counts: Counts) -> SelfCheck | None:
     rounds = min(max(-(-PREDICTIONS // max(len(counts), 1)), 1), MOST_ROUNDS)
     choose = np.random.default_rng(20_260_816).random((rounds, *counts[:PREDICTIONS].shape))
     predictions: list[Prediction] = []
+    few = block_size(counts.shape[1])
     for number in range(rounds):
-        predictions += _predict(model, prior, names, counts[:PREDICTIONS], choose[number])
+        for first in range(0, min(PREDICTIONS, len(counts)), few):
+            some = slice(first, min(first + few, PREDICTIONS))
+            predictions += _predict(model, prior, names, counts[some], choose[number, some])
     if not predictions:
         return None
     named = tuple((column.key, column.label) for column in model.columns)
