@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, crossed, figures, limits, linked, persons, posterior, reading, results, scan, serve, single
+from bench import census, crossed, figures, limits, linked, persons, posterior, reading, results, scan, serve, single, stages
 from bench.row import Ratio, Row, Share, Time
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "reading": reading.rows,
     "posterior": posterior.rows,
     "limits": limits.rows,
+    "stages": stages.rows,
     "crossed": crossed.rows,
     "linked": linked.rows,
     "census": census.rows,
