@@ -25,7 +25,7 @@ from bench import results
 SHORT = (1_000, 4_000, 16_000, 61_029)
 """Areas of the census with the blocks of the short form: age, sex, dwellings, households, marital status, languages."""
 
-JOINT = (500, 2_000, 61_029)
+JOINT = (2_000, 61_029)
 """Areas of the census with all 2,631 rows."""
 
 WHOLE = 61_029
