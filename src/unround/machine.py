@@ -19,7 +19,8 @@ M_ARENA_MAX, ARENAS = -8, 2
 """The number of glibc's setting, and how many heaps threads share."""
 
 M_MMAP_THRESHOLD, LARGE = -3, 5 << 20
-"""The number of another, and the bytes from which an array is given back to the machine as soon as nobody needs it."""
+"""The number of another, and the bytes from which an array is given back to the machine as soon as nobody needs it. Those
+of a block of areas are smaller: they are needed again and again, and new memory costs time."""
 
 
 @cache

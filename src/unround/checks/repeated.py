@@ -36,10 +36,6 @@ MISPRINTS = 0.01
 FITTING = 0.03
 """How far the shares of patterns may be from a law (total variation), beyond chance."""
 
-TELLING = 0.03
-"""How far the shares must be from those of independent roundings, beyond chance, to speak for keys. Counts that are just
-large enough are seen more often where their roundings agree, and their remainders are not all equally frequent."""
-
 SURE = 0.02
 """The largest standard error of a constant that is of use."""
 
@@ -350,10 +346,11 @@ def _judged(
     some = observed > 0
     gain = 2 * float(observed[some] @ (np.log(mixed[some]) - np.log(np.maximum(own[some], 1e-300))))
     penalty = max(PENALTY, (number - 1) * float(np.log(areas)))
-    # Of many areas, the smallest flaw of the law for independent roundings would speak for keys: it must miss by enough.
-    apart_from_own = FamilyHistogram(observed, own, 0, 0.0, 1.0)
-    is_keyed = gain > penalty and apart_from_own.distance - apart_from_own.noise > TELLING
-    fit = FamilyHistogram(observed, shared if is_keyed else own, 0, 0.0, 1.0)
+    independent, by_keys = (FamilyHistogram(observed, law, 0, 0.0, 1.0) for law in (own, shared))
+    # The law for independent roundings is not exact: counts that are just large enough are seen more often where their
+    # roundings agree. In many areas any such flaw would be significant, so that it has to miss by enough as well.
+    is_keyed = gain > penalty and independent.distance - independent.noise > FITTING
+    fit = by_keys if is_keyed else independent
     p_value, off = fit.p_value, fit.distance - fit.noise
     told = tuple(float(one) for one in constants), tuple(float(one) for one in errors)
     if p_value < CHANCE and off > FITTING:
