@@ -90,20 +90,12 @@ class Edges:
 class FigureText:
     """A figure as typed.
 
-    Parameters
-    ----------
-    kind : FigureKind
-        Rate, mean or median.
-    name : str
-        What a mean or a median is called; "" where it has no name of its own.
-    operands : tuple of Operand
-        Of a rate, numerator and universe; of the others the universe, where it is named.
-    groups : tuple of Edges
-        Of a mean or a median.
-    value, step, per : Fraction
-        As published, and the step that it was rounded to; what a rate of one is printed as.
-    token : Token
-        Where it begins.
+    - `kind`: Rate, mean or median.
+    - `name`: What a mean or a median is called; "" where it has no name of its own.
+    - `operands`: Of a rate, numerator and universe; of the others the universe, where it is named.
+    - `groups`: Of a mean or a median.
+    - `value`, `step`, `per`: As published, and the step that it was rounded to; what a rate of one is printed as.
+    - `token`: Where it begins.
     """
 
     kind: FigureKind

@@ -53,20 +53,12 @@ RAREST = 290
 class Residual:
     """One value that total − Σ parts can take.
 
-    Parameters
-    ----------
-    residual : int
-        The value.
-    probability : number
-        The share of sums that have it; a Fraction where it was worked out exactly.
-    solutions : int or None
-        How many sets of true counts fit; None where they are too many to count in floats.
-    best_probability : number
-        The posterior probability of the likeliest value of the cell that is known best.
-    best_cell : str
-        Which cell that is: "part", "zero part" or "total". Parts of a kind are all alike.
-    kind : str
-        "proof" (one solution), "strong" (not proved, but `best_probability` reaches the threshold) or "open".
+    - `residual`: The value.
+    - `probability`: The share of sums that have it; a Fraction where it was worked out exactly.
+    - `solutions`: How many sets of true counts fit; None where they are too many to count in floats.
+    - `best_probability`: The posterior probability of the likeliest value of the cell that is known best.
+    - `best_cell`: Which cell that is: "part", "zero part" or "total". Parts of a kind are all alike.
+    - `kind`: "proof" (one solution), "strong" (not proved, but `best_probability` reaches the threshold) or "open".
     """
 
     residual: int
@@ -92,15 +84,11 @@ class Residual:
 class Expectation:
     """How often sums of one shape give something away.
 
-    Parameters
-    ----------
-    base, parts, zero_parts, exact_total, threshold, areas
-        What was asked for; `zero_parts` of the `parts` are published as 0.
-    residuals : tuple of Residual
-        Every residual that can occur, ascending; their probabilities add up to 1. Without exact fractions, those
-        below 10^−290 are left out.
-    exact : bool
-        Whether all of it was worked out in exact fractions.
+    - `base`, `parts`, `zero_parts`, `exact_total`, `threshold`, `areas`: What was asked for; `zero_parts` of the `parts`
+      are published as 0.
+    - `residuals`: Every residual that can occur, ascending; their probabilities add up to 1. Without exact fractions,
+      those below 10^−290 are left out.
+    - `exact`: Whether all of it was worked out in exact fractions.
     """
 
     base: int
@@ -199,10 +187,7 @@ def expectation(
 
     Its arguments are those of `unround.expect`.
 
-    Raises
-    ------
-    InputError
-        If an argument is out of range, or parts times base is above 10,000.
+    Raises `InputError` if an argument is out of range, or parts times base is above 10,000.
 
     Examples
     --------
@@ -367,13 +352,6 @@ def surprise(found: int, mean: float) -> float:
 
 def shifted(model: Expectation, shift: Sequence[tuple[int, Number]]) -> dict[int, Number]:
     """Return the shares of residuals if the total is off by something that has nothing to do with the rounding.
-
-    Parameters
-    ----------
-    model : Expectation
-        The shares while the total is right.
-    shift : pairs
-        By how much the published total is above the true one, and how often that is so.
 
     Examples
     --------

@@ -31,17 +31,12 @@ Steps = tuple[tuple[Fraction, Fraction], ...]
 class Grid:
     """The values that a figure was rounded to: multiples of a step, which may grow with the value.
 
-    Parameters
-    ----------
-    steps : tuple of (Fraction, Fraction)
-        From which absolute value on, and the step from there; ascending, the first from 0.
-    by_units : tuple of (int, steps)
-        Where figures of many units are printed on finer steps: from how many units on, as published, and the steps by
-        value from there; ascending. `steps` are those of fewer units, and where their number is not known.
-    nested : bool
-        Whether steps are only known not to be larger. The step around a value is then the largest of 1, 2, 4 or 5 times a
-        power of ten, up to that, of which it is a multiple: 12.4 cannot have been rounded to 0.5, but 12.5 can. Nought,
-        which is a multiple of everything, has the coarsest step.
+    - `steps`: From which absolute value on, and the step from there; ascending, the first from 0.
+    - `by_units`: Where figures of many units are printed on finer steps: from how many units on, as published, and the
+      steps by value from there; ascending. `steps` are those of fewer units, and where their number is not known.
+    - `nested`: Whether steps are only known not to be larger. The step around a value is then the largest of 1, 2, 4 or 5
+      times a power of ten, up to that, of which it is a multiple: 12.4 cannot have been rounded to 0.5, but 12.5 can.
+      Nought, which is a multiple of everything, has the coarsest step.
 
     Examples
     --------
@@ -120,35 +115,22 @@ class Inequality:
 class Figure:
     """A rate, a mean or a median, and the counts that it is of.
 
-    Parameters
-    ----------
-    name : str
-        Its name: the key of its column in a release, or what the user calls it.
-    kind : FigureKind
-        Rate, mean or median.
-    universe : str
-        The count of all units: the denominator; "" where it was not published.
-    numerator : str
-        For a rate, the count of those who are meant; "" where it was not published. For a mean, the sum of what all units
-        have, where that is a count too, such as the persons of households.
-    groups : tuple of Group
-        For a mean or a median, counts that partition the universe, by the values of their units.
-    grid : Grid
-        The values that it was rounded to.
-    per : Fraction
-        What a rate of one is printed as: 100 for percentages.
-    label : str
-        What the file calls it.
-    within : str
-        A count that has the universe in it and is not much larger, where the universe itself was not published: it tells
-        the size of an area, and nothing else.
-    outside : str
-        A count of all who are in `within` but not in the universe, where there is one: the universe is then the
-        difference of the two, which is enough to see whether the figure was computed from rounded counts.
-    declared : bool
-        Whether the user says on which grid it is; else that is found in the values.
-    sampled : bool
-        Whether it is of a weighted sample, whose estimates are no whole numbers: such a figure is never evidence.
+    - `name`: Its name: the key of its column in a release, or what the user calls it.
+    - `kind`: Rate, mean or median.
+    - `universe`: The count of all units: the denominator; "" where it was not published.
+    - `numerator`: For a rate, the count of those who are meant; "" where it was not published. For a mean, the sum of
+      what all units have, where that is a count too, such as the persons of households.
+    - `groups`: For a mean or a median, counts that partition the universe, by the values of their units.
+    - `grid`: The values that it was rounded to.
+    - `per`: What a rate of one is printed as: 100 for percentages.
+    - `label`: What the file calls it.
+    - `within`: A count that has the universe in it and is not much larger, where the universe itself was not published:
+      it tells the size of an area, and nothing else.
+    - `outside`: A count of all who are in `within` but not in the universe, where there is one: the universe is then the
+      difference of the two, which is enough to see whether the figure was computed from rounded counts.
+    - `declared`: Whether the user says on which grid it is; else that is found in the values.
+    - `sampled`: Whether it is of a weighted sample, whose estimates are no whole numbers: such a figure is never
+      evidence.
     """
 
     name: str
@@ -188,13 +170,6 @@ class Figure:
         """Return what must hold of the true counts if the figure was computed from them and printed as `value`.
 
         Inequalities that hold whatever the counts are, are left out.
-
-        Parameters
-        ----------
-        value : Fraction
-            As printed.
-        units : int, optional
-            The universe as published, which grids that depend on it need; without it the coarsest steps are taken.
         """
         low, high = self.grid.around(value, units)
         if self.kind is FigureKind.RATE:

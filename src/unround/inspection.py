@@ -51,22 +51,13 @@ class TableInside:
 class Inspection:
     """What is in a release.
 
-    Parameters
-    ----------
-    release, structure
-        What was published, and how it adds up.
-    areas : int
-        How many there are.
-    levels : mapping
-        How many of each level, where the file says.
-    cells : mapping
-        How many counts are published, and how many are missing for which reason.
-    contradictions : list of dict
-        Sums that cannot hold in an area, with the smallest set of cells that clash.
-    nesting : Nesting
-        Which areas make up which.
-    matches : tuple of Match
-        The user's decisions on columns of several files that are the same count, to be kept in a plan.
+    - `release`, `structure`: What was published, and how it adds up.
+    - `areas`: How many there are.
+    - `levels`: How many of each level, where the file says.
+    - `cells`: How many counts are published, and how many are missing for which reason.
+    - `contradictions`: Sums that cannot hold in an area, with the smallest set of cells that clash.
+    - `nesting`: Which areas make up which.
+    - `matches`: The user's decisions on columns of several files that are the same count, to be kept in a plan.
     """
 
     release: Release

@@ -82,17 +82,6 @@ FEWEST = 16
 def in_threads(job: Callable[[int, int], object], areas: int, threads: int | None = None, fewest: int = FEWEST) -> None:
     """Run a job on ranges of areas in parallel, and wait for all of them.
 
-    Parameters
-    ----------
-    job : function
-        Takes the first area of a range and the one after its last; it must release the interpreter to gain anything.
-    areas : int
-        How many there are.
-    threads : int, optional
-        The most threads at a time; by default as many as the machine has processors.
-    fewest : int, optional
-        The fewest areas that are worth another thread.
-
     Notes
     -----
     There are several ranges per thread, so that no thread waits long for one with harder areas. The first error of any

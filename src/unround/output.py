@@ -36,14 +36,9 @@ class Stopped(InputError):  # noqa: N818 - it says what became of the work, whic
 class OutputFolder:
     """A folder that is being written, lent by `output_folder`.
 
-    Parameters
-    ----------
-    path : Path
-        Where the results will go.
-    work : Path
-        The hidden folder inside it, for anything that is needed on the way.
-    older : function
-        Names the files of an older result in a folder, see `output_folder`.
+    - `path`: Where the results will go.
+    - `work`: The hidden folder inside it, for anything that is needed on the way.
+    - `older`: Names the files of an older result in a folder, see `output_folder`.
     """
 
     path: Path
@@ -61,14 +56,7 @@ class OutputFolder:
         self.done.mkdir()
 
     def publish(self, names: Iterable[str]) -> None:
-        """Move finished files out of `done`, in place of an older result, which comes back if that fails.
-
-        Parameters
-        ----------
-        names : iterable of str
-            The files in the order in which they are put in place; those that were not made are skipped. The last one is the
-            first of an older result to go: while it is there, all files belong together.
-        """
+        """Move finished files out of `done`, in place of an older result, which comes back if that fails."""
         new = [name for name in names if (self.done / name).exists()]
         leaving = [name for name in self.older(self.path) if name not in new]
         write_json(self.work / MOVING, {"new": new, "leaving": leaving})
@@ -113,26 +101,8 @@ def output_folder(
     With a key, the work survives where it was stopped (by Ctrl-C, a full disk, lost workers) or killed after the checkpoint,
     and the next run with the same key finds it.
 
-    Parameters
-    ----------
-    out : Path
-        Where the results will go.
-    command : str
-        The command that writes them; the working folder is named after it.
-    older : function
-        Returns the names of all files that an older result in a folder can consist of, which a new one replaces; raises
-        InputError where files of these names are there that the command did not write.
-    key : str
-        What the results answer; without it, nothing that was left is used.
-    checkpoint : str
-        The file in the working folder that marks the work before it as worth keeping.
-
-    Raises
-    ------
-    InputError
-        Where `out` cannot be written, holds something that must not be replaced, or is being written by another run.
-    Stopped
-        Where a file cannot be written or read on the way.
+    Raises `InputError` where `out` cannot be written, holds something that must not be replaced, or is being written
+    by another run. Raises `Stopped` where a file cannot be written or read on the way.
     """
     output = OutputFolder(out, out / f".{command}", older)
     work = output.work

@@ -80,10 +80,7 @@ class Proof:
 def proof_of_least(system: System, name: str, steps: Sequence[Step]) -> Proof:
     """Put the certificate of the least that a cell can be into words.
 
-    Raises
-    ------
-    InternalError
-        If it does not check.
+    Raises `InternalError` if it does not check.
     """
     value = int(steps[-1]["value"])
     cell = system.cells[system.index[name]]
@@ -98,10 +95,7 @@ def proof_of_least(system: System, name: str, steps: Sequence[Step]) -> Proof:
 def proofs_of(system: System, certificates: Mapping[int, Sequence[Step]]) -> tuple[Proof, ...]:
     """Put certificates into words, the simplest first.
 
-    Raises
-    ------
-    InternalError
-        If a certificate does not check: an unproved claim must never be shown as proved.
+    Raises `InternalError` if a certificate does not check: an unproved claim must never be shown as proved.
     """
     values = {system.cells[i].name: int(steps[-1]["value"]) for i, steps in certificates.items()}
     proofs = []

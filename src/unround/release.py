@@ -65,27 +65,19 @@ AREA = "region"
 class Column:
     """One count that every area can have.
 
-    Parameters
-    ----------
-    key : str
-        Its name in systems, proofs and files, unique within the release: "10", "10/men".
-    codes : tuple of str
-        Its place on all axes except the areas', as in `Release.axes`: ("10", "men").
-    label : str
-        What it counts, without its sex: "0 to 4 years".
-    block : str
-        The table it belongs to: the counts that the agency laid out and rounded together. For a profile, the nearest
-        "Total - …" line above; for formats without such lines what is documented of them, or what names and order tell;
-        "" only where nothing tells.
-    depth : int
-        How far its label is indented, in levels.
-    mechanism : Mechanism or None
-        How it was published, where the format or the user says so; None where it has to be inferred from the data.
-    adjusted : int
-        Published exactly, except that the agency says it may have changed it by up to this much in `adjustable` areas.
-    at_most : str
-        The key of a column, published exactly, that this one is a part of: the people or households of the area. Where this
-        one is hidden, as agencies do in small areas, it is still no more than that. "" where there is none.
+    - `key`: Its name in systems, proofs and files, unique within the release: "10", "10/men".
+    - `codes`: Its place on all axes except the areas', as in `Release.axes`: ("10", "men").
+    - `label`: What it counts, without its sex: "0 to 4 years".
+    - `block`: The table it belongs to: the counts that the agency laid out and rounded together. For a profile, the
+      nearest "Total - …" line above; for formats without such lines what is documented of them, or what names and order
+      tell; "" only where nothing tells.
+    - `depth`: How far its label is indented, in levels.
+    - `mechanism`: How it was published, where the format or the user says so; None where it has to be inferred from the
+      data.
+    - `adjusted`: Published exactly, except that the agency says it may have changed it by up to this much in `adjustable`
+      areas.
+    - `at_most`: The key of a column, published exactly, that this one is a part of: the people or households of the area.
+      Where this one is hidden, as agencies do in small areas, it is still no more than that. "" where there is none.
     """
 
     key: str

@@ -24,10 +24,8 @@ _CHAIN = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[
 def require_file(path: Path) -> int:
     """Return the size of a file.
 
-    Raises
-    ------
-    InputError
-        If there is none, or what is there is no plain file: a folder; or a pipe or device, which can be read once at most.
+    Raises `InputError` if there is none, or what is there is no plain file: a folder; or a pipe or device, which can
+    be read once at most.
     """
     try:
         state = path.stat()
@@ -53,19 +51,7 @@ def is_file(path: Path) -> bool:
 
 
 def small_text(path: Path, what: str, most: int = SMALL, fallback: str | None = None) -> str:
-    """Return the text of a small file, in UTF-8 with or without mark.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    what : str
-        What it should be, for errors.
-    most : int
-        The largest size, in bytes.
-    fallback : str, optional
-        How to read what is not UTF-8; without it that is an error.
-    """
+    """Return the text of a small file, in UTF-8 with or without mark."""
     content = small_bytes(path, what, most)
     try:
         return content.decode("utf-8-sig")
@@ -89,10 +75,7 @@ def small_bytes(path: Path, what: str, most: int = SMALL) -> bytes:
 def parsed_toml(text: str, where: str) -> dict[str, Any]:
     """Return what a TOML says.
 
-    Raises
-    ------
-    InputError
-        Where it is none; with the line and column.
+    Raises `InputError` where it is none; with the line and column.
     """
     if len(text) > SMALL:
         raise InputError(

@@ -33,20 +33,13 @@ ALIKE = 1e-12
 class CellAnswer:
     """The answer for one cell.
 
-    Parameters
-    ----------
-    name, published
-        As in the system.
-    low, high : int
-        The possible range; `high` is None where nothing bounds it.
-    mode, probability, mean
-        The likeliest value (the lowest of several), its probability, and the mean; None where not available.
-    distribution : tuple
-        Every possible value with its probability, ascending.
-    kind : str
-        "given" (published exactly), "proved", "likely" (at or above the threshold) or "open".
-    error : float or None
-        The standard error of the probability: 0 where it is exact; None where there is no probability.
+    - `name`, `published`: As in the system.
+    - `low`, `high`: The possible range; `high` is None where nothing bounds it.
+    - `mode`, `probability`, `mean`: The likeliest value (the lowest of several), its probability, and the mean; None
+      where not available.
+    - `distribution`: Every possible value with its probability, ascending.
+    - `kind`: "given" (published exactly), "proved", "likely" (at or above the threshold) or "open".
+    - `error`: The standard error of the probability: 0 where it is exact; None where there is no probability.
     """
 
     name: str
@@ -109,14 +102,9 @@ class Ranked:
 class FigureAnswer:
     """A rate, a mean or a median of a system, and how it was used.
 
-    Parameters
-    ----------
-    published : PublishedFigure
-        As in the system.
-    low, high : Fraction
-        What it was before it was rounded, at least and at most.
-    in_probabilities : bool
-        Whether probabilities use it; if not, it says what is possible, and no more.
+    - `published`: As in the system.
+    - `low`, `high`: What it was before it was rounded, at least and at most.
+    - `in_probabilities`: Whether probabilities use it; if not, it says what is possible, and no more.
     """
 
     published: PublishedFigure

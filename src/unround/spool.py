@@ -73,10 +73,7 @@ class Spool:
     def close(self, axes: tuple[str, ...]) -> None:
         """Finish writing, and check that no area occurred twice.
 
-        Raises
-        ------
-        InputError
-            If there are no areas, or one occurs twice.
+        Raises `InputError` if there are no areas, or one occurs twice.
         """
         import polars as pl
 
@@ -140,21 +137,7 @@ def survey(
     *,
     insist: bool = True,
 ) -> tuple[Spool, Structure]:
-    """Read a release once: put its counts on disk, and find the sums that hold in it.
-
-    Parameters
-    ----------
-    release : Release
-        What was published.
-    work : Path
-        The folder for the counts.
-    plan_file : PlanFile, optional
-        The user's decisions on sums and mechanisms.
-    progress : function
-        Called with the stage, how much of it is done, and out of how much.
-    insist : bool
-        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
-    """
+    """Read a release once: put its counts on disk, and find the sums that hold in it."""
     spool = Spool(work / COUNTS, len(release.columns), len(release.figures))
     seen = Survey(release, plan_file, insist=insist)
     for block in release.blocks(lambda done: progress("Reading", done, release.size)):

@@ -76,10 +76,7 @@ class PublishedFigure:
     def of_json(cls, told: Mapping[str, Any]) -> PublishedFigure:
         """Read what `to_json` returned.
 
-        Raises
-        ------
-        InputError
-            If a number is none, or far too long.
+        Raises `InputError` if a number is none, or far too long.
         """
         groups = tuple(
             Group(g["count"], None if g["low"] is None else _read(g["low"]), None if g["high"] is None else _read(g["high"]))

@@ -46,18 +46,11 @@ from unround.release import ABSENT, Counts, FigureValues
 class Auditor:
     """Audits block after block under one model.
 
-    Parameters
-    ----------
-    model : Model
-        What all areas share.
-    prior : Prior
-        What true counts are like.
-    options : AuditOptions
-        The threshold, and whether adjusted counts are treated as exact.
-    keys : Keys, optional
-        In which tables random numbers add up; in none unless given. Probabilities account for it; bounds need not.
-    holding : Holding, optional
-        Which claims are held back; unless given, only those that the prior and the keys withhold.
+    - `model`: What all areas share.
+    - `prior`: What true counts are like.
+    - `options`: The threshold, and whether adjusted counts are treated as exact.
+    - `keys`: In which tables random numbers add up; in none unless given. Probabilities account for it; bounds need not.
+    - `holding`: Which claims are held back; unless given, only those that the prior and the keys withhold.
     """
 
     def __init__(
@@ -92,17 +85,7 @@ class Auditor:
         only: int | None = None,
         figures: FigureValues | None = None,
     ) -> InferredBlock:
-        """Infer what can be inferred about some areas, and certify what is proved.
-
-        Parameters
-        ----------
-        counts, adjustable, nested, figures
-            As for `infer`.
-        names : sequence of str
-            What certificates call the areas, where some are nested in others.
-        only : int, optional
-            The one area that is wanted, with its whole distributions; the others are there because it is linked with them.
-        """
+        """Infer what can be inferred about some areas, and certify what is proved."""
         inferred = self.infer(counts, adjustable, nested, keep=only, figures=figures)
         claims = certify(self.model, inferred, names, only)
         suspect = _areas(len(counts), inferred.suspects)[:, None]
@@ -120,21 +103,7 @@ class Auditor:
         keep: int | None = None,
         figures: FigureValues | None = None,
     ) -> InferredBlock:
-        """Infer what can be inferred about some areas.
-
-        Parameters
-        ----------
-        counts : array
-            Areas × cells, as published.
-        adjustable : array
-            In which areas the agency may have adjusted exact counts.
-        nested : NestedAreas, optional
-            How the areas are nested, where any are.
-        keep : int, optional
-            The area whose whole distributions are wanted.
-        figures : array, optional
-            Areas × figures of the model, as published; without it, none is used.
-        """
+        """Infer what can be inferred about some areas."""
         # 1. What is possible by what the agency documents.
         stated = self.documented(counts, adjustable)
         documented, active, found = stated.bounds, stated.active, [*stated.contradictions]

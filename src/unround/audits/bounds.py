@@ -22,18 +22,11 @@ from unround.release import ABSENT, NOT_APPLICABLE, Counts
 class BlockBounds:
     """What is possible in a block, under one reading of how exact counts were published.
 
-    Parameters
-    ----------
-    windows : Windows
-        The true counts that each published count leaves possible on its own.
-    slack : array
-        By how much each exact count may have been changed.
-    given : array
-        The counts that were published exactly: there is nothing to find out about them.
-    tight : Tight
-        What remains possible after all sums are applied, within areas and, where these are linked, between them.
-    linked : LinkedBounds or None
-        How nested areas narrowed each other's bounds, where they are linked.
+    - `windows`: The true counts that each published count leaves possible on its own.
+    - `slack`: By how much each exact count may have been changed.
+    - `given`: The counts that were published exactly: there is nothing to find out about them.
+    - `tight`: What remains possible after all sums are applied, within areas and, where these are linked, between them.
+    - `linked`: How nested areas narrowed each other's bounds, where they are linked.
     """
 
     windows: Windows
@@ -53,19 +46,7 @@ class Documented:
 
 
 def documented_bounds(model: Model, table: WindowTable, counts: Counts, adjustable: NDArray[np.bool_]) -> Documented:
-    """Work out what is possible by what the agency documents; sums that contradict each other are set aside.
-
-    Parameters
-    ----------
-    model : Model
-        What all areas share.
-    table : WindowTable
-        The windows of its mechanisms.
-    counts : array
-        Areas × cells, as published.
-    adjustable : array
-        In which areas the agency may have adjusted exact counts.
-    """
+    """Work out what is possible by what the agency documents; sums that contradict each other are set aside."""
     slack = np.where(adjustable[:, None], model.adjusted[None, :], 0).astype(np.int32)
     windows, misfit = table.of(counts, slack)
     limit_hidden(model, counts, slack, windows)

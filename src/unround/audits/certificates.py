@@ -33,22 +33,13 @@ if TYPE_CHECKING:
 class Certificate:
     """The proof of one claim, with all that is needed to check it.
 
-    Parameters
-    ----------
-    area, cell : int
-        Where the claim is, in its block.
-    rests_on : RestsOn
-        What it rests on beyond what the agency documents.
-    sums : tuple of int
-        The sums within areas that it uses.
-    system, proof
-        The cells and sums that matter, and the steps.
-    areas : tuple of str
-        The areas whose sums with each other it needs, where it does.
-    by_area : bool
-        Whether its cells are named by area, because it was found in a family.
-    figures : tuple of int
-        The figures of the model that it uses.
+    - `area`, `cell`: Where the claim is, in its block.
+    - `rests_on`: What it rests on beyond what the agency documents.
+    - `sums`: The sums within areas that it uses.
+    - `system`, `proof`: The cells and sums that matter, and the steps.
+    - `areas`: The areas whose sums with each other it needs, where it does.
+    - `by_area`: Whether its cells are named by area, because it was found in a family.
+    - `figures`: The figures of the model that it uses.
     """
 
     area: int
@@ -74,21 +65,7 @@ def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), on
     else (where something is impossible, something extreme is near) become conditional in the claims that are returned. A
     claim whose certificate would take too many areas is not proved; it may still be likely.
 
-    Parameters
-    ----------
-    model : Model
-        The sums.
-    inferred : InferredBlock
-        What was inferred about the block.
-    names : sequence of str
-        What to call the areas, where some are nested in others.
-    only : int, optional
-        The only area whose claims are wanted.
-
-    Raises
-    ------
-    InternalError
-        If a claim has no certificate that checks: it must not be shown as proved.
+    Raises `InternalError` if a claim has no certificate that checks: it must not be shown as proved.
     """
     claims = inferred.claims
     kinds, depth = claims.kinds.copy(), claims.depth.copy()
@@ -309,10 +286,7 @@ def _apart(name: str, one: Certificate) -> dict[str, str]:
 def read_proof(line: dict[str, Any]) -> tuple[System, Proof]:
     """Return the system and the proof of a line that `proof_lines` wrote, for `check_proof`.
 
-    Raises
-    ------
-    InputError
-        If the line is not a certificate, or a damaged one.
+    Raises `InputError` if the line is not a certificate, or a damaged one.
     """
     try:
         cells = [Cell(c["name"], c["published"], mechanism(c["mechanism"])) for c in line["cells"]]

@@ -98,27 +98,17 @@ REASONS = {
 class BlockClaims:
     """What is claimed of every cell of a block; the arrays cannot be written to.
 
-    Parameters
-    ----------
-    kinds : array
-        The `ClaimKind` of every cell.
-    values : array
-        The count that is claimed, or would be: the only possible or the likeliest one.
-    depth : array
-        How many sums the argument takes, one after the other, where that is known; below 0, `PRIOR_NEEDED`,
-        `FAMILY_NEEDED` or `FIGURE_NEEDED`.
-    without_sums : array
-        Where a count is known or likely from its published value alone, to which the area's other counts add little: that
-        is no claim.
-    alone : array
-        Of likely claims, the probability from the published value alone, without anything else that is known of the area;
-        NaN elsewhere.
-    held_back : array
-        The `ClaimKind` of claims that could be made but are held back.
-    held_because : array
-        Why they are, a `HeldBecause` each.
-    certificates : tuple of Certificate, optional
-        One for every proved and conditional claim, by area and cell; None until `certify` has written them.
+    - `kinds`: The `ClaimKind` of every cell.
+    - `values`: The count that is claimed, or would be: the only possible or the likeliest one.
+    - `depth`: How many sums the argument takes, one after the other, where that is known; below 0, `PRIOR_NEEDED`,
+      `FAMILY_NEEDED` or `FIGURE_NEEDED`.
+    - `without_sums`: Where a count is known or likely from its published value alone, to which the area's other counts
+      add little: that is no claim.
+    - `alone`: Of likely claims, the probability from the published value alone, without anything else that is known of
+      the area; NaN elsewhere.
+    - `held_back`: The `ClaimKind` of claims that could be made but are held back.
+    - `held_because`: Why they are, a `HeldBecause` each.
+    - `certificates`: One for every proved and conditional claim, by area and cell; None until `certify` has written them.
     """
 
     kinds: NDArray[np.int8]
@@ -148,10 +138,7 @@ class BlockClaims:
     def certified(self) -> tuple[Certificate, ...]:
         """The certificates, of claims that have them.
 
-        Raises
-        ------
-        InternalError
-            If these claims have not been certified: some of them might not stand.
+        Raises `InternalError` if these claims have not been certified: some of them might not stand.
         """
         if self.certificates is None:
             raise InternalError("claims were about to be written down before they were certified")
@@ -221,25 +208,6 @@ def decide(
     """Decide for every cell what can be claimed, and which count.
 
     Audits, comparisons and calibrations all ask this function, so that a claim means the same everywhere.
-
-    Parameters
-    ----------
-    documented, assumed : BlockBounds
-        What is possible by what the agency documents, and if counts that it may have adjusted are exact. A cell with one
-        possible value is proved by the former, and conditional by the latter, unless it was given.
-    posterior : Posterior
-        What is likely.
-    lowest : array
-        The least probability that any prior of the set gives to the likeliest count.
-    threshold : float
-        Minimum of this to report a count as likely.
-    nothing : array, optional
-        Where nothing is claimed, whatever is known.
-    nothing_likely : array, optional
-        Where nothing is claimed to be likely.
-    figured : BlockBounds, optional
-        What is possible if figures were computed from true counts. What these pin is conditional, and what they rule out
-        is not likely.
     """
     likely = np.asarray(lowest >= threshold)
     if nothing_likely is not None:

@@ -65,27 +65,8 @@ def work_on_cluster(
 ) -> None:
     """Have blocks done by the workers of a Dask cluster; those of a worker that is lost are given to others.
 
-    Parameters
-    ----------
-    address : str
-        Of the scheduler: "tcp://scheduler:8786".
-    job : Job, or other work in a folder
-        Its folder must be seen by all workers under the same path.
-    key : str
-        The job's, so that workers do not mix it up with an earlier one.
-    numbers : sequence of int
-        The blocks.
-    done : function
-        Is told of every block that is done.
-    work : function
-        Does one block, given the folder, a key that begins with `key`, and the number of the block.
-
-    Raises
-    ------
-    InputError
-        If there is no such cluster; `try_cluster` finds out before there is anything to do.
-    Stopped
-        If a block failed on the cluster.
+    Raises `InputError` if there is no such cluster; `try_cluster` finds out before there is anything to do. Raises
+    `Stopped` if a block failed on the cluster.
     """
     from distributed import as_completed
     from distributed.scheduler import KilledWorker

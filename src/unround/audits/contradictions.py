@@ -37,18 +37,11 @@ those that lie in it; a rate, a mean or a median that cannot be of the true coun
 class Contradiction:
     """Something in one area that cannot be.
 
-    Parameters
-    ----------
-    area : int
-        The area's place in its block.
-    kind : str
-        What is wrong: "sum", "cell", "assumption", "unresolved", "areas" or "figure".
-    sums : tuple of int
-        The sums that cannot hold together, by position. They are not used in this area.
-    cells : tuple of int
-        The published counts that clash with them.
-    text : str
-        The arithmetic, for people.
+    - `area`: The area's place in its block.
+    - `kind`: What is wrong: "sum", "cell", "assumption", "unresolved", "areas" or "figure".
+    - `sums`: The sums that cannot hold together, by position. They are not used in this area.
+    - `cells`: The published counts that clash with them.
+    - `text`: The arithmetic, for people.
     """
 
     area: int
@@ -61,17 +54,7 @@ class Contradiction:
 def settle(
     model: Model, counts: Counts, windows: Windows, slack: NDArray[np.int32], active: Active
 ) -> tuple[Tight, Active, list[Contradiction]]:
-    """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does.
-
-    Parameters
-    ----------
-    model : Model
-        What all areas share.
-    counts, windows, slack
-        The block: what was published, what that leaves possible, and by how much exact counts may have been changed.
-    active : array
-        The sums that apply. Those that clash are switched off in what is returned.
-    """
+    """Work out bounds; where an area has none, leave the sums of its smallest clash out until it does."""
     active = active.copy()
     tight = tighten(model.compiled, windows, active, proofs_only=True)
     found: list[Contradiction] = []

@@ -96,21 +96,7 @@ def with_rates(
     nothing: BoolArray,
     keep: int | None = None,
 ) -> BlockProbabilities:
-    """Return probabilities that use rates, where areas have any.
-
-    Parameters
-    ----------
-    here : Weighing
-        The areas, and what is known of them.
-    figured : FigureBounds
-        What figures say.
-    found : BlockProbabilities
-        What is likely without them.
-    threshold, keep
-        As for `weigh`.
-    nothing : array
-        Where nothing will be claimed.
-    """
+    """Return probabilities that use rates, where areas have any."""
     forests = here.model.rate_pairs
     if not forests:
         return found

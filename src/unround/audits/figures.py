@@ -38,14 +38,9 @@ UNITS = 2 * FIGURE_UNIT.denominator
 class FigureBounds:
     """What figures leave possible in a block.
 
-    Parameters
-    ----------
-    values : array
-        The figures that are used, as published: areas × figures of the model; absent where one is not used.
-    rows : BlockRows
-        What they say.
-    bounds : BlockBounds
-        What is possible if they were computed from true counts, and what is assumed otherwise holds.
+    - `values`: The figures that are used, as published: areas × figures of the model; absent where one is not used.
+    - `rows`: What they say.
+    - `bounds`: What is possible if they were computed from true counts, and what is assumed otherwise holds.
     """
 
     values: FigureValues
@@ -83,15 +78,7 @@ class _Said(NamedTuple):
 
 
 def block_rows(model: Model, counts: Counts, values: FigureValues) -> BlockRows:
-    """Write down what figures say of every area, in whole numbers: exactly, as `Figure.inequalities` does in fractions.
-
-    Parameters
-    ----------
-    model : Model
-        With the figures.
-    counts, values : array
-        As published: areas × cells, and areas × figures of the model.
-    """
+    """Write down what figures say of every area, in whole numbers: exactly, as `Figure.inequalities` does in fractions."""
     said: list[_Said] = []
     figures: list[int] = []
     for f, one in enumerate(model.figures):

@@ -36,27 +36,18 @@ GIVEN = "given"
 class Finding:
     """What is known of one cell.
 
-    Parameters
-    ----------
-    kind : str
-        "proved", "conditional" or "likely" where something is claimed; else "given" or "open".
-    published : int or None
-        What was published; `why_absent` says why nothing was.
-    low, high : int
-        The possible range; `high` is None where nothing bounds it.
-    value, probability : int, float or None
-        The only possible or likeliest count, and how likely it is, on average over the set of priors; None where nothing
-        says.
-    probability_low, probability_high : float or None
-        The least and the greatest probability that any prior of the set gives to it. The greatest is no bound: it is the
-        highest found. None for counts that were weighed under the best prior alone.
-    due_to_sums : float or None
-        The share of the doubt, given the published value alone, that everything else known of the area removes; None for
-        counts far from the threshold.
-    mean : float or None
-        The expected count.
-    depth : int or None
-        How many sums the argument takes, one after the other; None where no number of them explains it without the prior.
+    - `kind`: "proved", "conditional" or "likely" where something is claimed; else "given" or "open".
+    - `published`: What was published; `why_absent` says why nothing was.
+    - `low`, `high`: The possible range; `high` is None where nothing bounds it.
+    - `value`, `probability`: The only possible or likeliest count, and how likely it is, on average over the set of
+      priors; None where nothing says.
+    - `probability_low`, `probability_high`: The least and the greatest probability that any prior of the set gives to it.
+      The greatest is no bound: it is the highest found. None for counts that were weighed under the best prior alone.
+    - `due_to_sums`: The share of the doubt, given the published value alone, that everything else known of the area
+      removes; None for counts far from the threshold.
+    - `mean`: The expected count.
+    - `depth`: How many sums the argument takes, one after the other; None where no number of them explains it without the
+      prior.
     """
 
     kind: str

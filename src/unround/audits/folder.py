@@ -393,10 +393,7 @@ class AuditFolder:
 class Damaged(InputError):  # noqa: N818 - it says what became of the folder
     """A file of an audit is missing, or is not as the audit left it.
 
-    Parameters
-    ----------
-    path, name, how
-        The audit's folder, the file, and what is wrong with it.
+    - `path`, `name`, `how`: The audit's folder, the file, and what is wrong with it.
     """
 
     def __init__(self, path: Path, name: str, how: str) -> None:

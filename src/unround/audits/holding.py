@@ -17,14 +17,10 @@ from unround.checks.families import CONTRADICTS
 class Holding:
     """Which claims are held back.
 
-    Parameters
-    ----------
-    conditional : bool
-        Whether conditional claims are: where only one published sum is impossible, too many of them are wrong.
-    refuted : tuple of int
-        The cells of tables whose mechanism the data refute: what is likely there rests on a wrong assumption.
-    suspect_below : float
-        The chance below which a residual makes its area suspect; 0 suspects none.
+    - `conditional`: Whether conditional claims are: where only one published sum is impossible, too many of them are
+      wrong.
+    - `refuted`: The cells of tables whose mechanism the data refute: what is likely there rests on a wrong assumption.
+    - `suspect_below`: The chance below which a residual makes its area suspect; 0 suspects none.
     """
 
     conditional: bool = False

@@ -21,30 +21,17 @@ from unround.release import Counts
 class InferredBlock:
     """What was inferred about a block of areas.
 
-    Parameters
-    ----------
-    counts : array
-        What was published.
-    active : array
-        Which sums were used in which area.
-    documented : BlockBounds
-        What is possible by what the agency documents.
-    assumed : BlockBounds
-        The same if counts that may have been adjusted are exact. The same object where that makes no difference.
-    probabilities : BlockProbabilities
-        What is likely.
-    claims : BlockClaims
-        What is claimed.
-    contradictions : tuple of Contradiction
-        Published numbers that cannot all be right.
-    clashing : array
-        The cells in contradictions.
-    nested : NestedAreas or None
-        How areas are nested, where any are linked.
-    suspects : tuple of Suspect
-        Sums that are possible, but absurd: of their areas nothing is claimed but what is proved.
-    figured : FigureBounds or None
-        What is possible if figures were computed from true counts, where there are any.
+    - `counts`: What was published.
+    - `active`: Which sums were used in which area.
+    - `documented`: What is possible by what the agency documents.
+    - `assumed`: The same if counts that may have been adjusted are exact. The same object where that makes no difference.
+    - `probabilities`: What is likely.
+    - `claims`: What is claimed.
+    - `contradictions`: Published numbers that cannot all be right.
+    - `clashing`: The cells in contradictions.
+    - `nested`: How areas are nested, where any are linked.
+    - `suspects`: Sums that are possible, but absurd: of their areas nothing is claimed but what is proved.
+    - `figured`: What is possible if figures were computed from true counts, where there are any.
     """
 
     counts: Counts

@@ -25,15 +25,7 @@ _WORKING = "."
 
 
 def seal(folder: Path, names: tuple[str, ...]) -> None:
-    """Write the hashes of an audit's files into its summary.
-
-    Parameters
-    ----------
-    folder : Path
-        The audit folder.
-    names : tuple of str
-        What can lie in it: files, and folders of files.
-    """
+    """Write the hashes of an audit's files into its summary."""
     told = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
     told.pop(SEAL, None)
     paths = [path for name in names if name not in (SUMMARY, RUN) for path in _files(folder / name)]

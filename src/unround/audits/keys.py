@@ -63,14 +63,9 @@ class SameCount:
 class Keys:
     """What is known about the random numbers of a release; nothing, unless told.
 
-    Parameters
-    ----------
-    rounding : str
-        What the user asked for: "auto" or "independent".
-    tables : tuple of KeyedTable
-        Those with keys.
-    repeats : tuple of SameCount
-        Counts in several tables whose random numbers are not independent.
+    - `rounding`: What the user asked for: "auto" or "independent".
+    - `tables`: Those with keys.
+    - `repeats`: Counts in several tables whose random numbers are not independent.
     """
 
     rounding: str = "independent"
@@ -79,19 +74,7 @@ class Keys:
 
     @classmethod
     def of(cls, rounding: str, found: RandomNumbers, structure: Structure, plan_file: PlanFile | None = None) -> Keys:
-        """Return what an audit uses.
-
-        Parameters
-        ----------
-        rounding : str
-            "auto" uses what the check found; "independent" nothing of it.
-        found : RandomNumbers
-            What the check found.
-        structure : Structure
-            For the names of tables.
-        plan_file : PlanFile, optional
-            The user's word: constants of tables, or that there are none.
-        """
+        """Return what an audit uses."""
         given = _given(structure, plan_file)
         if rounding == "independent":
             return cls(rounding, tuple(one for one in given.values() if one is not None))

@@ -41,15 +41,7 @@ class ModelFigure:
     place: int
 
     def published(self, value: int, units: int | None) -> PublishedFigure | None:
-        """Return what was published of one area, with the step that it was rounded to there; None where nothing was.
-
-        Parameters
-        ----------
-        value : int
-            As in `Block.figures`.
-        units : int or None
-            The universe as published; None where it is absent.
-        """
+        """Return what was published of one area, with the step that it was rounded to there; None where nothing was."""
         if value == FIGURE_ABSENT:
             return None
         shown = value * FIGURE_UNIT
@@ -66,27 +58,16 @@ def _on_step(figure: Figure, step: Fraction) -> Figure:
 class Model:
     """The cells of an area, how they were published, and how they add up.
 
-    Parameters
-    ----------
-    columns : tuple of Column
-        The cells that are audited. Columns that only repeat another, or of which nobody knows how they were published,
-        are not among them.
-    positions : array
-        Where each of them is among the release's columns.
-    twins : tuple of pairs
-        Cells, and the release's columns that show the same count number by number.
-    mechanisms : tuple of Mechanism
-        How each was published.
-    equations, origins
-        The sums, as positions of cells, and who proposed them.
-    doubtful : tuple of bool
-        Which sums cannot hold in some area or other, so that it is not certain that they hold anywhere.
-    fixed : frozenset of int
-        The cells that are taken as exact everywhere.
-    compiled : CompiledSums
-        The same, compiled.
-    figures : tuple of ModelFigure
-        Rates, means and medians that were computed from true counts, and so tell something about them.
+    - `columns`: The cells that are audited. Columns that only repeat another, or of which nobody knows how they were
+      published, are not among them.
+    - `positions`: Where each of them is among the release's columns.
+    - `twins`: Cells, and the release's columns that show the same count number by number.
+    - `mechanisms`: How each was published.
+    - `equations`, `origins`: The sums, as positions of cells, and who proposed them.
+    - `doubtful`: Which sums cannot hold in some area or other, so that it is not certain that they hold anywhere.
+    - `fixed`: The cells that are taken as exact everywhere.
+    - `compiled`: The same, compiled.
+    - `figures`: Rates, means and medians that were computed from true counts, and so tell something about them.
     """
 
     columns: tuple[Column, ...]
@@ -111,21 +92,7 @@ class Model:
     ) -> Model:
         """Compile a structure.
 
-        Parameters
-        ----------
-        structure : Structure
-            Which sums hold, and how each column was published.
-        exact_population : bool
-            Whether counts that may have been adjusted a little are taken as exact all the same.
-        everywhere : array, optional
-            Which columns of the release are published in every area; all, unless told.
-        figures : bool
-            Whether to use the figures that the data show to be computed from true counts.
-
-        Raises
-        ------
-        InputError
-            If no sum holds, so that there is nothing to infer from.
+        Raises `InputError` if no sum holds, so that there is nothing to infer from.
         """
         used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
         at = {c: i for i, c in enumerate(used)}
@@ -347,23 +314,7 @@ class Model:
         also: Iterable[int] = (),
         figures: Sequence[PublishedFigure] = (),
     ) -> System:
-        """Return one area's cells and some of its sums, as the engines for single systems take them.
-
-        Parameters
-        ----------
-        counts : array
-            The area's published counts, a cell each.
-        equations : iterable of int
-            The sums, by position; only cells that stand in them are included.
-        within : mapping, optional
-            Cells that were published as they are, but may have been changed by up to so many.
-        silent : iterable of int
-            Cells whose published value is not to be used.
-        also : iterable of int
-            Cells to include even if they stand in none of the sums.
-        figures : sequence of PublishedFigure
-            Figures of the area that are to be used; their cells are included.
-        """
+        """Return one area's cells and some of its sums, as the engines for single systems take them."""
         chosen = sorted(set(equations))
         of_figures = {self.index[key] for one in figures for key in one.figure.counts}
         cells = sorted({cell for e in chosen for cell in self.members(e)}.union(also, of_figures))
@@ -375,19 +326,7 @@ class Model:
         )
 
     def cell(self, cell: int, counts: Counts, slack: Callable[[int], int], silent: bool = False) -> Cell:
-        """Return one cell of an area as the engines for single systems take it.
-
-        Parameters
-        ----------
-        cell : int
-            Which.
-        counts : array
-            The area's published counts, a cell each.
-        slack : function
-            Says by how much a cell that was published exactly may have been changed.
-        silent : bool
-            Whether its published value is not to be used.
-        """
+        """Return one cell of an area as the engines for single systems take it."""
         key, how = self.columns[cell].key, self.mechanisms[cell]
         published, within = int(counts[cell]), slack(cell)
         most = self.limit(counts, cell, slack)

@@ -26,19 +26,12 @@ FILE = "nested.npz"
 class NestedAreas:
     """How some areas lie within each other; all areas of a family are among them.
 
-    Parameters
-    ----------
-    parent : array
-        For every area the row of the area that it is a part of, or -1.
-    alike : array
-        For every area whether it has one child, and its numbers are those of the child: not a second rounding.
-    sure : array
-        For every area whether its children are known to be all of it, to the last person.
-    cells : array
-        For every cell of the model whether it adds up across areas.
-    odd, odd_cell, odd_said : array
-        Areas that cannot be the sum of those in them, and are not linked for that; the cell that shows it, or -1 where the
-        model does not have it; and how.
+    - `parent`: For every area the row of the area that it is a part of, or -1.
+    - `alike`: For every area whether it has one child, and its numbers are those of the child: not a second rounding.
+    - `sure`: For every area whether its children are known to be all of it, to the last person.
+    - `cells`: For every cell of the model whether it adds up across areas.
+    - `odd`, `odd_cell`, `odd_said`: Areas that cannot be the sum of those in them, and are not linked for that; the cell
+      that shows it, or -1 where the model does not have it; and how.
     """
 
     parent: Rows

@@ -28,30 +28,22 @@ CELLS_AT_A_TIME = 500_000
 class AuditOptions:
     """What the user decides about an audit.
 
-    Parameters
-    ----------
-    threshold : float
-        Minimum probability to report a count as likely: every prior that fits about as well must give it as much.
-    prior : str
-        "fitted" to the release, or "flat", which is the paper's.
-    population : str
-        "exact" treats counts as exact that the agency may have adjusted slightly, and calls claims that need this
-        conditional; "within5" does not.
-    estimates : bool or str
-        Whether to write an estimate for every cell: "means", which True stands for too, or whole "distributions".
-    rounding : str
-        "auto" uses the keys that the check finds, table by table; "independent" gives every count its own random number.
-    link : bool
-        Whether nested areas are inferred together.
-    doubtful : bool
-        Whether to list conditional claims even if the check finds that the data contradict the mechanism.
-    block : int, optional
-        How many areas to process at a time: the unit that is written whole or not at all, and that workers are given.
-        By default as many as fit comfortably into memory.
-    bom : bool
-        Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
-    figures : str
-        "verified" uses the rates, means and medians that the data show to be computed from true counts; "off" none.
+    - `threshold`: Minimum probability to report a count as likely: every prior that fits about as well must give it as
+      much.
+    - `prior`: "fitted" to the release, or "flat", which is the paper's.
+    - `population`: "exact" treats counts as exact that the agency may have adjusted slightly, and calls claims that need
+      this conditional; "within5" does not.
+    - `estimates`: Whether to write an estimate for every cell: "means", which True stands for too, or whole
+      "distributions".
+    - `rounding`: "auto" uses the keys that the check finds, table by table; "independent" gives every count its own
+      random number.
+    - `link`: Whether nested areas are inferred together.
+    - `doubtful`: Whether to list conditional claims even if the check finds that the data contradict the mechanism.
+    - `block`: How many areas to process at a time: the unit that is written whole or not at all, and that workers are
+      given. By default as many as fit comfortably into memory.
+    - `bom`: Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
+    - `figures`: "verified" uses the rates, means and medians that the data show to be computed from true counts; "off"
+      none.
     """
 
     threshold: float = THRESHOLD

@@ -42,32 +42,22 @@ NEAR = 0.9
 class BlockProbabilities:
     """What is likely in a block; the arrays cannot be written to.
 
-    Parameters
-    ----------
-    reach : Tight
-        The bounds that probabilities keep to: those of the assumed reading, without tails where there is noise.
-    posterior : Posterior
-        What is likely. Its probabilities are averages over the set of priors, where `lowest` has a number.
-    lowest, highest : array
-        The least and the greatest probability that any prior of the set gives to the likeliest count; NaN for counts far
-        from the threshold, which were weighed under the best prior alone. The greatest is the highest found, and no bound.
-    own_lowest : array
-        The least probability if nothing were known of the other areas of a family.
-    alone : array
-        The probability from what was published of the count alone; NaN for counts far from the threshold.
-    cut_off : array
-        The cells that are cut off from a sum they belong to, and were judged without sums: none is claimed to be likely.
-    too_noisy : array
-        The areas in which sums contribute nothing to probabilities, because noise leaves too much possible.
-    linked : Linked or None
-        How nested areas were linked.
-    distributions : function
-        Returns the distributions behind the posterior, by cell, of the one area for which they may be wanted. Of linked
-        areas they are there already; of others they are worked out every time, for they take more room than all the rest.
-    by_rates : array or None
-        The cells whose probabilities use published rates; None where no area has any.
-    before : array or None
-        The cells whose likeliest count would be likely without rates, too.
+    - `reach`: The bounds that probabilities keep to: those of the assumed reading, without tails where there is noise.
+    - `posterior`: What is likely. Its probabilities are averages over the set of priors, where `lowest` has a number.
+    - `lowest`, `highest`: The least and the greatest probability that any prior of the set gives to the likeliest count;
+      NaN for counts far from the threshold, which were weighed under the best prior alone. The greatest is the highest
+      found, and no bound.
+    - `own_lowest`: The least probability if nothing were known of the other areas of a family.
+    - `alone`: The probability from what was published of the count alone; NaN for counts far from the threshold.
+    - `cut_off`: The cells that are cut off from a sum they belong to, and were judged without sums: none is claimed to be
+      likely.
+    - `too_noisy`: The areas in which sums contribute nothing to probabilities, because noise leaves too much possible.
+    - `linked`: How nested areas were linked.
+    - `distributions`: Returns the distributions behind the posterior, by cell, of the one area for which they may be
+      wanted. Of linked areas they are there already; of others they are worked out every time, for they take more room
+      than all the rest.
+    - `by_rates`: The cells whose probabilities use published rates; None where no area has any.
+    - `before`: The cells whose likeliest count would be likely without rates, too.
     """
 
     reach: Tight
@@ -107,24 +97,14 @@ class BlockProbabilities:
 class Weighing(NamedTuple):
     """What probabilities are worked out from.
 
-    Parameters
-    ----------
-    model : Model
-        What all areas share.
-    prior : Prior
-        What true counts are like: a set of priors.
-    counts : array
-        What was published.
-    bounds : BlockBounds
-        What is possible; of `bounds.linked`, the links are used.
-    reach : Tight
-        The bounds to keep to, of every area on its own.
-    active : array
-        Which sums hold in which area.
-    drawn : Drawn or None
-        What keys make of these areas.
-    worked_out : dict, optional
-        Weights that were worked out before, by prior, and are kept for the next time.
+    - `model`: What all areas share.
+    - `prior`: What true counts are like: a set of priors.
+    - `counts`: What was published.
+    - `bounds`: What is possible; of `bounds.linked`, the links are used.
+    - `reach`: The bounds to keep to, of every area on its own.
+    - `active`: Which sums hold in which area.
+    - `drawn`: What keys make of these areas.
+    - `worked_out`: Weights that were worked out before, by prior, and are kept for the next time.
     """
 
     model: Model
@@ -174,25 +154,7 @@ def weigh(
     wanted: BoolArray | None = None,
     keep: int | None = None,
 ) -> BlockProbabilities:
-    """Work out how likely each count is.
-
-    Parameters
-    ----------
-    here : Weighing
-        The areas, and what is known of them.
-    threshold : float
-        The probability that makes a count likely: counts near it are weighed under every prior of the set.
-    nested : NestedAreas, optional
-        The areas to be linked.
-    nothing : array, optional
-        Where nothing will be claimed, so that no other prior is needed.
-    inexact : array, optional
-        Areas in which counts that are taken as exact elsewhere were adjusted: their cells are judged without sums.
-    wanted : array, optional
-        The cells whose probabilities anybody will look at; all, unless given.
-    keep : int, optional
-        The area whose whole distributions may be wanted.
-    """
+    """Work out how likely each count is."""
     best, linked = here.prior.variants[0], None
     if nested is not None and here.bounds.linked is not None:
         linked = link(
@@ -270,23 +232,7 @@ class OverPriors(NamedTuple):
         threshold: float,
         asked: Callable[[str, NDArray[np.int64], BoolArray], FloatArray],
     ) -> OverPriors:
-        """Ask one prior after the other about counts near the threshold, as long as they may be claimed.
-
-        Parameters
-        ----------
-        others : sequence of str
-            The priors of the set besides the best.
-        best : Posterior
-            What is likely under that one.
-        near : array
-            The counts to ask about.
-        alone : array
-            How likely they are without sums: those that are known without need not be asked about.
-        threshold : float
-            The probability that makes a count likely.
-        asked : function
-            Returns the probabilities of the likeliest counts under a prior, for some areas (by row) and some of their cells.
-        """
+        """Ask one prior after the other about counts near the threshold, as long as they may be claimed."""
         probability = best.probability
         if not others:
             return cls(probability.copy(), probability.copy(), probability.copy())

@@ -53,15 +53,6 @@ def size_class(values: ArrayLike) -> NDArray[np.int64]:
 def sort_key(kinds: ArrayLike, values: ArrayLike, probabilities: ArrayLike) -> NDArray[np.int64]:
     """Return a whole number for each finding, the smaller the more it matters: below 2⁴⁰, and so exact everywhere.
 
-    Parameters
-    ----------
-    kinds : array
-        The code of each claim, as in `ClaimKind`.
-    values : array
-        The count that is claimed.
-    probabilities : array
-        The lowest probability that any prior gives to it; 1 for what is certain.
-
     Examples
     --------
     >>> proved, likely = 1, 3

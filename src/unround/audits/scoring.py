@@ -45,19 +45,12 @@ def stated_probability(inferred: InferredBlock) -> FloatArray:
 class Scored:
     """Claims of one group, beside the truth.
 
-    Parameters
-    ----------
-    value : str
-        Which counts they claim: one of `VALUES`, or `ANY_VALUE`.
-    band : tuple of float or None
-        Between which probabilities they state; None for all together.
-    claims : int
-        How many there are.
-    stated, right : float
-        The mean of what they state, and the share that is right.
-    standard_error : float
-        Of the difference between the two. Claims about one area share its people and its roundings, so that areas, not
-        claims, are taken as independent.
+    - `value`: Which counts they claim: one of `VALUES`, or `ANY_VALUE`.
+    - `band`: Between which probabilities they state; None for all together.
+    - `claims`: How many there are.
+    - `stated`, `right`: The mean of what they state, and the share that is right.
+    - `standard_error`: Of the difference between the two. Claims about one area share its people and its roundings, so
+      that areas, not claims, are taken as independent.
     """
 
     value: str

@@ -75,18 +75,11 @@ PASSED, FAILED, TOO_FEW = "passed", "failed", "too few"
 class Prediction(NamedTuple):
     """One hidden count.
 
-    Parameters
-    ----------
-    column : int
-        Which column it is in.
-    size : float
-        How large its area is.
-    stated, right : float, bool
-        How likely the likeliest published count was, and whether it was the one.
-    zero, was_zero : float, bool
-        How likely a published 0 was, and whether there was one.
-    logs : tuple of float
-        The log probability of what was published, by prior.
+    - `column`: Which column it is in.
+    - `size`: How large its area is.
+    - `stated`, `right`: How likely the likeliest published count was, and whether it was the one.
+    - `zero`, `was_zero`: How likely a published 0 was, and whether there was one.
+    - `logs`: The log probability of what was published, by prior.
     """
 
     column: int
@@ -102,18 +95,11 @@ class Prediction(NamedTuple):
 class TableCheck:
     """How predictions did in one table.
 
-    Parameters
-    ----------
-    table : str
-        Its name.
-    columns : tuple of int
-        Its columns.
-    cells : int
-        Predictions.
-    rms_z : float or None
-        The root mean square, over columns, of how far published zeros are from predicted ones, in standard errors.
-    verdict, why : str
-        "passed", "failed" or "too few"; and the reason for the second.
+    - `table`: Its name.
+    - `columns`: Its columns.
+    - `cells`: Predictions.
+    - `rms_z`: The root mean square, over columns, of how far published zeros are from predicted ones, in standard errors.
+    - `verdict`, `why`: "passed", "failed" or "too few"; and the reason for the second.
     """
 
     table: str
@@ -189,17 +175,7 @@ class SelfCheck:
 
 
 def self_check(model: Model, prior: Prior, counts: Counts) -> SelfCheck | None:
-    """Hide published counts of some areas one at a time, and predict them; None where no prior was fitted.
-
-    Parameters
-    ----------
-    model : Model
-        What all areas share.
-    prior : Prior
-        The set of priors.
-    counts : array
-        Areas × cells: a sample, in an order that does not depend on that of the release.
-    """
+    """Hide published counts of some areas one at a time, and predict them; None where no prior was fitted."""
     if prior.is_flat:
         return None
     names = (*prior.variants, *(() if "flat" in prior.variants else ("flat",)))

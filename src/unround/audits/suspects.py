@@ -45,16 +45,10 @@ LEAST_CHANCE = 1e-300
 class Suspect:
     """A sum of one area that is possible, but absurd.
 
-    Parameters
-    ----------
-    area : int
-        The area's place in its block.
-    equation : int
-        The sum, by position.
-    total, parts : int
-        What was published of the total, and what the published parts add up to.
-    chance : float
-        How likely it is at most that rounding alone leads this far apart.
+    - `area`: The area's place in its block.
+    - `equation`: The sum, by position.
+    - `total`, `parts`: What was published of the total, and what the published parts add up to.
+    - `chance`: How likely it is at most that rounding alone leads this far apart.
     """
 
     area: int
@@ -86,21 +80,7 @@ def chance_below(areas: int, sums: int) -> float:
 
 
 def find_suspects(model: Model, counts: Counts, slack: Ints, active: Active, below: float) -> tuple[Suspect, ...]:
-    """Return the suspect sums of a block, by area.
-
-    Parameters
-    ----------
-    model : Model
-        What all areas share.
-    counts : array
-        Areas × cells, as published.
-    slack : array
-        By how much each exact count may have been changed.
-    active : array
-        Which sums apply; those that contradict each other are not judged.
-    below : float
-        The chance below which a sum is suspect.
-    """
+    """Return the suspect sums of a block, by area."""
     sums = _judged(model)
     if not below > 0 or not sums.equations.size:
         return ()

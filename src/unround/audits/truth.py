@@ -37,14 +37,9 @@ LARGE = 8
 class Truth:
     """The true counts of the areas of a release.
 
-    Parameters
-    ----------
-    spool : Spool
-        The table as it was read.
-    rows : array
-        Where each area of the release is in it; -1 where it is not.
-    columns : array
-        Where each audited cell is in it; -1 where it is not.
+    - `spool`: The table as it was read.
+    - `rows`: Where each area of the release is in it; -1 where it is not.
+    - `columns`: Where each audited cell is in it; -1 where it is not.
     """
 
     spool: Spool
@@ -55,10 +50,7 @@ class Truth:
     def of(cls, truth: Release, model: Model, axes: tuple[str, ...], areas: pl.DataFrame, folder: Path) -> Truth:
         """Read a table of true counts into a folder, and match it with the areas and cells of a release.
 
-        Raises
-        ------
-        InputError
-            If it has no column, no axis of areas, or no area in common with the release.
+        Raises `InputError` if it has no column, no axis of areas, or no area in common with the release.
         """
         if truth.areas != axes:
             raise InputError(
@@ -112,23 +104,15 @@ class Truth:
 class Score:
     """How the claims compare with the truth.
 
-    Parameters
-    ----------
-    checked, wrong : dict
-        Claims that could be checked, and those that were wrong, by kind.
-    bands : dict
-        By what is judged ("all cells", "totals of sparse sums", "findings"), for each band of stated probability how many
-        likeliest counts there were, their mean stated probability, and the share that was right.
-    parts : dict
-        By the part that cells play in splits (totals, men, women), of all likeliest counts, of those that are at least as
-        likely as `BANDS` begin, and of findings: how many there were, the sum of their stated probabilities, and how many
-        were right. Errors of opposite signs would cancel in figures of all cells together.
-    methods : dict
-        The same by the method that probabilities were obtained with (see `linked.methods`).
-    by_value : ClaimScore
-        Likely claims by the count claimed and the probability stated.
-    error : list
-        The sum of estimates less truth, of squared errors, and their number.
+    - `checked`, `wrong`: Claims that could be checked, and those that were wrong, by kind.
+    - `bands`: By what is judged ("all cells", "totals of sparse sums", "findings"), for each band of stated probability
+      how many likeliest counts there were, their mean stated probability, and the share that was right.
+    - `parts`: By the part that cells play in splits (totals, men, women), of all likeliest counts, of those that are at
+      least as likely as `BANDS` begin, and of findings: how many there were, the sum of their stated probabilities, and
+      how many were right. Errors of opposite signs would cancel in figures of all cells together.
+    - `methods`: The same by the method that probabilities were obtained with (see `linked.methods`).
+    - `by_value`: Likely claims by the count claimed and the probability stated.
+    - `error`: The sum of estimates less truth, of squared errors, and their number.
     """
 
     checked: dict[str, int] = field(default_factory=lambda: {"proved": 0, "conditional": 0, "likely": 0})

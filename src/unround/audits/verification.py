@@ -39,12 +39,9 @@ AT_ONCE = 2_000
 class Verification:
     """What was verified, and what is wrong.
 
-    Parameters
-    ----------
-    files, certificates, findings : int
-        How many were looked at: files with a hash, certificates, and proved or conditional findings.
-    problems : tuple of str
-        What is wrong, a sentence each; none if all is as it should be.
+    - `files`, `certificates`, `findings`: How many were looked at: files with a hash, certificates, and proved or
+      conditional findings.
+    - `problems`: What is wrong, a sentence each; none if all is as it should be.
     """
 
     files: int

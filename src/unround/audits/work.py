@@ -53,17 +53,7 @@ PREPARED = "prepared.json"
 
 
 def job_key(release: Release, decided: Iterable[object], paths: Iterable[Path]) -> str:
-    """Return what tells one audit from another: the version, the files, and everything that was decided.
-
-    Parameters
-    ----------
-    release : Release
-        What is audited. What a description of the table says is in its columns and proposals.
-    decided : iterable
-        The user's options and plan file.
-    paths : iterable of Path
-        All other files that take part. Path, size and time of the last change count.
-    """
+    """Return what tells one audit from another: the version, the files, and everything that was decided."""
     # A source need not be a path, and may be too long for one: to `os.path.exists` that is no error.
     files = [path for path in (Path(release.source), *paths) if os.path.exists(path)]
     states = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
@@ -180,10 +170,7 @@ class Fitted:
 class Job:
     """An audit that is ready to be worked on: everything read, compiled and fitted.
 
-    Parameters
-    ----------
-    folder : Path
-        The job's folder, as `prepare` left it; may be opened in many places at once.
+    - `folder`: The job's folder, as `prepare` left it; may be opened in many places at once.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -235,19 +235,7 @@ def _set_partials(slots: Table, start: int, free: int, goal: Box) -> float:
 def arrange(forest: Forest, buffers: Buffers, low: Ints, high: Ints, active: BoolArray, rounds: int) -> tuple[int, int, int]:
     """Place the arrays of one area; return the sizes of arena and scratch, and how many links are cut.
 
-    Parameters
-    ----------
-    forest, buffers
-        The structure, and the tables to fill in.
-    low, high, active
-        The area's bounds, and which equations hold in it.
-    rounds : int
-        How many messages of each kind to keep: one, or more where they travel in rounds.
-
-    Returns
-    -------
-    tuple
-        The first number is `IMPOSSIBLE` where no values add up.
+    The first number is `IMPOSSIBLE` where no values add up.
     """
     slots = buffers.slots
     size = _set_nodes(forest, buffers, low, high, active)

@@ -27,18 +27,6 @@ def compile_sums(
 ) -> CompiledSums:
     """Compile the structure that all areas share.
 
-    Parameters
-    ----------
-    columns : int
-        How many cells an area has.
-    equations : tuple
-        The sums, as (total, parts) in positions of columns.
-    fixed : frozenset of int
-        Columns published exactly. They close no loop, because each link gets its own copy of them.
-    splits : tuple
-        Totals with their two parts that are to be one node even if that opens no loop. Those that are not a link of the
-        forest, or share a cell with another such node, are ignored.
-
     Notes
     -----
     Splits (total = men + women) that run in parallel through other sums become nodes first; then sums become links, in this

@@ -99,19 +99,7 @@ def find_depths(
     threshold: float,
     depth: Ints,
 ) -> None:
-    """Fill in the depths of one area, where they are `OPEN_YET`.
-
-    Parameters
-    ----------
-    forest, buffers, arena, scratch, evidence, area
-        As for `sum_product`, with local evidence set and buffers for `DEEPEST` rounds.
-    low, high : array
-        The windows' own bounds: those tightened by sums would anticipate the answer.
-    value, threshold
-        The claimed counts, and the probability that makes a claim.
-    depth : array
-        By cell.
-    """
+    """Fill in the depths of one area, where they are `OPEN_YET`."""
     columns = len(depth)
     for column in range(columns):
         if (

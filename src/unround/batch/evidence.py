@@ -41,17 +41,7 @@ def weight(evidence: Evidence, area: int, column: int, count: int) -> float:
 def evidence_of(
     windows: Windows, prior: PriorWeights | None, columns: int, nodes: int, drawn: Drawn | None = None
 ) -> Evidence:
-    """Put local evidence together.
-
-    Parameters
-    ----------
-    windows, prior
-        As for `posteriors`.
-    columns, nodes : int
-        How many cells an area has, and how many nodes its forest.
-    drawn : Drawn, optional
-        What keys make of these areas: its windows are used in place of the others.
-    """
+    """Put local evidence together."""
     if drawn is not None:
         windows = drawn.windows
     if prior is None:

@@ -41,14 +41,10 @@ DRAWS, UNKNOWN_DRAWS = 8, 64
 class KeyedRepeat:
     """A count that several cells of an area show, all rounded with one random number.
 
-    Parameters
-    ----------
-    cells : tuple of int
-        The cells; the first gets the evidence of all.
-    constants, errors : tuple of float
-        Of their tables, and the standard errors; empty where they are not known, and may be anything.
-    sums : tuple of int
-        For every cell but the first, the sum that says that it is the same count.
+    - `cells`: The cells; the first gets the evidence of all.
+    - `constants`, `errors`: Of their tables, and the standard errors; empty where they are not known, and may be
+      anything.
+    - `sums`: For every cell but the first, the sum that says that it is the same count.
     """
 
     cells: tuple[int, ...]
@@ -71,16 +67,10 @@ class KeyedRepeat:
 class Keyed:
     """Where keys are, for all areas.
 
-    Parameters
-    ----------
-    constant : array
-        For every node of the plan, that of its total and two parts; NaN where there is none.
-    mechanisms : tuple
-        Of every cell.
-    repeats : tuple of KeyedRepeat
-        Counts that several cells show.
-    base : array, optional
-        For every node, to which base its three counts were rounded without exceptions; 0 where that is not so.
+    - `constant`: For every node of the plan, that of its total and two parts; NaN where there is none.
+    - `mechanisms`: Of every cell.
+    - `repeats`: Counts that several cells show.
+    - `base`: For every node, to which base its three counts were rounded without exceptions; 0 where that is not so.
     """
 
     constant: FloatArray
@@ -145,17 +135,7 @@ def no_keys(nodes: int, columns: int) -> KeyInput:
 
 
 def drawn_by_keys(keyed: Keyed, windows: Windows, counts: Counts, active: BoolArray) -> Drawn:
-    """Return what keys make of some areas.
-
-    Parameters
-    ----------
-    keyed : Keyed
-        Where there are any.
-    windows, counts
-        What was published, and what it leaves possible.
-    active : array
-        Areas × sums: which hold.
-    """
+    """Return what keys make of some areas."""
     built = _Built(windows)
     for one in keyed.repeats:
         shown = counts[:, one.cells] > ABSENT
@@ -265,15 +245,7 @@ def _left_by_all(
 
 
 def common_arcs(own: Sequence[Arc], places: Sequence[float]) -> list[Arc]:
-    """Return the arcs of the first table's circle that all roundings leave.
-
-    Parameters
-    ----------
-    own : sequence of arcs
-        What each rounding leaves of its own table's circle.
-    places : sequence of float
-        Where each table sees the first one's 0.
-    """
+    """Return the arcs of the first table's circle that all roundings leave."""
     ends = np.array(own) - np.array(places)[:, None]
     ordered = np.unique(np.concatenate([ends.ravel() % 1.0, [0.0, 1.0]]))
     middle = (ordered[1:] + ordered[:-1]) / 2

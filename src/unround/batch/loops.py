@@ -69,20 +69,7 @@ def add_tables(
     *,
     quick: bool = False,
 ) -> None:
-    """Replace what the forest says of tables by several axes with what all their sums say.
-
-    Parameters
-    ----------
-    compiled, windows, tight, prior, active, value, wanted
-        As for `posterior.posteriors`.
-    result : Posterior
-        Changed in place. `method` says how an area's tables were answered; areas in which some sum of a table does not hold,
-        or too much is possible, are left to the forest.
-    found : Distributions, optional
-        Changed in place.
-    quick : bool
-        Whether rough estimates are enough.
-    """
+    """Replace what the forest says of tables by several axes with what all their sums say."""
     assert result.method is not None
     assert result.error is not None
     for table in compiled.crossed:
@@ -104,16 +91,10 @@ def add_tables(
 class TableBlock:
     """One table, in some areas.
 
-    Parameters
-    ----------
-    compiled : CompiledSums
-        What all areas share; of it, the number of columns and the sums are used.
-    table : CrossedTable
-        The table: its cells and sums are positions in those.
-    windows, tight, prior
-        As for `posterior.posteriors`.
-    rows : array
-        The areas.
+    - `compiled`: What all areas share; of it, the number of columns and the sums are used.
+    - `table`: The table: its cells and sums are positions in those.
+    - `windows`, `tight`, `prior`: As for `posterior.posteriors`.
+    - `rows`: The areas.
     """
 
     def __init__(

@@ -81,31 +81,6 @@ def posteriors(
 ) -> Posterior:
     """Compute the distribution of every cell of every area, given everything published about the area.
 
-    Parameters
-    ----------
-    compiled : CompiledSums
-        What all areas share.
-    windows : Windows
-        The published counts' likelihoods.
-    tight : Tight
-        Bounds, which cut every window first. Areas that are not feasible are left out.
-    prior : PriorWeights, optional
-        How likely counts are a priori, area by area, within these bounds; flat by default.
-    active : array, optional
-        Areas × equations: False where a sum does not hold. By default all hold.
-    value : array, optional
-        Areas × columns: counts whose probability is wanted in addition to that of the likeliest, such as the true ones
-        where they are known. See `Posterior.asked`.
-    drawn : Drawn, optional
-        What keys make of these areas: its windows are used; by default every count has a random number of its own.
-    wanted : array, optional
-        Areas × columns: the cells whose distributions are needed; by default all. The others are left as in areas that are
-        not feasible, which saves most of the time if there are many of them.
-    quick : bool
-        Whether rough estimates are enough, where chains run: a standard error of two points or so.
-    rates : RateInput, optional
-        What rates rule out; see `rates`.
-
     Notes
     -----
     Tables by several axes use all their sums, by Markov chains (`loops`), which know nothing of shared random numbers.
@@ -177,19 +152,7 @@ def samples(
 ) -> Ints:
     """Draw whole areas from their joint posteriors.
 
-    Parameters
-    ----------
-    compiled, windows, tight, prior, active
-        As for `posteriors`.
-    number : int
-        How many states of each area to draw.
-    seed : int
-        Of the random numbers: the same for every area, so that results do not depend on the other areas.
-
-    Returns
-    -------
-    array
-        Number × areas × columns; -1 in areas where no counts add up, and for cells that nothing bounds.
+    Number × areas × columns; -1 in areas where no counts add up, and for cells that nothing bounds.
     """
     states = np.full((number, *tight.low.shape), -1, dtype=np.int32)
     _run(compiled, windows, prior, active, tight.low, tight.high, tight.feasible, None, states=states, seed=seed)
@@ -217,23 +180,9 @@ def flood(
 ) -> Ints:
     """Compute the depth of likely claims: how many links from the cell one must look for the claim to be likely.
 
-    Parameters
-    ----------
-    compiled, windows, tight, prior, active, drawn
-        As for `posteriors`.
-    wanted : array
-        The cells in question, areas × columns.
-    value : array
-        The claimed counts, areas × columns.
-    threshold : float
-        The probability that makes a claim.
-
-    Returns
-    -------
-    array
-        For every cell in question the least k such that sums up to k links away give the claimed count that probability,
-        `depth.DEEPEST` for this many or more; -1 for all other cells. At 0 the published count of the cell itself is
-        enough. Where a total and its two parts are one node, their sum is the first link.
+    For every cell in question the least k such that sums up to k links away give the claimed count that probability,
+    `depth.DEEPEST` for this many or more; -1 for all other cells. At 0 the published count of the cell itself is
+    enough. Where a total and its two parts are one node, their sum is the first link.
 
     Notes
     -----

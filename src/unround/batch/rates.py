@@ -75,18 +75,11 @@ def weigh_rates(forest: Forest, buffers: Buffers, arena: FloatArray, rates: Rate
 class RatePairs:
     """A forest of universes and parts, compiled once.
 
-    Parameters
-    ----------
-    cells : array
-        The cells of the whole structure that it is about; after these come the rests, a rate each.
-    compiled : CompiledSums
-        The sums between them.
-    sums : array
-        Which sums of the whole structure these are; after these come universe = part + rest, a rate each.
-    figures : tuple of int
-        The rates.
-    splits : tuple
-        For every rate its universe, its part and its rest, as positions here.
+    - `cells`: The cells of the whole structure that it is about; after these come the rests, a rate each.
+    - `compiled`: The sums between them.
+    - `sums`: Which sums of the whole structure these are; after these come universe = part + rest, a rate each.
+    - `figures`: The rates.
+    - `splits`: For every rate its universe, its part and its rest, as positions here.
     """
 
     cells: Longs
@@ -154,13 +147,6 @@ class RatePairs:
 
 def rate_pairs(equations: Equations, rates: Sequence[Rate]) -> tuple[RatePairs, ...]:
     """Make universes and parts of rates into nodes, in as many forests as it takes.
-
-    Parameters
-    ----------
-    equations : tuple
-        All sums, as positions of cells.
-    rates : sequence of tuples
-        Figure, universe and part of every rate.
 
     Notes
     -----

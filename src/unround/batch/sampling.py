@@ -144,19 +144,7 @@ def sample(
     state: Table,
     into: Ints,
 ) -> None:
-    """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass.
-
-    Parameters
-    ----------
-    forest, buffers, arena, evidence, area, low, high
-        As for the passes of `sum_product`.
-    random_state : array
-        The state of the random number generator.
-    state : array
-        Scratch space for the states of all nodes, two columns.
-    into : array
-        Receives the value of every cell. Cells that nothing bounds are left as they are.
-    """
+    """Draw one value for every cell of an area, all together, after the upward pass and before the downward pass."""
     for n in range(len(forest.nodes)):
         if buffers.nodes[n, MODE] != ABSENT and buffers.nodes[n, ABOVE] < 0:
             own = box_at(buffers.nodes, n, BOX)

@@ -35,18 +35,11 @@ _RAREST = 1e-290
 class SumClass:
     """All that matters of a sum besides its residual.
 
-    Parameters
-    ----------
-    base : int
-        Of the rounding.
-    sample : bool
-        Whether counts below twice the base are published as 0 or twice the base (`Sample`).
-    full, zero, twice : int
-        How many parts are published how.
-    total : str
-        How the total is published: "exact", "full", "zero" or "twice".
-    sample_total : bool
-        Whether the total is published like the parts of such a sample.
+    - `base`: Of the rounding.
+    - `sample`: Whether counts below twice the base are published as 0 or twice the base (`Sample`).
+    - `full`, `zero`, `twice`: How many parts are published how.
+    - `total`: How the total is published: "exact", "full", "zero" or "twice".
+    - `sample_total`: Whether the total is published like the parts of such a sample.
     """
 
     base: int
@@ -236,14 +229,10 @@ class Scan:
 class Scanner:
     """The sums that can be looked up, and every class of them met so far.
 
-    Parameters
-    ----------
-    compiled : CompiledSums
-        The sums. Those are scanned whose parts are all rounded to one base, all by `Rounding` or all by `Sample`, and whose
-        total is exact or rounded to that base too; `scannable` says which. A repeat (a sum of one part) whose part is
-        exact is read the other way round: the exact count is its total.
-    mechanisms : sequence of Mechanism
-        How each column was published.
+    - `compiled`: The sums. Those are scanned whose parts are all rounded to one base, all by `Rounding` or all by
+      `Sample`, and whose total is exact or rounded to that base too; `scannable` says which. A repeat (a sum of one part)
+      whose part is exact is read the other way round: the exact count is its total.
+    - `mechanisms`: How each column was published.
     """
 
     def __init__(self, compiled: CompiledSums, mechanisms: Sequence[Mechanism]) -> None:
@@ -280,13 +269,6 @@ class Scanner:
 
     def scan(self, counts: Counts, active: BoolArray | None = None) -> Scan:
         """Look up the sums of a block.
-
-        Parameters
-        ----------
-        counts : array
-            Areas × columns, with the codes of `unround.release` for what is absent.
-        active : array of bool, optional
-            Areas × equations: False where a sum does not hold for an area.
 
         Notes
         -----

@@ -154,19 +154,6 @@ def tighten(
 ) -> Tight:
     """Tighten the bounds of every area by the sums until nothing changes.
 
-    Parameters
-    ----------
-    compiled : CompiledSums
-        The sums.
-    windows : Windows
-        The true counts that published counts leave possible.
-    active : array of bool, optional
-        Areas × equations: False where a sum does not hold for an area and must not be used there.
-    proofs_only : bool
-        Whether columns whose windows leave out a tail (`certain` is False) may be any count, as proofs need.
-    rows : BlockRows, optional
-        What figures say. In the result, they are numbered after the sums.
-
     Notes
     -----
     An upper bound of `NO_UPPER_BOUND` or more is no bound, and an area in which some count would have to be that large is
@@ -394,15 +381,6 @@ def chain(
 
     These sums and the windows of their cells are enough to find the bounds again: a small system, whose proof is easy to
     follow.
-
-    Parameters
-    ----------
-    compiled, windows, active, rows
-        As given to `tighten`.
-    tight : Tight
-        Its result, with `proofs_only` if this is for a proof.
-    area, column : int
-        The cell.
 
     Notes
     -----

@@ -29,22 +29,14 @@ NO_UPPER_BOUND = 1 << 30
 class CompiledSums:
     """The structure that all areas share, compiled once.
 
-    Parameters
-    ----------
-    columns : int
-        How many cells an area has.
-    equations : tuple
-        Every sum, as (total, parts) in positions of columns. Bounds use all of them.
-    plan : Plan
-        How messages travel: a forest of those sums that carry probabilities.
-    unused : tuple of int
-        The sums, as positions in `equations`, that would close a loop in the forest: they are used for bounds and proofs
-        only. Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
-    links_of : tuple
-        For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
-    crossed : tuple of CrossedTable
-        Connected cells, with sums among those unused, that are a table by several axes: their probabilities come from all
-        their sums, by chains.
+    - `columns`: How many cells an area has.
+    - `equations`: Every sum, as (total, parts) in positions of columns. Bounds use all of them.
+    - `plan`: How messages travel: a forest of those sums that carry probabilities.
+    - `unused`: The sums, as positions in `equations`, that would close a loop in the forest: they are used for bounds and
+      proofs only. Under a flat prior, a posterior that uses fewer sums is still right, only less sharp.
+    - `links_of`: For every link of the plan, the equations that it stands for: one, or up to three parallel ones.
+    - `crossed`: Connected cells, with sums among those unused, that are a table by several axes: their probabilities come
+      from all their sums, by chains.
     """
 
     columns: int

@@ -63,19 +63,8 @@ class WindowTable:
     def of(self, counts: Counts, adjusted: NDArray[np.integer] | None = None) -> tuple[Windows, BoolArray]:
         """Return the windows of a block.
 
-        Parameters
-        ----------
-        counts : array
-            Areas × columns, with the codes of `unround.release` for what is absent.
-        adjusted : array, optional
-            Areas × columns (or what broadcasts to that): by how much the agency may have changed a count that it
-            published exactly. Every count within that distance is then equally likely.
-
-        Returns
-        -------
-        Windows, array of bool
-            The windows; and where the published count cannot come from the column's mechanism, so that it is treated as not
-            published: report it.
+        The windows; and where the published count cannot come from the column's mechanism, so that it is treated as
+        not published: report it.
 
         Notes
         -----

@@ -18,16 +18,10 @@ NAMED = 5
 class Matched:
     """What came of matching shapes with areas.
 
-    Parameters
-    ----------
-    by : str
-        The property that holds the codes.
-    rows : tuple of int
-        For every shape its area; -1 where no area has its code.
-    strange : tuple of str
-        Codes of shapes that no area has.
-    without : tuple of str
-        Codes of areas that no shape has.
+    - `by`: The property that holds the codes.
+    - `rows`: For every shape its area; -1 where no area has its code.
+    - `strange`: Codes of shapes that no area has.
+    - `without`: Codes of areas that no shape has.
     """
 
     by: str
@@ -78,19 +72,7 @@ def matched_in_words(told: Mapping[str, Any]) -> str:
 def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) -> Matched:
     """Match shapes with areas.
 
-    Parameters
-    ----------
-    shapes : sequence of Shape
-        The shapes of a file.
-    names : sequence of sequences of str
-        For every area the codes by which it may be known: in full, and in short.
-    source : str
-        The file, for errors.
-
-    Raises
-    ------
-    InputError
-        If no property of the shapes holds codes of areas.
+    Raises `InputError` if no property of the shapes holds codes of areas.
     """
     rows: dict[str, int] = {}
     for row, codes in reversed(list(enumerate(names))):

@@ -35,10 +35,7 @@ class Shape:
 def read_shapes(path: str | Path) -> list[Shape]:
     """Read all shapes of a file.
 
-    Raises
-    ------
-    InputError
-        If it is not GeoJSON or TopoJSON, too large, or has no areas in it.
+    Raises `InputError` if it is not GeoJSON or TopoJSON, too large, or has no areas in it.
     """
     path = Path(path)
     told = _parsed(path)

@@ -34,16 +34,10 @@ Rows = NDArray[np.int64]
 class Boundaries:
     """The shapes of areas.
 
-    Parameters
-    ----------
-    points : array
-        All points, in whole numbers of the grid: x to the right, y downwards.
-    starts : array
-        Where every ring starts among them, and the end of the last.
-    rows : array
-        For every ring, its area.
-    told : mapping
-        What came of matching them, `Matched.to_json()`, and where they come from.
+    - `points`: All points, in whole numbers of the grid: x to the right, y downwards.
+    - `starts`: Where every ring starts among them, and the end of the last.
+    - `rows`: For every ring, its area.
+    - `told`: What came of matching them, `Matched.to_json()`, and where they come from.
     """
 
     points: Grid
@@ -104,10 +98,7 @@ class Boundaries:
 def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:
     """Read the boundaries of an audit's areas; `shapes` are those of the file, where they have been read already.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or none of its shapes is one of the areas.
+    Raises `InputError` if the file cannot be read, or none of its shapes is one of the areas.
     """
     import polars as pl
 
@@ -179,10 +170,7 @@ def keep_boundaries(folder: AuditFolder, path: str | Path, shapes: Sequence[Shap
 def kept_boundaries(folder: AuditFolder) -> Boundaries | None:
     """Return the boundaries that are kept in the folder of an audit, if any.
 
-    Raises
-    ------
-    InputError
-        If the file is damaged.
+    Raises `InputError` if the file is damaged.
     """
     from unround.audits.integrity import FILES
 

@@ -103,16 +103,10 @@ def _groups(structure: Structure) -> list[tuple[int, tuple[int, ...]]]:
 class Estimates:
     """What the mechanism appears to be, as plain data.
 
-    Parameters
-    ----------
-    tables : list
-        By table: the mechanism, whether it is declared, and the evidence for it.
-    repeats : list
-        Counts that appear more than once: alike, or rounded anew.
-    rates : list
-        Round-up rates by remainder, where the exact count is published too.
-    together : list
-        Two roundings of one exact count: how often both went up, and both down, by remainder.
+    - `tables`: By table: the mechanism, whether it is declared, and the evidence for it.
+    - `repeats`: Counts that appear more than once: alike, or rounded anew.
+    - `rates`: Round-up rates by remainder, where the exact count is published too.
+    - `together`: Two roundings of one exact count: how often both went up, and both down, by remainder.
     """
 
     tables: list[dict[str, Any]]

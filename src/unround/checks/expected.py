@@ -20,14 +20,9 @@ Floats = NDArray[np.float64]
 class ExpectedShares:
     """What is expected of a sum.
 
-    Parameters
-    ----------
-    shares : array
-        Of each |r| from 0 on.
-    extremes : tuple of array
-        The same at the two extremes that the published counts allow for small ones.
-    end : int
-        The largest |r| that a sum of large counts can have.
+    - `shares`: Of each |r| from 0 on.
+    - `extremes`: The same at the two extremes that the published counts allow for small ones.
+    - `end`: The largest |r| that a sum of large counts can have.
     """
 
     shares: Floats

@@ -66,19 +66,12 @@ INDEPENDENT, ALIKE, KEYED, UNKNOWN = "independent", "alike", "keyed", "unknown"
 class TableRounding:
     """What the random numbers of a table do.
 
-    Parameters
-    ----------
-    model : str
-        "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
-    constant, error : float or None
-        Of two parts: what the total's random number has beyond the sum of theirs, and its standard error; around the circle
-        and in either direction, unless other tables with the same counts tell.
-    whole : bool or None
-        Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.
-    p_value : float or None
-        How likely residuals as far from this model's are, if it is right.
-    why : str
-        What speaks for it, or why nothing can be said.
+    - `model`: "independent", "alike" (the same count is the same number wherever it appears), "keyed" or "unknown".
+    - `constant`, `error`: Of two parts: what the total's random number has beyond the sum of theirs, and its standard
+      error; around the circle and in either direction, unless other tables with the same counts tell.
+    - `whole`: Whether whole numbers were rounded, or weighted estimates; None where that cannot be told.
+    - `p_value`: How likely residuals as far from this model's are, if it is right.
+    - `why`: What speaks for it, or why nothing can be said.
     """
 
     model: str
@@ -112,46 +105,25 @@ class TableRounding:
 class Family:
     """What was found about one family of sums.
 
-    Parameters
-    ----------
-    family : str
-        What kind of sums, and in which table.
-    sums : int
-        How many were compared: sums times areas.
-    observed : mapping
-        How often each |total − Σ parts| was published; for a family of counts, each remainder.
-    expected : mapping
-        The share expected of each.
-    p_value : float or None
-        How likely a histogram as far from the expected one is, if the mechanism is right.
-    tail_ratio : float or None
-        How often the largest |r| occurs, relative to expectation; None with too few sums.
-    distance : float or None
-        The total variation between the two.
-    impossible : int
-        In how many sums no true counts fit.
-    otherwise : str
-        The verdict without the impossible ones.
-    verdict, note : str
-        The verdict, what it is based on, and what it means.
-    by_size : tuple of SizedHistogram
-        The same, by the size of the total.
-    clash : str
-        The smallest set of cells that clash, for one example; "" where there is none.
-    columns : frozenset of int
-        The columns of the release that are in these sums.
-    inexact : bool
-        Whether it casts doubt on a count that is declared exact.
-    refuted : bool
-        Whether more is impossible than slips explain, so that the mechanism cannot be what it is taken for.
-    basis : tuple of str
-        Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
-    table : str or None
-        The table that all of its sums are in; None where they are in several, or in none.
-    rounding : TableRounding or None
-        What the random numbers of that table do; None for families of several tables, of counts and of areas.
-    by_sum : tuple
-        The same for every sum alone: its total, the number of sums, and what its random numbers do.
+    - `family`: What kind of sums, and in which table.
+    - `sums`: How many were compared: sums times areas.
+    - `observed`: How often each |total − Σ parts| was published; for a family of counts, each remainder.
+    - `expected`: The share expected of each.
+    - `p_value`: How likely a histogram as far from the expected one is, if the mechanism is right.
+    - `tail_ratio`: How often the largest |r| occurs, relative to expectation; None with too few sums.
+    - `distance`: The total variation between the two.
+    - `impossible`: In how many sums no true counts fit.
+    - `otherwise`: The verdict without the impossible ones.
+    - `verdict`, `note`: The verdict, what it is based on, and what it means.
+    - `by_size`: The same, by the size of the total.
+    - `clash`: The smallest set of cells that clash, for one example; "" where there is none.
+    - `columns`: The columns of the release that are in these sums.
+    - `inexact`: Whether it casts doubt on a count that is declared exact.
+    - `refuted`: Whether more is impossible than slips explain, so that the mechanism cannot be what it is taken for.
+    - `basis`: Who declared the mechanisms of its rounded counts: "format", "description", "plan file"; or "inferred".
+    - `table`: The table that all of its sums are in; None where they are in several, or in none.
+    - `rounding`: What the random numbers of that table do; None for families of several tables, of counts and of areas.
+    - `by_sum`: The same for every sum alone: its total, the number of sums, and what its random numbers do.
     """
 
     family: str
@@ -203,18 +175,11 @@ class Family:
 class FamilyHistogram:
     """An observed histogram of |r| beside the expected one.
 
-    Parameters
-    ----------
-    observed, expected : array
-        How many sums have, and should have, each |r| from 0 on.
-    tail, tail_expected : float
-        How many sums have, and should have, the largest |r| that they can have.
-    alike : float
-        How much more the sums of one area vary together than independent ones would.
-    doubt : float
-        How far the expected shares themselves may be off (total variation), as small counts are not known.
-    tail_range : tuple of float, optional
-        How many of the largest |r| there should be at least and at most, for the same reason.
+    - `observed`, `expected`: How many sums have, and should have, each |r| from 0 on.
+    - `tail`, `tail_expected`: How many sums have, and should have, the largest |r| that they can have.
+    - `alike`: How much more the sums of one area vary together than independent ones would.
+    - `doubt`: How far the expected shares themselves may be off (total variation), as small counts are not known.
+    - `tail_range`: How many of the largest |r| there should be at least and at most, for the same reason.
     """
 
     observed: np.ndarray

@@ -57,18 +57,11 @@ MOST_EXAMPLES = 3
 class ResidualCounter:
     """Adds up residuals block by block.
 
-    Parameters
-    ----------
-    sums : sequence of TestedSum
-        What is tested.
-    mechanisms : sequence
-        One per column of the release.
-    adjusted : sequence of int
-        By how much the agency may have changed exact counts, per column.
-    families : mapping
-        The sums of each family, to measure how alike the sums of one area are.
-    areas : int
-        How many areas there will be.
+    - `sums`: What is tested.
+    - `mechanisms`: One per column of the release.
+    - `adjusted`: By how much the agency may have changed exact counts, per column.
+    - `families`: The sums of each family, to measure how alike the sums of one area are.
+    - `areas`: How many areas there will be.
     """
 
     def __init__(

@@ -67,16 +67,11 @@ def can_be_keyed(mechanisms: Sequence[Mechanism | None]) -> bool:
 class KeyedSums:
     """The residuals of all sums of two or three rounded parts, and how likely they are at every constant.
 
-    Parameters
-    ----------
-    gathered : ResidualCounter
-        The residuals.
-    mechanisms, blocks : sequence
-        By column of the release, how it was published and its table; a sum over two tables has no constant of either.
-    laws : Laws
-        The expectations.
-    doubts : sequence of float
-        By sum, how far its expected shares may be off: small counts would be taken for dependence.
+    - `gathered`: The residuals.
+    - `mechanisms`, `blocks`: By column of the release, how it was published and its table; a sum over two tables has no
+      constant of either.
+    - `laws`: The expectations.
+    - `doubts`: By sum, how far its expected shares may be off: small counts would be taken for dependence.
     """
 
     def __init__(
@@ -132,15 +127,6 @@ def table_roundings(
     """Return what the random numbers of every table do, and the log likelihoods of the constants of `GRID`.
 
     There are no likelihoods for tables in which no one constant can be right.
-
-    Parameters
-    ----------
-    sums : KeyedSums
-        The residuals, and their likelihoods.
-    tables : mapping
-        The sums of each table.
-    alike : mapping
-        How much more the sums of one area vary together than independent ones would, by table.
     """
     found, curves = dict[str, TableRounding](), dict[str, Floats]()
     for table, members in tables.items():

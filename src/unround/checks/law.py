@@ -87,13 +87,7 @@ Series = NDArray[np.complex128]
 
 
 def at_frequencies(likelihood: FloatArray) -> Series:
-    """Return ∫ exp(2πiku) du over the arcs of two-way roundings: frequencies × whatever × errors, as many on either side.
-
-    Parameters
-    ----------
-    likelihood : array
-        How likely each error is, the last axis; errors above 0 are those of counts that went up.
-    """
+    """Return ∫ exp(2πiku) du over the arcs of two-way roundings: frequencies × whatever × errors, as many on either side."""
     up = np.arange(likelihood.shape[-1]) > likelihood.shape[-1] // 2
     turns = 2j * np.pi * np.arange(1, FREQUENCIES + 1).reshape(-1, *(1,) * likelihood.ndim)
     # An arc [0, p), or what is left of the circle without it: over all of it, the integral is 0.
@@ -109,21 +103,7 @@ def keyed_shares(series: Series, constants: FloatArray | float) -> FloatArray:
 
 
 def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int, keyed: bool = False) -> NDArray[Any]:
-    """Return how often each remainder comes with each error: remainders × errors, as many on either side.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        How the counts were published.
-    counts : array
-        The distribution of true counts below `SIZE`.
-    beyond : float
-        The share of larger ones.
-    modulus : int
-        Of the remainders.
-    keyed : bool
-        Whether to return the same at all frequencies, on a first axis.
-    """
+    """Return how often each remainder comes with each error: remainders × errors, as many on either side."""
     small: NDArray[Any]
     large: NDArray[Any]
     small, large = _errors(mechanism, modulus, reach_of(mechanism))
@@ -141,13 +121,6 @@ def joint(mechanism: Mechanism, counts: FloatArray, beyond: float, modulus: int,
 
 def residual_shares(total: NDArray[Any], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return the probabilities of the residuals from −R to R, where R is all that the errors allow.
-
-    Parameters
-    ----------
-    total : array
-        Remainders × errors of the total, as `joint` returns them.
-    parts : sequence of array
-        The same for each part, all with the same modulus.
 
     Notes
     -----
@@ -180,13 +153,6 @@ def even_shares(total: Mechanism, parts: tuple[Mechanism, ...]) -> FloatArray:
 def even_series(base: int, parts: int, whole: bool = True) -> Series:
     """Return the shares of |r| = 0, b, 2b … at all frequencies, for large counts that were all rounded to base b.
 
-    Parameters
-    ----------
-    base, parts : int
-        The base, and the number of parts.
-    whole : bool
-        Whether what was rounded were whole numbers.
-
     Examples
     --------
     >>> [round(float(share), 4) for share in keyed_shares(even_series(5, 2), 0.3)]
@@ -209,12 +175,8 @@ def folded_steps(shares: NDArray[Any], base: int, parts: int) -> NDArray[Any]:
 class Laws:
     """The expected residuals of many sums, from the published counts of the areas in which each is compared.
 
-    Parameters
-    ----------
-    mechanisms : sequence of Mechanism
-        Of every row of the tallies.
-    tallies : array
-        How often each count was published: rows × places, as in `unround.prior.histograms`.
+    - `mechanisms`: Of every row of the tallies.
+    - `tallies`: How often each count was published: rows × places, as in `unround.prior.histograms`.
     """
 
     def __init__(self, mechanisms: Sequence[Mechanism], tallies: Tallies) -> None:

@@ -33,14 +33,9 @@ Ints = NDArray[np.int64]
 class ParentSums:
     """Adds up children, block by block.
 
-    Parameters
-    ----------
-    chosen : array
-        The columns that are compared.
-    mechanisms : list
-        How each was published.
-    inside : mapping
-        For every column of codes the parent's place of each area, or -1.
+    - `chosen`: The columns that are compared.
+    - `mechanisms`: How each was published.
+    - `inside`: For every column of codes the parent's place of each area, or -1.
     """
 
     chosen: Ints

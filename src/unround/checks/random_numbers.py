@@ -29,14 +29,9 @@ class FamilyRounding(NamedTuple):
 class RandomNumbers:
     """What was found.
 
-    Parameters
-    ----------
-    tables : mapping
-        By table; columns outside tables are one, but need not have one constant.
-    by_sum : mapping
-        By position among the tested sums, of those that are frequent enough.
-    repeats : tuple of RepeatRounding
-        By count that appears in several columns.
+    - `tables`: By table; columns outside tables are one, but need not have one constant.
+    - `by_sum`: By position among the tested sums, of those that are frequent enough.
+    - `repeats`: By count that appears in several columns.
     """
 
     tables: Mapping[str, TableRounding]
@@ -84,19 +79,7 @@ def random_numbers(
     members: Mapping[str, Sequence[int]],
     repeated: RepeatTally,
 ) -> RandomNumbers:
-    """Find out what the random numbers of every table do.
-
-    Parameters
-    ----------
-    release, structure
-        What was published, and how it adds up.
-    gathered, laws, expected
-        The residuals, and what independent rounding implies for them.
-    members : mapping
-        The sums of each family, to know how alike those of one area are.
-    repeated : RepeatTally
-        What was observed of repeated counts.
-    """
+    """Find out what the random numbers of every table do."""
     blocks = [column.block for column in release.columns]
     sums = KeyedSums(gathered, structure.mechanisms, blocks, laws, [one.doubt for one in expected])
     tables: dict[str, list[int]] = {}

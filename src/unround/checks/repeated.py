@@ -59,22 +59,14 @@ class RepeatedCount:
 class RepeatRounding:
     """What was found about one of them.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The keys of the columns.
-    model : str
-        "independent", "keyed" or "unknown".
-    constants, errors : tuple of float
-        With keys, those of the columns' tables, and the standard errors of their differences from the first.
-    whole : bool
-        Whether whole numbers were rounded.
-    areas : int
-        In how many areas it was observed.
-    p_value : float or None
-        How likely patterns as far from this model's are, if it is right.
-    why : str
-        What speaks for it, or why nothing can be said.
+    - `columns`: The keys of the columns.
+    - `model`: "independent", "keyed" or "unknown".
+    - `constants`, `errors`: With keys, those of the columns' tables, and the standard errors of their differences from
+      the first.
+    - `whole`: Whether whole numbers were rounded.
+    - `areas`: In how many areas it was observed.
+    - `p_value`: How likely patterns as far from this model's are, if it is right.
+    - `why`: What speaks for it, or why nothing can be said.
     """
 
     columns: tuple[str, ...]
@@ -148,17 +140,7 @@ class RepeatTally:
 def repeat_roundings(
     release: Release, tally: RepeatTally, tables: Mapping[str, TableRounding], curves: Mapping[str, Floats]
 ) -> tuple[list[RepeatRounding], dict[str, tuple[float, float]]]:
-    """Return what the repeats of every count do, and the constants of their tables with their standard errors.
-
-    Parameters
-    ----------
-    release : Release
-        For the names of columns.
-    tally : RepeatTally
-        What was observed.
-    tables, curves
-        What is known from sums, by table: the verdict, and the log likelihoods of the constants of `GRID`.
-    """
+    """Return what the repeats of every count do, and the constants of their tables with their standard errors."""
     placed = _Circle(tally, tables, curves)
     best = placed.places(np.ones(GROUPS))
     without = np.array([placed.places(np.arange(GROUPS) != k, best) for k in range(GROUPS)])
@@ -273,17 +255,7 @@ class _Circle:
 
 
 def differing(far: Floats, base: int, rest: int, whole: bool) -> Floats:
-    """Return how often two roundings of one large count differ, by how far apart the constants are.
-
-    Parameters
-    ----------
-    far : array
-        Distances around the circle, from 0 to 0.5.
-    base, rest : int
-        The base, and the count's remainder; −1 where it is not known.
-    whole : bool
-        Whether whole numbers were rounded.
-    """
+    """Return how often two roundings of one large count differ, by how far apart the constants are."""
     up = np.array([rest / base]) if rest >= 0 else _chances(base, whole)
     return np.asarray(2 * np.minimum(far[:, None], np.minimum(up, 1 - up)).mean(1))
 

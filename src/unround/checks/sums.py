@@ -38,18 +38,11 @@ NO_TABLE = "ungrouped columns"
 class TestedSum:
     """A sum whose residuals are compared with what its mechanisms imply.
 
-    Parameters
-    ----------
-    total, parts
-        Positions of columns.
-    kind, block
-        What it adds up, one of `KINDS`; and its table.
-    rounding : str
-        The mechanism of its parts, by name; of the total, where the parts are exact.
-    least : int
-        The least published total of the areas in which it is compared.
-    used : bool
-        Whether the audit uses it.
+    - `total`, `parts`: Positions of columns.
+    - `kind`, `block`: What it adds up, one of `KINDS`; and its table.
+    - `rounding`: The mechanism of its parts, by name; of the total, where the parts are exact.
+    - `least`: The least published total of the areas in which it is compared.
+    - `used`: Whether the audit uses it.
     """
 
     total: int

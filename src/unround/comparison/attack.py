@@ -48,16 +48,10 @@ class AttackResult:
 class Attacker:
     """Infers, block after block, under one model.
 
-    Parameters
-    ----------
-    model : Model
-        The columns, how they were published, and the sums.
-    prior : Prior
-        What true counts are like.
-    threshold : float
-        Minimum probability to report a count as likely.
-    alone : tuple of Mechanism, optional
-        How each column was published, looked at by itself, where that differs from the model's.
+    - `model`: The columns, how they were published, and the sums.
+    - `prior`: What true counts are like.
+    - `threshold`: Minimum probability to report a count as likely.
+    - `alone`: How each column was published, looked at by itself, where that differs from the model's.
 
     Notes
     -----
@@ -86,10 +80,8 @@ class Attacker:
 
         `seen` is what the model's mechanisms are about, where that is not the published counts themselves.
 
-        Raises
-        ------
-        InternalError
-            If an area has no solution: what is published by the mechanism itself cannot contradict it.
+        Raises `InternalError` if an area has no solution: what is published by the mechanism itself cannot contradict
+        it.
         """
         model = self.model
         windows, misfit = self._windows.of(counts if seen is None else seen)

@@ -114,20 +114,12 @@ class Reliability:
 class Calibration:
     """How often claims about one table are right.
 
-    Parameters
-    ----------
-    source : str
-        Where the table is from, for people.
-    world, sentence : str
-        The world that it was drawn from, and what is special about that; "" for a release.
-    areas, mechanism, fitted
-        How many areas, how they were published, and the fitted prior in words.
-    claims : ClaimScore
-        The likely claims that an audit lists, by count claimed and probability stated.
-    groups : dict
-        The reliability of the likeliest count of every cell, by group and prior.
-    notes : list of str
-        What was left out.
+    - `source`: Where the table is from, for people.
+    - `world`, `sentence`: The world that it was drawn from, and what is special about that; "" for a release.
+    - `areas`, `mechanism`, `fitted`: How many areas, how they were published, and the fitted prior in words.
+    - `claims`: The likely claims that an audit lists, by count claimed and probability stated.
+    - `groups`: The reliability of the likeliest count of every cell, by group and prior.
+    - `notes`: What was left out.
     """
 
     source: str
@@ -243,10 +235,7 @@ def calibrate(material: Material, spec: str = TODAY, seed: int = 1, progress: Pr
 def calibrate_release(release: Release, truth: Release, progress: Progress = lambda *_: None) -> Calibration:
     """See how often claims about a release are right, beside its true table.
 
-    Raises
-    ------
-    InputError
-        If the two do not belong together, or have no count in common.
+    Raises `InputError` if the two do not belong together, or have no count in common.
     """
     with scratch_folder("calibrate") as folder:
         spool, structure = survey(release, folder, None, progress)

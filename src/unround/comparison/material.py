@@ -35,26 +35,15 @@ MOST_LEVELS = 20
 class Material:
     """A table whose truth is known.
 
-    Parameters
-    ----------
-    source : str
-        Where it is from, for people.
-    true : array
-        Areas × columns; every count is there.
-    columns : tuple of Column
-        What is counted.
-    equations : tuple
-        The sums that hold in every area.
-    exact : frozenset of int
-        Columns that are published as they are, today: populations.
-    levels : int
-        In how many areas a person is counted: those of a smallest area and of all that it lies in.
-    notes : tuple of str
-        What was left out.
-    tables : tuple of str
-        The table that each column stands in; one for all where that is not known.
-    rates : tuple of Figure
-        Rates that are printed beside the counts, as far as both of their counts are there.
+    - `source`: Where it is from, for people.
+    - `true`: Areas × columns; every count is there.
+    - `columns`: What is counted.
+    - `equations`: The sums that hold in every area.
+    - `exact`: Columns that are published as they are, today: populations.
+    - `levels`: In how many areas a person is counted: those of a smallest area and of all that it lies in.
+    - `notes`: What was left out.
+    - `tables`: The table that each column stands in; one for all where that is not known.
+    - `rates`: Rates that are printed beside the counts, as far as both of their counts are there.
     """
 
     source: str
@@ -175,17 +164,7 @@ def _profile(rows: str) -> tuple[tuple[Column, ...], Equations, list[tuple[int, 
 def from_release(truth: Release, exact: tuple[str, ...] | None = None) -> Material:
     """Take a table of true counts that somebody has.
 
-    Parameters
-    ----------
-    truth : Release
-        The table; how it says that its counts were published is not listened to.
-    exact : tuple of str, optional
-        What is published as it is, as people call it; by default populations and dwellings, where there are any.
-
-    Raises
-    ------
-    InputError
-        If no sum holds in it, no area has all of its counts, or a name fits no column.
+    Raises `InputError` if no sum holds in it, no area has all of its counts, or a name fits no column.
     """
     plain = with_labels(truth)
     plain = replace(plain, columns=tuple(replace(column, mechanism=Exact(), adjusted=0) for column in plain.columns))

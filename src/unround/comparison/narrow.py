@@ -45,12 +45,8 @@ _REACH = 300
 class Steps:
     """Sums of which long ones are added up in steps.
 
-    Parameters
-    ----------
-    compiled : CompiledSums
-        With partial sums as columns after those of the model.
-    partials : tuple
-        For every partial sum: the cells that it adds up, the total, and the cells that are left.
+    - `compiled`: With partial sums as columns after those of the model.
+    - `partials`: For every partial sum: the cells that it adds up, the total, and the cells that are left.
     """
 
     compiled: CompiledSums
@@ -120,12 +116,8 @@ def _ranges(own: tuple[Mechanism, ...], others: tuple[Mechanism, ...], cut: floa
 class Narrower:
     """Works out posteriors within narrowed ranges, block after block.
 
-    Parameters
-    ----------
-    model : Model
-        What all areas share; its cells were published exactly, or not at all, or with noise or rounding.
-    cut : float
-        See `CUT`.
+    - `model`: What all areas share; its cells were published exactly, or not at all, or with noise or rounding.
+    - `cut`: See `CUT`.
     """
 
     def __init__(self, model: Model, cut: float = CUT) -> None:

@@ -30,24 +30,15 @@ WHAT_IFS = ("drop-invariants", "same-seed", "base=10", "no-totals", "controlled"
 class Practice:
     """One way of publishing.
 
-    Parameters
-    ----------
-    name : str
-        How the command line calls it.
-    sentence : str
-        What is done, for people.
-    how : Mechanism
-        What protects the counts that are not exact.
-    mechanisms : tuple of Mechanism
-        How every column is published, looked at by itself.
-    assumed : tuple of Mechanism
-        What somebody who infers from all columns together takes them to be published by. The same, but for controlled
-        rounding: a total that always is the sum of its parts says nothing more once these are known, except by how
-        much it can be off.
-    publish : function
-        Draws published counts for true ones; `HIDDEN` where nothing is published.
-    seen : function
-        What somebody who infers makes of published counts before looking at them by `assumed`: mostly nothing.
+    - `name`: How the command line calls it.
+    - `sentence`: What is done, for people.
+    - `how`: What protects the counts that are not exact.
+    - `mechanisms`: How every column is published, looked at by itself.
+    - `assumed`: What somebody who infers from all columns together takes them to be published by. The same, but for
+      controlled rounding: a total that always is the sum of its parts says nothing more once these are known, except by
+      how much it can be off.
+    - `publish`: Draws published counts for true ones; `HIDDEN` where nothing is published.
+    - `seen`: What somebody who infers makes of published counts before looking at them by `assumed`: mostly nothing.
     """
 
     name: str
@@ -80,19 +71,7 @@ def _plain(name: str, chosen: Protection, material: Material, exact: frozenset[i
 
 
 def what_if(change: str, material: Material) -> Practice:
-    """Return today's practice with one change.
-
-    Parameters
-    ----------
-    change : str
-        `drop-invariants`: populations are rounded as well. `same-seed`: a total, its men and its women are rounded by the
-        same random number. `base=N`: another base. `no-totals`: men and women are published without their total, so that
-        people add it up themselves. `controlled`: published counts add up. `keyed`: counts are rounded by the keys of
-        their records and a constant of every table. `alike`: the same without constants, so that a count rounds alike
-        wherever it stands. Or any mechanism, such as `laplace:1.45`.
-    material : Material
-        What is published.
-    """
+    """Return today's practice with one change."""
     today, (name, equals, value) = parse_protection(TODAY), change.strip().partition("=")
     if change == "drop-invariants":
         said = "As today, but populations are randomly rounded too, so nothing is exact."

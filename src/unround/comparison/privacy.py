@@ -18,17 +18,12 @@ DELTA = 1e-10
 class Cost:
     """The privacy cost of a whole release.
 
-    Parameters
-    ----------
-    cells : int
-        Noisy counts that one person is in, at most, over all levels of areas: adding or leaving out the person changes each
-        by 1.
-    epsilon : float or None
-        Pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`; None where there is none.
-    rho : float or None
-        For Gaussian noise, the ρ of zero-concentrated differential privacy.
-    note : str
-        What kind of number that is, or why there is none.
+    - `cells`: Noisy counts that one person is in, at most, over all levels of areas: adding or leaving out the person
+      changes each by 1.
+    - `epsilon`: Pure ε for Laplace noise; for Gaussian noise that which follows from ρ at `DELTA`; None where there is
+      none.
+    - `rho`: For Gaussian noise, the ρ of zero-concentrated differential privacy.
+    - `note`: What kind of number that is, or why there is none.
     """
 
     cells: int
@@ -74,17 +69,7 @@ def cells_of_a_person(material: Material, mechanisms: tuple[Mechanism, ...]) -> 
 
 
 def cost(material: Material, how: Mechanism, mechanisms: tuple[Mechanism, ...]) -> Cost:
-    """Return what a release costs.
-
-    Parameters
-    ----------
-    material : Material
-        The table, and in how many areas a person is counted.
-    how : Mechanism
-        What protects the counts that are not exact.
-    mechanisms : tuple of Mechanism
-        How every column is published.
-    """
+    """Return what a release costs."""
     cells = material.levels * cells_of_a_person(material, mechanisms)
     exact = any(isinstance(each, Exact) for each in mechanisms)
     among = (

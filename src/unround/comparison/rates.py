@@ -50,17 +50,7 @@ AT_A_TIME = 512
 def rates_of(material: Material, wanted: Sequence[str]) -> tuple[Figure, ...]:
     """Return the rates that are asked about, each ratio once.
 
-    Parameters
-    ----------
-    material : Material
-        With the rates that its format, or its description, has.
-    wanted : sequence of str
-        Keys of these; "all" for all of them; or "numerator of universe", by keys of counts.
-
-    Raises
-    ------
-    InputError
-        Where there is no such rate.
+    Raises `InputError` where there is no such rate.
     """
     known = {figure.name: figure for figure in material.rates}
     keys = [column.key for column in material.columns]
@@ -154,16 +144,10 @@ class RateError:
 class RateComparison:
     """Prints rates beside one release after the other of a practice, from true counts and from published ones.
 
-    Parameters
-    ----------
-    material : Material
-        What is published.
-    rates : sequence of Figure
-        From `rates_of`.
-    points : Fraction
-        The step that all are rounded to.
-    threshold : float
-        Minimum probability to report a count as likely.
+    - `material`: What is published.
+    - `rates`: From `rates_of`.
+    - `points`: The step that all are rounded to.
+    - `threshold`: Minimum probability to report a count as likely.
     """
 
     def __init__(self, material: Material, rates: Sequence[Figure], points: Fraction, threshold: float) -> None:

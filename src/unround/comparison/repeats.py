@@ -38,12 +38,8 @@ def repeated(columns: int, equations: Equations, exact: frozenset[int]) -> list[
 class Together:
     """All roundings of one count as a single observation, by `code`; a mechanism that nothing is published by.
 
-    Parameters
-    ----------
-    base : int
-        What is rounded to.
-    constants : tuple of float
-        Those of the tables.
+    - `base`: What is rounded to.
+    - `constants`: Those of the tables.
 
     Examples
     --------

@@ -66,23 +66,7 @@ def material_of_world(
 ) -> Material:
     """Draw a world, or the simulated census.
 
-    Parameters
-    ----------
-    name : str
-        One of `SENTENCES`.
-    areas : int, optional
-        How many areas to draw; `AREAS` by default.
-    seed : int
-        The same seed gives the same counts.
-    rows : str, optional
-        Which rows of the census: "age" or "short".
-    rounded_total : bool
-        Whether the total at the root is rounded as well, in place of published exactly; not for the census.
-
-    Raises
-    ------
-    InputError
-        If there is no such world, or no such choice.
+    Raises `InputError` if there is no such world, or no such choice.
     """
     number = AREAS if areas is None else areas
     if name == CENSUS:
@@ -102,19 +86,7 @@ def calibrate_worlds(
     rounded_total: bool = False,
     progress: Progress = lambda *_: None,
 ) -> Calibrations:
-    """Publish worlds whose truth is known, audit each, and see how often its claims are right.
-
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Worlds; `SHORT` by default, and every one for ("all",).
-    spec : str
-        How they are published, such as "rounding:3" or "sample:5".
-    areas, seed, rows, rounded_total
-        As for `material_of_world`; the seed is that of the publication too.
-    progress : function
-        Called with the stage, the steps done, and the steps in all.
-    """
+    """Publish worlds whose truth is known, audit each, and see how often its claims are right."""
     chosen = SHORT if names is None else tuple(SENTENCES) if tuple(names) == (ALL,) else tuple(names)
     if not chosen:
         raise InputError(f"name at least one world: {', '.join(SENTENCES)}, or {ALL}.")

@@ -28,17 +28,6 @@ def best_near(table: CrossedTable, given: CellWeights, seen: Iterable[Values], t
 
     Each table's neighbours, one move away, are looked at, the likeliest table first, until none of the `top` best has
     neighbours left that were not looked at. There may be likelier tables far from all that were seen.
-
-    Parameters
-    ----------
-    table : CrossedTable
-        The structure.
-    given : CellWeights
-        What is known of each cell; of the first area.
-    seen : iterable of tuples
-        Tables that fit.
-    top : int
-        How many to return.
     """
     moves = moves_of(table)
     with np.errstate(divide="ignore"):

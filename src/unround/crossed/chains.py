@@ -50,17 +50,12 @@ and no count ever changed, though some may have several values, so that there ma
 class Effort:
     """How long chains run.
 
-    Parameters
-    ----------
-    sweeps : int
-        Moves of all chains together in the first round, in units of the table's leaves that can change. A third as many come
-        before it, uncounted.
-    rounds : int
-        How often the length may double, where chains do not agree yet.
-    error : float
-        The largest standard error of the probability of any cell's likeliest count with which chains are said to agree.
-    rhat : float
-        The same for R-hat, which compares chains with each other: 1 if nothing tells them apart.
+    - `sweeps`: Moves of all chains together in the first round, in units of the table's leaves that can change. A third
+      as many come before it, uncounted.
+    - `rounds`: How often the length may double, where chains do not agree yet.
+    - `error`: The largest standard error of the probability of any cell's likeliest count with which chains are said to
+      agree.
+    - `rhat`: The same for R-hat, which compares chains with each other: 1 if nothing tells them apart.
     """
 
     sweeps: int = 5000
@@ -73,20 +68,12 @@ class Effort:
 class Sampled:
     """What chains found.
 
-    Parameters
-    ----------
-    status : array
-        For every area `STUCK`, `APART`, `AGREED` or `FROZEN`.
-    chances : array
-        The probability of every possible count, laid out like `CellWeights.weights`.
-    error : array
-        Areas × cells: the standard error of the probability of the likeliest count.
-    rhat : array
-        For every area the largest R-hat of any cell.
-    moves : array
-        For every area the moves that each of its chains made.
-    best : array
-        Areas × cells: the likeliest table that was seen.
+    - `status`: For every area `STUCK`, `APART`, `AGREED` or `FROZEN`.
+    - `chances`: The probability of every possible count, laid out like `CellWeights.weights`.
+    - `error`: Areas × cells: the standard error of the probability of the likeliest count.
+    - `rhat`: For every area the largest R-hat of any cell.
+    - `moves`: For every area the moves that each of its chains made.
+    - `best`: Areas × cells: the likeliest table that was seen.
     """
 
     status: NDArray[np.int64]
@@ -122,25 +109,7 @@ def sample(
     threads: int | None = None,
     skipped: NDArray[np.bool_] | None = None,
 ) -> Sampled:
-    """Draw tables from the posterior of every area.
-
-    Parameters
-    ----------
-    table : CrossedTable
-        What all areas share.
-    given : CellWeights
-        What is known of each cell.
-    seeds : array
-        For every area, where its random numbers start: results depend on nothing else.
-    effort : Effort
-        How long to try.
-    begin : array, optional
-        Areas × cells: a table that fits, to start from.
-    threads : int, optional
-        How many areas are worked on at a time.
-    skipped : array, optional
-        The areas that are answered already; nothing is said of them.
-    """
+    """Draw tables from the posterior of every area."""
     areas, cells = given.low.shape
     if begin is None:
         leaves = _nearest(given, table.leaves)

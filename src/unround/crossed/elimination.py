@@ -58,24 +58,8 @@ def marginals(
 ) -> tuple[tuple[int, FloatArray], ...] | None:
     """Return the exact distribution of every cell: its least count, and probabilities.
 
-    Parameters
-    ----------
-    table : CrossedTable
-        The structure.
-    lows : sequence of int
-        The least count of each cell.
-    weights : sequence of array
-        The weights of all counts from there on.
-
-    Returns
-    -------
-    tuple or None
-        None where there are too many states, or cells that are no rectangles of a tree along the longest axis.
-
-    Raises
-    ------
-    Contradicting
-        If no counts add up.
+    None where there are too many states, or cells that are no rectangles of a tree along the longest axis. Raises
+    `Contradicting` if no counts add up.
     """
     slices = _slices(table, lows, weights)
     if slices is None:

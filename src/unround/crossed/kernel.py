@@ -56,22 +56,7 @@ def keep_moves(
 ) -> float:  # fmt: skip
     """List the moves of the first kinds that change no cell with one possible value.
 
-    Parameters
-    ----------
-    start, cell, step, kind_start, weight
-        The moves.
-    along : int
-        How many kinds to use.
-    low, high : array
-        The bounds of every cell.
-    kept, ends, share : array
-        Filled in: the moves that are left, kind by kind; where each kind begins; and the weights of kinds that have any,
-        added up.
-
-    Returns
-    -------
-    float
-        The weight of all kinds together.
+    The weight of all kinds together.
     """
     size, total = 0, 0.0
     for kind in range(len(weight)):
@@ -135,25 +120,7 @@ def advance(
     lanes: RandomLanes,
     chance: Singles,
 ) -> None:
-    """Make so many moves in all lanes.
-
-    Parameters
-    ----------
-    moves : int
-        How many.
-    start, cell, step, kept, ends, share
-        The moves; see `keep_moves`.
-    base : array
-        For every cell the base that it was rounded to, or 0 if its weights are to be looked up.
-    weights, centre : array
-        The weights of such cells, and where in them the weight at distance 0 is.
-    state : array
-        Cells × lanes: the distances; changed in place.
-    random, lanes : array
-        The random numbers that choose moves, and those of each lane.
-    chance : array
-        Scratch space, 4 × lanes.
-    """
+    """Make so many moves in all lanes."""
     number = state.shape[1]
     low, middle, high, by = chance[0], chance[1], chance[2], chance[3]
     for _ in range(moves):
@@ -237,25 +204,7 @@ def find_table(
 ) -> bool:
     """Search for a table that fits, by annealing: leaves stay within bounds, and all cells are led into theirs.
 
-    Parameters
-    ----------
-    start, cell, step, kind_start, weight
-        The moves; all of them, because exact totals may have to change.
-    is_leaf, least, most : array
-        Which cells are leaves, and bounds that these never leave.
-    low, high, weights, place
-        The bounds to be reached, the weights, and where in these the weight of each cell's least count is.
-    value : array
-        The present counts, which add up; changed in place.
-    random : array
-        The random numbers.
-    tries : int
-        Moves after which the search is given up.
-
-    Returns
-    -------
-    bool
-        Whether every cell has a possible count now.
+    Whether every cell has a possible count now.
     """
     wrong, total = 0, 0.0
     for c in range(len(value)):

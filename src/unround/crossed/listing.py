@@ -21,17 +21,11 @@ FEW_VISITS = 100_000
 class Listed:
     """What was found by going through all tables.
 
-    Parameters
-    ----------
-    complete : array
-        For every area whether all tables were gone through; if not, nothing else of it means anything.
-    number : array
-        How many tables fit.
-    chances : array
-        The probability of every possible count, laid out like `CellWeights.weights`.
-    best, weight : array
-        Areas × top × cells: the likeliest tables, and areas × top: their probabilities, the likeliest first; 0 where there
-        are fewer tables.
+    - `complete`: For every area whether all tables were gone through; if not, nothing else of it means anything.
+    - `number`: How many tables fit.
+    - `chances`: The probability of every possible count, laid out like `CellWeights.weights`.
+    - `best`, `weight`: Areas × top × cells: the likeliest tables, and areas × top: their probabilities, the likeliest
+      first; 0 where there are fewer tables.
     """
 
     complete: NDArray[np.bool_]
@@ -60,23 +54,7 @@ def list_tables(
     threads: int | None = None,
     chosen: NDArray[np.bool_] | None = None,
 ) -> Listed:
-    """Go through all tables that fit, in areas where that takes few steps.
-
-    Parameters
-    ----------
-    table : CrossedTable
-        What all areas share.
-    given : CellWeights
-        What is known of each cell.
-    visits : int
-        Steps after which an area is given up: a step sets one leaf to one count.
-    top : int
-        How many of the likeliest tables are wanted.
-    threads : int, optional
-        How many areas are worked on at a time.
-    chosen : array, optional
-        The areas that are tried; all, unless given.
-    """
+    """Go through all tables that fit, in areas where that takes few steps."""
     areas, cells = given.low.shape
     tried = np.ones(areas, dtype=np.bool_) if chosen is None else chosen
     # The longest axis comes last, so that what is complete early are small tables.

@@ -34,18 +34,11 @@ Leaves = NDArray[np.int64]
 class Moves:
     """All moves, kind by kind.
 
-    Parameters
-    ----------
-    start : array
-        Where the cells of each move begin, and where the last end.
-    cell, step : array
-        The cells that a move changes (places in the table), and by how much for t = 1.
-    kind_start : array
-        The first move of each kind, and how many there are.
-    weight : array
-        How often each kind is chosen.
-    along : int
-        How many kinds, the first ones, are products along axes.
+    - `start`: Where the cells of each move begin, and where the last end.
+    - `cell`, `step`: The cells that a move changes (places in the table), and by how much for t = 1.
+    - `kind_start`: The first move of each kind, and how many there are.
+    - `weight`: How often each kind is chosen.
+    - `along`: How many kinds, the first ones, are products along axes.
     """
 
     start: Ints

@@ -20,19 +20,7 @@ TRIES = 20_000
 def shown_ends(
     table: CrossedTable, given: CellWeights, seen: Sequence[tuple[int, int]], begin: Ints
 ) -> tuple[tuple[int, int], ...]:
-    """Return for every cell the least and the greatest count of tables that were seen, or found by leading it to its bounds.
-
-    Parameters
-    ----------
-    table : CrossedTable
-        The structure.
-    given : CellWeights
-        What is known of each cell; of the first area.
-    seen : sequence of pairs
-        The least and the greatest count of each cell in tables that were seen.
-    begin : array
-        A table that fits.
-    """
+    """Return for every cell the least and the greatest count of tables seen, or found by leading it to its bounds."""
     ends = np.array(seen, dtype=np.int32).T.copy()
     is_leaf = np.zeros(len(begin), dtype=np.bool_)
     is_leaf[table.leaves] = True

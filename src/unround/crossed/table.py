@@ -25,20 +25,13 @@ MOST_CELLS = 4000
 class CrossedTable:
     """Connected cells, each the sum of some leaves.
 
-    Parameters
-    ----------
-    cells : array
-        The cells, by position in the system.
-    equations : tuple of int
-        The sums that connect them, by position.
-    leaves : array
-        The innermost cells, as places in `cells`.
-    above_start, above : array
-        For every leaf the cells that it belongs to, itself included, as places in `cells`: `above[above_start[i] :
-        above_start[i + 1]]`.
-    coordinates : array
-        Leaves × axes: where each leaf is. One axis with a place for each leaf if the cells are not a tree crossed with a
-        tree.
+    - `cells`: The cells, by position in the system.
+    - `equations`: The sums that connect them, by position.
+    - `leaves`: The innermost cells, as places in `cells`.
+    - `above_start`, `above`: For every leaf the cells that it belongs to, itself included, as places in `cells`:
+      `above[above_start[i] : above_start[i + 1]]`.
+    - `coordinates`: Leaves × axes: where each leaf is. One axis with a place for each leaf if the cells are not a tree
+      crossed with a tree.
     """
 
     cells: NDArray[np.int64]
@@ -65,16 +58,7 @@ class CrossedTable:
         return found
 
     def of_family(self, children: int, columns: int, equations: int) -> CrossedTable:
-        """Return the table of a parent and its children together: areas are one more axis, and the parent its total.
-
-        Parameters
-        ----------
-        children : int
-            How many children there are.
-        columns, equations : int
-            How many cells and sums an area has. Those of the family are the parent's and then each child's; the sums between
-            areas, one for each cell of this table, come last.
-        """
+        """Return the table of a parent and its children together: areas are one more axis, and the parent its total."""
         cells, leaves, above = self.cells.size, self.leaves.size, np.split(self.above, self.above_start[1:-1])
         members, inner = np.arange(children + 1), np.arange(1, children + 1)
         in_all = [np.concatenate([one, one + child * cells]) for child in inner.tolist() for one in above]
@@ -95,18 +79,8 @@ class CrossedTable:
 def crossed_tables(columns: int, equations: Equations) -> tuple[CrossedTable | None, ...]:
     """Return the table that each connected piece of a system is; None for pieces that are none.
 
-    Parameters
-    ----------
-    columns : int
-        How many cells the system has.
-    equations : tuple
-        Its sums.
-
-    Returns
-    -------
-    tuple
-        A table for every set of connected cells with at least one sum, in the order of their first cells. A piece is no
-        table if a total is divided in two ways that have no common division: a = b + c and a = d + e alone.
+    A table for every set of connected cells with at least one sum, in the order of their first cells. A piece is no
+    table if a total is divided in two ways that have no common division: a = b + c and a = d + e alone.
 
     Examples
     --------

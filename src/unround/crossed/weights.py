@@ -17,19 +17,12 @@ from unround.mechanisms.base import FloatArray
 class CellWeights:
     """The weights of all possible counts of some areas.
 
-    Parameters
-    ----------
-    low, high : array
-        Areas × cells: the bounds.
-    place : array
-        Areas × cells: where in `weights` the least count is; the others follow it.
-    base, centre : array
-        Areas × cells: for cells that were rounded randomly, and have no prior and no bound of their own, the base and what
-        was published. Elsewhere the base is 0.
-    weights : array
-        Area after area, cell after cell, with `kernel.PAD` zeros before and behind each.
-    area : array
-        Where each area begins in `weights`, and where the last ends.
+    - `low`, `high`: Areas × cells: the bounds.
+    - `place`: Areas × cells: where in `weights` the least count is; the others follow it.
+    - `base`, `centre`: Areas × cells: for cells that were rounded randomly, and have no prior and no bound of their own,
+      the base and what was published. Elsewhere the base is 0.
+    - `weights`: Area after area, cell after cell, with `kernel.PAD` zeros before and behind each.
+    - `area`: Where each area begins in `weights`, and where the last ends.
     """
 
     low: Ints

@@ -69,13 +69,6 @@ def written_age(text: str) -> Range | None:
 def age_sums(ages: Mapping[str, Range], total: str | None) -> list[tuple[str, tuple[str, ...]]]:
     """Return the ages that others tile, each with the fewest that do.
 
-    Parameters
-    ----------
-    ages : mapping
-        Codes and the ages that they stand for.
-    total : str or None
-        The code that stands for all ages.
-
     Examples
     --------
     >>> age_sums({"0-14": (0, 14), "0-4": (0, 4), "5-14": (5, 14), "15+": (15, EVER)}, "T")

@@ -41,20 +41,12 @@ _YEAR = re.compile(r"(?:18|19|20)\d\d")
 class DraftAxis:
     """An axis of the table.
 
-    Parameters
-    ----------
-    name : str
-        What it is called in the description.
-    about : str
-        AGE, SEX, AREA, TIME or OTHER.
-    codes : tuple of str
-        Its codes, in the order of the table; `labels` gives what people read for them.
-    column, label : str or None
-        The columns that hold its codes and their names; None where they stand in the header.
-    header : int or None
-        The row of the header that its codes stand in, from 1.
-    fill : bool
-        Whether an empty cell repeats the code above.
+    - `name`: What it is called in the description.
+    - `about`: AGE, SEX, AREA, TIME or OTHER.
+    - `codes`: Its codes, in the order of the table; `labels` gives what people read for them.
+    - `column`, `label`: The columns that hold its codes and their names; None where they stand in the header.
+    - `header`: The row of the header that its codes stand in, from 1.
+    - `fill`: Whether an empty cell repeats the code above.
     """
 
     name: str
@@ -86,15 +78,7 @@ class Axes:
 
 
 def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
-    """Find the axes of a table whose columns are known.
-
-    Parameters
-    ----------
-    table, roles
-        The table, and what its columns are.
-    heading : str
-        What the table says of all columns of counts together.
-    """
+    """Find the axes of a table whose columns are known."""
     names = table.names
     rows = []
     for one in roles.axes:

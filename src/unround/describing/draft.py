@@ -26,15 +26,7 @@ class Draft:
     asides: list[str] = field(default_factory=list)
 
     def toml(self, file: Path | None, where: Path | None = None) -> str:
-        """Return the text of the TOML.
-
-        Parameters
-        ----------
-        file : Path or None
-            The table; None for a frame, which has no file.
-        where : Path, optional
-            What the TOML will be called; beside the table by default.
-        """
+        """Return the text of the TOML."""
         lines = []
         if file is not None:
             toml = where or file.with_suffix(".toml")

@@ -34,17 +34,7 @@ class Layout:
 def find_layout(grid: Grid, header: tuple[int, ...] | None = None) -> Layout:
     """Find the header of a grid, and the end of its table.
 
-    Parameters
-    ----------
-    grid : Grid
-        A sheet or file.
-    header : tuple of int, optional
-        The rows of the header, where a person says so.
-
-    Raises
-    ------
-    InputError
-        Where there are no numbers, or no header above them.
+    Raises `InputError` where there are no numbers, or no header above them.
     """
     head = grid.cells[:HEAD]
     bare = [bare_text(head[name]) for name in head.columns]

@@ -35,10 +35,7 @@ class Opened:
 def open_table(source: object, sheet: str | None, header: tuple[int, ...] | None, ask: Ask) -> Opened:
     """Open a file or frame, and find its header.
 
-    Raises
-    ------
-    InputError
-        Where it cannot be read, is empty, or has no header.
+    Raises `InputError` where it cannot be read, is empty, or has no header.
     """
     if not isinstance(source, str | Path):
         return Opened(as_headed(source))

@@ -10,16 +10,11 @@ from dataclasses import dataclass
 class Question:
     """Something that only a person can know.
 
-    Parameters
-    ----------
-    key : str
-        What it is about: "sheet", "value", "missing", or the sign in question.
-    text : str
-        The question, in one sentence.
-    choices : tuple of str
-        The possible answers.
-    default : str
-        The answer if nobody is asked; "" if there is none that would be safe, so that the question has to be answered.
+    - `key`: What it is about: "sheet", "value", "missing", or the sign in question.
+    - `text`: The question, in one sentence.
+    - `choices`: The possible answers.
+    - `default`: The answer if nobody is asked; "" if there is none that would be safe, so that the question has to be
+      answered.
     """
 
     key: str

@@ -67,17 +67,7 @@ class Roles:
 def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
     """Find out what every column of a table is.
 
-    Parameters
-    ----------
-    table : HeadedTable
-        The table.
-    value : str, optional
-        The column of counts, where a person says so; other columns of numbers are then left out.
-
-    Raises
-    ------
-    InputError
-        Where no column holds counts, or nothing tells the rows apart.
+    Raises `InputError` where no column holds counts, or nothing tells the rows apart.
     """
     names = table.names
     there = [at for at, name in enumerate(names) if not table.column(at).is_null().all()]

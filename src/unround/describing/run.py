@@ -42,26 +42,16 @@ _DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":
 class Described:
     """A table and its description.
 
-    Parameters
-    ----------
-    opened : Opened
-        The table, and where it stood.
-    release : Release
-        What was published, as described; how counts were published is left to the counts, unless somebody said it.
-    structure : Structure
-        What the counts say of it.
-    axes : Axes
-        What the codes stand for.
-    roles : Roles
-        What the columns are.
-    verdicts : tuple of Verdict
-        The sums that names suggested.
-    protection : Protection
-        How counts were published.
-    answers : tuple
-        What was asked, and the answers.
-    draft : Draft
-        The description.
+    - `opened`: The table, and where it stood.
+    - `release`: What was published, as described; how counts were published is left to the counts, unless somebody said
+      it.
+    - `structure`: What the counts say of it.
+    - `axes`: What the codes stand for.
+    - `roles`: What the columns are.
+    - `verdicts`: The sums that names suggested.
+    - `protection`: How counts were published.
+    - `answers`: What was asked, and the answers.
+    - `draft`: The description.
     """
 
     opened: Opened

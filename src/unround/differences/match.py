@@ -23,14 +23,9 @@ MOST_NAMED = 5
 class MatchedCell:
     """One count that an area can have, under however many names it was published.
 
-    Parameters
-    ----------
-    key, label, block : str
-        Its name, what it counts, and the table that it stands in.
-    before, after : tuple of str
-        The keys of its columns in either audit; none where that does not publish it.
-    exact_before, exact_after : tuple of str
-        Those of them that were published as they are.
+    - `key`, `label`, `block`: Its name, what it counts, and the table that it stands in.
+    - `before`, `after`: The keys of its columns in either audit; none where that does not publish it.
+    - `exact_before`, `exact_after`: Those of them that were published as they are.
     """
 
     key: str
@@ -51,14 +46,10 @@ class MatchedCell:
 class MatchedAudits:
     """Two audits side by side.
 
-    Parameters
-    ----------
-    before, after : AuditFolder
-        The audits.
-    cells : tuple of MatchedCell
-        Every count of either audit; one that both have, or that one shows twice, is one cell.
-    areas : polars.DataFrame
-        Every area of either audit: its number, its axes, `in_before`, `in_after`, and its `size`, a place in `AREA_SIZES`.
+    - `before`, `after`: The audits.
+    - `cells`: Every count of either audit; one that both have, or that one shows twice, is one cell.
+    - `areas`: Every area of either audit: its number, its axes, `in_before`, `in_after`, and its `size`, a place in
+      `AREA_SIZES`.
     """
 
     before: AuditFolder
@@ -70,10 +61,7 @@ class MatchedAudits:
     def of(cls, before: AuditFolder, after: AuditFolder) -> MatchedAudits:
         """Put two audits side by side.
 
-        Raises
-        ------
-        InputError
-            If they have no area, or no count, in common.
+        Raises `InputError` if they have no area, or no count, in common.
         """
         for what, name in (("rows", "areas"), ("columns", "axes")):
             one, other = before.told[name], after.told[name]

@@ -45,14 +45,9 @@ NEW = ("cell", "after", "class")
 class Counted:
     """Cells that either audit claims something about.
 
-    Parameters
-    ----------
-    cube : polars.DataFrame
-        How many there are, by `KEY`.
-    by_cell : polars.DataFrame
-        How many claims are new, by `cell`, the strength of the claim `after`, and the `class` of the count.
-    strongest : polars.DataFrame
-        The `MOST` new claims that matter most: proved before conditional before likely, small counts first.
+    - `cube`: How many there are, by `KEY`.
+    - `by_cell`: How many claims are new, by `cell`, the strength of the claim `after`, and the `class` of the count.
+    - `strongest`: The `MOST` new claims that matter most: proved before conditional before likely, small counts first.
     """
 
     cube: pl.DataFrame
@@ -223,16 +218,10 @@ LOST = ("published_exactly", "not_in_after", "no_longer_follows")
 class Diff:
     """What changed between two audits of the same people.
 
-    Parameters
-    ----------
-    match : MatchedAudits
-        The two, side by side.
-    counted : Counted
-        How many cells there are with claims of either audit.
-    strongest : list of dict
-        The new claims that matter most.
-    laid_open : dict
-        Counts that were published under protection, and now are published as they are, by their size.
+    - `match`: The two, side by side.
+    - `counted`: How many cells there are with claims of either audit.
+    - `strongest`: The new claims that matter most.
+    - `laid_open`: Counts that were published under protection, and now are published as they are, by their size.
     """
 
     match: MatchedAudits

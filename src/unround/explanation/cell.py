@@ -183,14 +183,9 @@ def explain_at(folder: AuditFolder, row: int, cell: int) -> Explanation:
 class InferredArea:
     """One area, inferred anew from what the audit kept, as the audit did.
 
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    rows : tuple of int
-        The row of the area in it; then those of the areas that it is linked with, which were inferred together.
-    inferred : InferredBlock
-        What was inferred about them; certificates are there for the first, and distributions when asked for.
+    - `folder`: The audit.
+    - `rows`: The row of the area in it; then those of the areas that it is linked with, which were inferred together.
+    - `inferred`: What was inferred about them; certificates are there for the first, and distributions when asked for.
     """
 
     folder: AuditFolder

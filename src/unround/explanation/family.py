@@ -40,18 +40,12 @@ _HOW = {
 class FamilyMember:
     """Another area of the family.
 
-    Parameters
-    ----------
-    row : int
-        Its place in the audit.
-    code, name : str
-        What it is called.
-    role : str
-        What it is to the area in question: `SAME`, `ABOVE`, `BESIDE` or `WITHIN`.
-    published : int or None
-        What was published of the same count there.
-    low, high, value, probability
-        What is known of it: the possible range, the likeliest count and how likely it is.
+    - `row`: Its place in the audit.
+    - `code`, `name`: What it is called.
+    - `role`: What it is to the area in question: `SAME`, `ABOVE`, `BESIDE` or `WITHIN`.
+    - `published`: What was published of the same count there.
+    - `low`, `high`, `value`, `probability`: What is known of it: the possible range, the likeliest count and how likely
+      it is.
     """
 
     row: int
@@ -69,18 +63,12 @@ class FamilyMember:
 class FamilyEvidence:
     """The other areas that contribute to what is known of a cell.
 
-    Parameters
-    ----------
-    method : str
-        How probabilities were obtained: the name of one of `linked.methods.METHODS`, or `BOUNDS`.
-    said : tuple of str
-        The same in words, with how exact it is.
-    mean_error, worst_error : float
-        How far the method is from exact distributions, as measured: total variation, on average and in the worst cell.
-    rhat, error : float or None
-        Where it was sampled: how far chains differ, and one standard error of probabilities.
-    areas : tuple of FamilyMember
-        The areas; `more` says how many were left out.
+    - `method`: How probabilities were obtained: the name of one of `linked.methods.METHODS`, or `BOUNDS`.
+    - `said`: The same in words, with how exact it is.
+    - `mean_error`, `worst_error`: How far the method is from exact distributions, as measured: total variation, on
+      average and in the worst cell.
+    - `rhat`, `error`: Where it was sampled: how far chains differ, and one standard error of probabilities.
+    - `areas`: The areas; `more` says how many were left out.
     """
 
     method: str
@@ -99,19 +87,7 @@ class FamilyEvidence:
 
 
 def family_evidence(folder: AuditFolder, inferred: InferredBlock, rows: Sequence[int], cell: int) -> FamilyEvidence | None:
-    """Say what other areas contribute to a cell of the first area; None where they contribute nothing.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    inferred : InferredBlock
-        What was inferred about the area, and about those that it is linked with.
-    rows : sequence of int
-        Where these are in the audit.
-    cell : int
-        The cell.
-    """
+    """Say what other areas contribute to a cell of the first area; None where they contribute nothing."""
     documented, assumed, linked = inferred.documented.linked, inferred.assumed.linked, inferred.probabilities.linked
     if inferred.nested is None or documented is None or assumed is None:
         return None

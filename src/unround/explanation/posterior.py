@@ -18,20 +18,13 @@ from unround.explanation.cell import infer_area
 class Distribution:
     """How likely each true count of one cell is.
 
-    Parameters
-    ----------
-    key, label : str
-        The cell, as `explain` takes it; and what it counts.
-    kind : str
-        "proved", "conditional" or "likely" where something is claimed; else "given" or "open".
-    published : int or None
-        What was published.
-    low, high : int
-        The possible range; `high` is None where nothing bounds it.
-    counts, probabilities : array
-        The possible counts, ascending, and how likely each is; empty where that is not known.
-    error : float or None
-        The standard error of the probability of the likeliest count: 0 where it is exact; None where it is not known.
+    - `key`, `label`: The cell, as `explain` takes it; and what it counts.
+    - `kind`: "proved", "conditional" or "likely" where something is claimed; else "given" or "open".
+    - `published`: What was published.
+    - `low`, `high`: The possible range; `high` is None where nothing bounds it.
+    - `counts`, `probabilities`: The possible counts, ascending, and how likely each is; empty where that is not known.
+    - `error`: The standard error of the probability of the likeliest count: 0 where it is exact; None where it is not
+      known.
     """
 
     key: str

@@ -29,17 +29,13 @@ def support_of(marginal: Marginal) -> tuple[int, int]:
 class Answer:
     """An engine's answer for a system with at least one solution.
 
-    Parameters
-    ----------
-    solutions : int or None
-        How many assignments of whole numbers fit; None where nothing bounds them, or where they were not counted.
-    marginals : tuple or None
-        One per cell, in the system's order; None for a cell that nothing bounds, or for all where they are not available.
-    best : tuple
-        The likeliest solutions, each with its probability, best first.
-    relative : bool
-        Whether these are the likeliest found by a search that may have missed others; their probabilities are then not
-        known, and given relative to that of the first.
+    - `solutions`: How many assignments of whole numbers fit; None where nothing bounds them, or where they were not
+      counted.
+    - `marginals`: One per cell, in the system's order; None for a cell that nothing bounds, or for all where they are not
+      available.
+    - `best`: The likeliest solutions, each with its probability, best first.
+    - `relative`: Whether these are the likeliest found by a search that may have missed others; their probabilities are
+      then not known, and given relative to that of the first.
     """
 
     solutions: int | None
@@ -52,22 +48,14 @@ class Answer:
 class Inference:
     """What was inferred about a system, and how.
 
-    Parameters
-    ----------
-    feasible : bool
-        Whether any true counts fit. If not, everything else is empty.
-    engine, why : str
-        Which engine answered, and why it was chosen.
-    lows, highs : tuple
-        Tight bounds of every cell; a high of None says that nothing bounds it.
-    answer : Answer or None
-        The count, the distributions and the best solutions; None where probabilities are not available.
-    errors : tuple or None
-        The standard error of the probability of every cell's likeliest value, 0 where it is exact; None if all are.
-    rhat : float or None
-        Where probabilities were estimated, how well the chains agree: 1 if nothing tells them apart.
-    aside : tuple of str
-        The figures that say what is possible, and that probabilities do not use beyond that.
+    - `feasible`: Whether any true counts fit. If not, everything else is empty.
+    - `engine`, `why`: Which engine answered, and why it was chosen.
+    - `lows`, `highs`: Tight bounds of every cell; a high of None says that nothing bounds it.
+    - `answer`: The count, the distributions and the best solutions; None where probabilities are not available.
+    - `errors`: The standard error of the probability of every cell's likeliest value, 0 where it is exact; None if all
+      are.
+    - `rhat`: Where probabilities were estimated, how well the chains agree: 1 if nothing tells them apart.
+    - `aside`: The figures that say what is possible, and that probabilities do not use beyond that.
     """
 
     feasible: bool
@@ -84,10 +72,8 @@ class Inference:
 def domains(system: System, prior: Prior | None) -> tuple[Window, ...]:
     """Return each cell's possible true counts with their weights: likelihood, times the prior where one is given.
 
-    Raises
-    ------
-    InputError
-        If the prior names an unknown cell, has a negative or infinite weight, or leaves a cell no value.
+    Raises `InputError` if the prior names an unknown cell, has a negative or infinite weight, or leaves a cell no
+    value.
     """
     if not prior:
         return system.windows

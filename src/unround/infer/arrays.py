@@ -162,22 +162,15 @@ def _skewed(matrix: FloatArray) -> FloatArray:
 class Chain:
     """Spans for `arrays.fit`, one a child, and the cost of one pass.
 
-    Parameters
-    ----------
-    first : Span
-        From the first child's array to the first partial sum.
-    forward : list of Span
-        forward[j] is the span of the convolution of the sum of the first j children with child j that is the sum of j + 1.
-    backward : list of Span
-        backward[j] is the span of the correlation of what is known of the sum of j + 1 children with child j that is known
-        of the sum of j.
-    child : list of Span
-        child[j] is the span of the correlation of the former with the sum of the first j children that is known of child j;
-        child[0] cuts it out of what is known of the first partial sum.
-    lows : list
-        lows[j] is the least partial sum of j + 1 children that the arrays hold.
-    work : int
-        Multiplications in a forward pass.
+    - `first`: From the first child's array to the first partial sum.
+    - `forward`: forward[j] is the span of the convolution of the sum of the first j children with child j that is the sum
+      of j + 1.
+    - `backward`: backward[j] is the span of the correlation of what is known of the sum of j + 1 children with child j
+      that is known of the sum of j.
+    - `child`: child[j] is the span of the correlation of the former with the sum of the first j children that is known of
+      child j; child[0] cuts it out of what is known of the first partial sum.
+    - `lows`: lows[j] is the least partial sum of j + 1 children that the arrays hold.
+    - `work`: Multiplications in a forward pass.
     """
 
     first: Span

@@ -46,19 +46,7 @@ class Choice(NamedTuple):
 
 
 def best_solutions(tree: Tree, up: Pass, evidence: tuple[float, int], top: int) -> tuple[Any, ...]:
-    """Return the `top` best solutions as (values, probability), the best first.
-
-    Parameters
-    ----------
-    tree : Tree
-        The system.
-    up : Pass
-        What its upward pass with maxima left behind.
-    evidence : tuple
-        The total weight of all solutions, as (mantissa, exponent of two).
-    top : int
-        How many.
-    """
+    """Return the `top` best solutions as (values, probability), the best first."""
     found = []
     for values in _in_order(tree, up):
         found.append((values, *_probability(tree, values, evidence)))

@@ -88,10 +88,7 @@ class Bounds:
 def propagate(equations: Equations, bounds: Bounds, trace: Trace | None = None, rows: tuple[Row, ...] = ()) -> bool:
     """Tighten bounds by the sums, and by the inequalities of figures, until nothing changes.
 
-    Returns
-    -------
-    bool
-        False as soon as some cell has no value left; the trace then ends in the step that showed it.
+    False as soon as some cell has no value left; the trace then ends in the step that showed it.
 
     Notes
     -----

@@ -31,12 +31,8 @@ Weigh = Callable[[int, int], Fraction]
 class Brute:
     """All solutions of a system, with exact weights.
 
-    Parameters
-    ----------
-    solutions : list of tuples
-        One value a cell, in the system's order; lexicographic. What the prior rules out is not among them.
-    weights : list of Fraction
-        What each solution weighs: the product of its chances of being published so, and of its prior weights.
+    - `solutions`: One value a cell, in the system's order; lexicographic. What the prior rules out is not among them.
+    - `weights`: What each solution weighs: the product of its chances of being published so, and of its prior weights.
 
     Examples
     --------
@@ -85,20 +81,8 @@ class Brute:
 def brute(system: System, prior: Prior | None = None, limit: int = LIMIT) -> Brute:
     """Find every solution of a system by trying: all whole numbers from 0 that fit windows, sums and figures.
 
-    Parameters
-    ----------
-    system : System
-        Cells and sums.
-    prior : mapping, optional
-        For some cells, by name, a weight for each true count; counts that it leaves out are impossible. Other
-        cells are flat.
-    limit : int
-        How many solutions to allow.
-
-    Raises
-    ------
-    InputError
-        If there are more solutions than `limit`, if nothing bounds some cell, or if the prior cannot be used.
+    Raises `InputError` if there are more solutions than `limit`, if nothing bounds some cell, or if the prior cannot
+    be used.
 
     Examples
     --------

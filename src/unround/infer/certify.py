@@ -45,19 +45,7 @@ class Added:
 def added_up(equations: Equations, bounds: Bounds, cell: int, side: Side) -> Added | None:
     """Find the best bound of a cell that adding up sums can give.
 
-    Parameters
-    ----------
-    equations : tuple
-        The sums, as (total, parts) in positions of cells.
-    bounds : Bounds
-        What is known of every cell so far.
-    cell, side
-        Which bound is wanted.
-
-    Returns
-    -------
-    Added or None
-        None where no finite bound is found.
+    None where no finite bound is found.
     """
     from scipy.optimize import linprog
     from scipy.sparse import lil_array
@@ -117,17 +105,7 @@ def certain_windows(system: System) -> tuple[Window, ...]:
 def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate]:
     """Prove that cells have one value each.
 
-    Parameters
-    ----------
-    system : System
-        The cells and sums.
-    wanted : iterable of int
-        The cells, by position, for which exactly one value seems possible.
-
-    Returns
-    -------
-    dict
-        A certificate for every cell that is proved; cells that rest on a cut tail or on a prior are left out.
+    A certificate for every cell that is proved; cells that rest on a cut tail or on a prior are left out.
     """
     windows = certain_windows(system)
     writer = _Writer(system, windows)

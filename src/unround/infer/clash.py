@@ -42,17 +42,11 @@ class _Exhausted(Exception):  # noqa: N818 - the search ends as agreed; nothing 
 class Clash:
     """Published cells and sums that cannot hold together, though any of them left out the others could.
 
-    Parameters
-    ----------
-    cells : tuple of str
-        The cells, in the system's order. All others may have any count.
-    sums : tuple of Sum
-        The sums, in the system's order.
-    minimum : bool
-        Whether no clash of the system has fewer cells and sums; False where the search for one was given up, and where
-        figures are part of it: they are doubted before sums and cells, and nothing that is named could be left out.
-    figures : tuple of PublishedFigure
-        The figures, in the system's order; none where cells and sums clash by themselves.
+    - `cells`: The cells, in the system's order. All others may have any count.
+    - `sums`: The sums, in the system's order.
+    - `minimum`: Whether no clash of the system has fewer cells and sums; False where the search for one was given up, and
+      where figures are part of it: they are doubted before sums and cells, and nothing that is named could be left out.
+    - `figures`: The figures, in the system's order; none where cells and sums clash by themselves.
     """
 
     cells: tuple[str, ...]
@@ -67,17 +61,7 @@ def smallest_clash(system: System, effort: int = EFFORT) -> Clash:
     Of equally small ones, a clash within one sum goes before others, and early cells before late ones; the same
     system always gives the same answer.
 
-    Parameters
-    ----------
-    system : System
-        A system without solution.
-    effort : int
-        How long to look for a smaller clash than the first one found, in cells and sums looked at.
-
-    Raises
-    ------
-    InputError
-        If the system has a solution, so that nothing clashes.
+    Raises `InputError` if the system has a solution, so that nothing clashes.
 
     Examples
     --------

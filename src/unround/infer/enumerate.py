@@ -37,21 +37,7 @@ WIDE = 1024
 def cpsat_solutions(equations: Equations, domains: Sequence[Window], limit: int, rows: Rows = ()) -> IntArray | None:
     """List all solutions with CP-SAT.
 
-    Parameters
-    ----------
-    equations : tuple
-        The sums, as (total, parts) in positions of cells.
-    domains : sequence of Window
-        The possible values of each cell.
-    limit : int
-        How many solutions to allow.
-    rows : tuple of Row
-        What figures say of the cells.
-
-    Returns
-    -------
-    array or None
-        One row a solution, in lexicographic order; no row where nothing fits. None for more than `limit`.
+    One row a solution, in lexicographic order; no row where nothing fits. None for more than `limit`.
 
     Examples
     --------
@@ -84,24 +70,8 @@ def z3_solutions(
 ) -> IntArray | None:
     """List all solutions as the paper did: ask Z3 for one, forbid it, and ask again.
 
-    Parameters
-    ----------
-    equations, domains, limit, rows
-        As for `cpsat_solutions`.
-    logic : str, optional
-        A logic to confine Z3 to; the paper does not, and neither does the engine. "QF_LIA" is somewhat faster.
-
-    Returns
-    -------
-    array or None
-        As from `cpsat_solutions`.
-
-    Raises
-    ------
-    InputError
-        If Z3 is not installed.
-    InternalError
-        If Z3 stops without an answer.
+    As from `cpsat_solutions`. Raises `InputError` if Z3 is not installed. Raises `InternalError` if Z3 stops without
+    an answer.
 
     Examples
     --------
@@ -149,20 +119,7 @@ def cpsat_bounds(
 ) -> tuple[list[int], list[int | None]] | None:
     """Find the smallest and the largest value that each cell has in any solution.
 
-    Parameters
-    ----------
-    equations, domains
-        The system.
-    shown : sequence of pairs, optional
-        For every cell a low and a high value that are known to occur in solutions: what these show needs no search.
-    rows : tuple of Row
-        What figures say of the cells.
-
-    Returns
-    -------
-    tuple of lists, or None
-        Lower and upper bounds, all attained; an upper bound is None where there is none. None alone if
-        nothing fits.
+    Lower and upper bounds, all attained; an upper bound is None where there is none. None alone if nothing fits.
 
     Examples
     --------
@@ -412,15 +369,6 @@ SPLIT = 2.0**30
 
 def weigh(solutions: IntArray, domains: Sequence[Window], top: int) -> Answer:
     """Weigh listed solutions by their likelihoods.
-
-    Parameters
-    ----------
-    solutions : array
-        All solutions, one a row, in lexicographic order.
-    domains : sequence of Window
-        The weight of every value of each cell.
-    top : int
-        How many of the likeliest solutions to return; equals in lexicographic order.
 
     Examples
     --------

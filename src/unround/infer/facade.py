@@ -45,23 +45,7 @@ def infer(
 ) -> Inference:
     """Infer what a system's true counts can be.
 
-    Parameters
-    ----------
-    system : System
-        The cells and sums.
-    engine : str
-        One of `ENGINES`; "auto" takes the tree wherever it is exact.
-    prior : mapping, optional
-        Distributions of true counts, by cell; flat by default.
-    top : int
-        How many of the best solutions to return.
-    count : bool
-        Whether to count the solutions, which takes longer than all else in large trees. Other engines always do.
-
-    Raises
-    ------
-    InputError
-        If the engine is unknown, not installed, or cannot solve this system.
+    Raises `InputError` if the engine is unknown, not installed, or cannot solve this system.
     """
     if engine not in ENGINES:
         raise InputError(f"there is no engine {engine!r}. Choose one of {', '.join(ENGINES)}.")

@@ -134,17 +134,7 @@ def _weights(window: Window | None, low: int, high: int) -> FloatArray:
 def for_bounds_alone(
     system: System, rows: tuple[Row, ...], infer: Callable[..., Inference], searched: Inference
 ) -> Inference:
-    """Answer with as many figures as there is an exact way for; the others only say what is possible.
-
-    Parameters
-    ----------
-    system, rows
-        The system, and the inequalities that its bounds do not express.
-    infer : function
-        Answers a system.
-    searched : Inference
-        What is possible by all figures, without probabilities.
-    """
+    """Answer with as many figures as there is an exact way for; the others only say what is possible."""
     used = [row.figure for row in rows]
     # The figures with the most cells are the hardest to use.
     hardest = sorted(set(used), key=lambda f: (-len(system.figures[f].figure.counts), f))

@@ -63,18 +63,11 @@ class NoTable(Exception):  # noqa: N818 - it is an answer, and no error
 class TableAnswer:
     """What was found about a table.
 
-    Parameters
-    ----------
-    engine, why : str
-        How it was found, and why so.
-    answer : Answer or None
-        The probabilities; None where chains do not agree.
-    shown : tuple of pairs
-        For every cell a low and a high value that occur in some table that fits.
-    errors : tuple of float or None
-        The standard error of the probability of each cell's likeliest value; None where probabilities are exact.
-    rhat : float or None
-        How well chains agree.
+    - `engine`, `why`: How it was found, and why so.
+    - `answer`: The probabilities; None where chains do not agree.
+    - `shown`: For every cell a low and a high value that occur in some table that fits.
+    - `errors`: The standard error of the probability of each cell's likeliest value; None where probabilities are exact.
+    - `rhat`: How well chains agree.
     """
 
     engine: str
@@ -96,32 +89,7 @@ def solve_table(
 ) -> TableAnswer | None:
     """Answer a system that is one table.
 
-    Parameters
-    ----------
-    table : CrossedTable
-        The table; its cells are those of the system, in the same order.
-    windows : sequence of Window
-        Each cell's possible values, before any sum is used.
-    bounds : Bounds
-        The same by all sums.
-    weights : sequence of array
-        The weights of all values within these bounds.
-    top : int
-        How many of the best solutions are wanted.
-    engine : str
-        "auto", "elimination" or "chains".
-    witness : function
-        Searches for any solution; asked where chains find none to start from.
-
-    Returns
-    -------
-    TableAnswer or None
-        None where possible ranges are too wide.
-
-    Raises
-    ------
-    NoTable
-        If no values add up.
+    None where possible ranges are too wide. Raises `NoTable` if no values add up.
     """
     if max(one.size for one in weights) > WIDEST:
         return None

@@ -15,15 +15,7 @@ Solutions = tuple[tuple[tuple[int, ...], float], ...]
 def by_pieces(
     system: System, engine: str, prior: Prior | None, top: int, count: bool, infer: Callable[..., Inference]
 ) -> Inference | None:
-    """Answer a system in several pieces; None if it is one.
-
-    Parameters
-    ----------
-    system, engine, prior, top, count
-        As for `infer.infer`.
-    infer : function
-        Answers one piece.
-    """
+    """Answer a system in several pieces; None if it is one."""
     pieces = _pieces(system)
     if len(pieces) == 1:
         return None

@@ -69,20 +69,12 @@ class Link:
 class Plan:
     """How messages travel.
 
-    Parameters
-    ----------
-    nodes : tuple of Node
-        What messages travel between.
-    links : tuple of Link
-        Parents before children.
-    roots : tuple of int
-        One node in every connected piece.
-    below : tuple
-        For every node, the links of which it is the parent.
-    home : tuple
-        For every cell, its node and its layer there.
-    has_pairs : bool
-        Whether some node's state is a pair of counts.
+    - `nodes`: What messages travel between.
+    - `links`: Parents before children.
+    - `roots`: One node in every connected piece.
+    - `below`: For every node, the links of which it is the parent.
+    - `home`: For every cell, its node and its layer there.
+    - `has_pairs`: Whether some node's state is a pair of counts.
     """
 
     nodes: tuple[Node, ...]
@@ -95,17 +87,7 @@ class Plan:
 
 @lru_cache(maxsize=256)
 def plan_for(cells: int, equations: Equations, fixed: frozenset[int]) -> Plan | None:
-    """Return the plan of an acyclic system, or of one that pairs of counts make acyclic; None for any other.
-
-    Parameters
-    ----------
-    cells : int
-        How many cells there are.
-    equations : tuple
-        The sums, as (total, parts) in positions of cells.
-    fixed : frozenset of int
-        Cells that have one possible value.
-    """
+    """Return the plan of an acyclic system, or of one that pairs of counts make acyclic; None for any other."""
     plain = _forest(cells, equations, fixed, ())
     if plain is not None:
         return plain

@@ -93,14 +93,9 @@ class Pass:
 class Tree:
     """A plan together with the numbers of one system.
 
-    Parameters
-    ----------
-    plan : Plan
-        How messages travel.
-    lows : list of int
-        Every cell's least possible value.
-    weights : list of array
-        The weights of that value and those that follow it.
+    - `plan`: How messages travel.
+    - `lows`: Every cell's least possible value.
+    - `weights`: The weights of that value and those that follow it.
 
     Raises
     ------

@@ -44,19 +44,7 @@ def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: P
     key with "@2", and so on; each of these is proposed to be the same count, and the data decide whether it is, and whether
     it was rounded anew.
 
-    Parameters
-    ----------
-    releases : sequence of Release
-        The files, of any formats. Each is read once, now; its counts are kept on disk.
-    matches : sequence of Match
-        The user's decisions on columns that are the same count.
-    progress : function
-        Called with the number of bytes read so far, of all files.
-
-    Raises
-    ------
-    InputError
-        If the files have nothing in common, or a code means different areas in them.
+    Raises `InputError` if the files have nothing in common, or a code means different areas in them.
     """
     if len(releases) == 1:
         return releases[0]
@@ -300,12 +288,8 @@ _RANK = {SUPPRESSED: 3, UNRELIABLE: 2, NOT_APPLICABLE: 1, NOT_AVAILABLE: -1}
 class StoredReleases:
     """The counts of all files, in a folder that is removed when it is no longer needed.
 
-    Parameters
-    ----------
-    releases : sequence of Release
-        The files; each is read once.
-    progress : function
-        Called with the number of bytes read so far, of all files.
+    - `releases`: The files; each is read once.
+    - `progress`: Called with the number of bytes read so far, of all files.
     """
 
     def __init__(self, releases: Sequence[Release], progress: Progress) -> None:
@@ -346,14 +330,9 @@ class StoredReleases:
 class FileGroup:
     """Counts that are in the same files, how often an area can show them, and where they go.
 
-    Parameters
-    ----------
-    files : tuple of int
-        The files.
-    columns : array
-        Files × counts: the column of each.
-    places : array
-        Depth × counts: the columns of the joined release for the first number that is published, the second, ….
+    - `files`: The files.
+    - `columns`: Files × counts: the column of each.
+    - `places`: Depth × counts: the columns of the joined release for the first number that is published, the second, ….
     """
 
     files: tuple[int, ...]
@@ -379,23 +358,7 @@ def merged(
     columns: int,
     dropped: Dropped,
 ) -> Iterator[Block]:
-    """Go through the areas of all files.
-
-    Parameters
-    ----------
-    stored : StoredReleases
-        The counts.
-    areas : DataFrame
-        All areas.
-    rows : sequence of array
-        For every file the row of each area in it, or -1.
-    groups : sequence of FileGroup
-        Which counts go where.
-    columns : int
-        How many columns there are.
-    dropped : Dropped
-        Counts what there was no room for.
-    """
+    """Go through the areas of all files."""
     at_once = max(16, min(4096, _CELLS // max(1, columns)))
     first_time = not dropped.told
     for start in range(0, areas.height, at_once):

@@ -30,16 +30,10 @@ _TAIL = re.compile(r"@(\d+)$")
 class Match:
     """The user's decision on which columns of a file are columns of earlier files.
 
-    Parameters
-    ----------
-    file : str
-        The file's name, with or without its folder.
-    columns : mapping
-        Keys of its columns, with the keys of what they are the same count as; "" for nothing.
-    characteristics : mapping
-        The same for all sexes at once: codes on the first axis.
-    line : int
-        Its line in the plan file.
+    - `file`: The file's name, with or without its folder.
+    - `columns`: Keys of its columns, with the keys of what they are the same count as; "" for nothing.
+    - `characteristics`: The same for all sexes at once: codes on the first axis.
+    - `line`: Its line in the plan file.
     """
 
     file: str
@@ -62,13 +56,6 @@ def match_columns(releases: Sequence[Release], matches: Sequence[Match] = ()) ->
 
     Columns are one count if the user says so; or if they have the same key and the same label; or else, in another
     format, if they alone have the same label and sex. Where areas are in several files, the data have to confirm it.
-
-    Parameters
-    ----------
-    releases : sequence of Release
-        The files, in the order in which they were given.
-    matches : sequence of Match
-        The user's decisions.
     """
     said = _said(releases, matches)
     slots: list[MatchedColumn] = []
@@ -189,10 +176,7 @@ def _joined(one: Column, other: Column) -> Column:
 def match_areas(frames: Sequence[pl.DataFrame], releases: Sequence[Release]) -> tuple[list[str], list[list[int]]]:
     """Return each area once, by a code that is the same in all formats; and for each file, which area each row is.
 
-    Raises
-    ------
-    InputError
-        Where one code stands for areas of different levels.
+    Raises `InputError` where one code stands for areas of different levels.
     """
     from unround.readers.regions import identities
 
@@ -240,15 +224,7 @@ def _refuse_mixed(
 
 
 def with_truth(truth: Release, release: Release) -> Release:
-    """Return a table of true counts in which counts that were published several times are repeated as often.
-
-    Parameters
-    ----------
-    truth : Release
-        The unrounded table.
-    release : Release
-        What was published, of which columns such as "10/men@2" show counts again.
-    """
+    """Return a table of true counts in which counts that were published several times are repeated as often."""
     known = truth.index
     again = [
         (column, known[_TAIL.sub("", column.key)])

@@ -32,16 +32,10 @@ class FamilyClash:
 class LinkedBounds:
     """Bounds by all sums, within areas and between them.
 
-    Parameters
-    ----------
-    tight : Tight
-        The bounds. `by_low` and the like explain a bound only where `moved` is False.
-    moved : array of bool
-        Where other areas tighten the bounds of a cell beyond its own area's.
-    parent : array
-        The links that were used: as given, -1 where dropped.
-    clashes : tuple of FamilyClash
-        The links that were dropped, by parent.
+    - `tight`: The bounds. `by_low` and the like explain a bound only where `moved` is False.
+    - `moved`: Where other areas tighten the bounds of a cell beyond its own area's.
+    - `parent`: The links that were used: as given, -1 where dropped.
+    - `clashes`: The links that were dropped, by parent.
     """
 
     tight: Tight
@@ -61,18 +55,6 @@ def linked_bounds(
     proofs_only: bool = False,
 ) -> LinkedBounds:
     """Tighten bounds by the sums between parents and children, until nothing changes.
-
-    Parameters
-    ----------
-    compiled, windows, active, proofs_only
-        As for `tighten`.
-    tight : Tight
-        The bounds of each area alone. Links of areas that are not feasible are left out.
-    parent : array
-        For every area the row of the area that it is part of, or -1. Every cell of a parent, in the linked columns, is the
-        sum of the same cells of its children: all of them must be there.
-    linked : array of bool
-        The columns in question.
 
     Notes
     -----
@@ -186,18 +168,12 @@ MOST_LINKED = 10
 class FamilyGroups:
     """Units of areas that are the same people, and families of units.
 
-    Parameters
-    ----------
-    unit : array
-        For every area the row of its representative: the last of a chain of only children, or the area itself.
-    above : array
-        For every representative the representative of its parent; -1 where it is not linked to one, and for all other rows.
-    height : array
-        For every area, how many steps it is above its representative.
-    families : dict
-        The rows of the children of each unit that has at least two, by the row of the parent.
-    large : tuple of int
-        The parents that have more than `MOST_LINKED` children.
+    - `unit`: For every area the row of its representative: the last of a chain of only children, or the area itself.
+    - `above`: For every representative the representative of its parent; -1 where it is not linked to one, and for all
+      other rows.
+    - `height`: For every area, how many steps it is above its representative.
+    - `families`: The rows of the children of each unit that has at least two, by the row of the parent.
+    - `large`: The parents that have more than `MOST_LINKED` children.
     """
 
     unit: Rows

@@ -41,12 +41,8 @@ def summarise(into: Posterior, found: Distributions, rows: Rows, members: Rows) 
 class DistributionKeeper:
     """Keeps the distributions of one area; later ones replace earlier ones, as in the posterior.
 
-    Parameters
-    ----------
-    row : int or None
-        The area; None keeps nothing.
-    linked : array of bool
-        The columns in which areas add up.
+    - `row`: The area; None keeps nothing.
+    - `linked`: The columns in which areas add up.
     """
 
     def __init__(self, row: int | None, linked: BoolArray) -> None:

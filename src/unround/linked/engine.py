@@ -68,29 +68,17 @@ class Unlinked:
 class Linked:
     """The results for linked areas.
 
-    Parameters
-    ----------
-    tight : Tight
-        Bounds by all sums, within areas and between them.
-    moved : array of bool
-        Where other areas tighten the bounds of a cell.
-    parent : array
-        The links used for bounds: as given, -1 where one contradicts.
-    posterior : Posterior
-        The posterior.
-    method : array
-        By area, how its probabilities were obtained: a code of `methods`.
-    children : array
-        By area, the number of children of the family it was linked in: 1 where merged, 0 where not linked.
-    rhat, error : array
-        By area, where its family was sampled: the largest R-hat, and the largest standard error of a probability; 1 and 0
-        elsewhere.
-    unlinked : tuple of Unlinked
-        Families that are not linked for probabilities.
-    clashes : tuple of FamilyClash
-        Parents that cannot be the sum of their children.
-    kept : Kept
-        The distributions of the area that was asked for, from which its probabilities were taken.
+    - `tight`: Bounds by all sums, within areas and between them.
+    - `moved`: Where other areas tighten the bounds of a cell.
+    - `parent`: The links used for bounds: as given, -1 where one contradicts.
+    - `posterior`: The posterior.
+    - `method`: By area, how its probabilities were obtained: a code of `methods`.
+    - `children`: By area, the number of children of the family it was linked in: 1 where merged, 0 where not linked.
+    - `rhat`, `error`: By area, where its family was sampled: the largest R-hat, and the largest standard error of a
+      probability; 1 and 0 elsewhere.
+    - `unlinked`: Families that are not linked for probabilities.
+    - `clashes`: Parents that cannot be the sum of their children.
+    - `kept`: The distributions of the area that was asked for, from which its probabilities were taken.
     """
 
     tight: Tight
@@ -121,23 +109,6 @@ def link(
     keep: int | None = None,
 ) -> Linked:
     """Compute bounds and probabilities of areas in a nesting.
-
-    Parameters
-    ----------
-    compiled, windows, tight, prior, active
-        As for `posteriors`, for each area alone. The prior is that of areas without children.
-    parent : array
-        For every area the row of the area that it is part of, or -1. All children of a parent must be there.
-    linked : array of bool
-        By column, whether the counts of children add up to that of their parent.
-    alike : array of bool, optional
-        By area: it has one child, and its published counts are copies of the child's, not independent roundings.
-    effort : Effort
-        How long to sample families.
-    most : int
-        Children above which a family is not linked.
-    keep : int, optional
-        The area whose whole distributions to return.
 
     Notes
     -----

@@ -53,20 +53,12 @@ USUAL_WIDTH = 8.0
 class FamilySamples:
     """The result of sampling families.
 
-    Parameters
-    ----------
-    rows : array
-        The areas: for every family the parent, then its children.
-    family : array
-        For each of these rows, the number of its family.
-    chances : Distributions
-        By these rows.
-    rhat : array
-        By family, the largest R-hat of any cell (1: chains agree).
-    spread : array
-        By family, the largest standard error of any probability, from the differences between chains.
-    failed : array
-        By family: chains disagree by more than chance explains, or one of them found no state that fits.
+    - `rows`: The areas: for every family the parent, then its children.
+    - `family`: For each of these rows, the number of its family.
+    - `chances`: By these rows.
+    - `rhat`: By family, the largest R-hat of any cell (1: chains agree).
+    - `spread`: By family, the largest standard error of any probability, from the differences between chains.
+    - `failed`: By family: chains disagree by more than chance explains, or one of them found no state that fits.
     """
 
     rows: Rows
@@ -88,23 +80,7 @@ def sample_families(
     *,
     shrunk: bool = True,
 ) -> FamilySamples:
-    """Sample all families of a batch of areas.
-
-    Parameters
-    ----------
-    compiled, prior, active
-        As for `posteriors`.
-    listed : CountWeights
-        The weights of the areas' counts.
-    families : dict
-        The rows of the children, by the row of the parent.
-    linked : array of bool
-        The columns in which children add up to their parent.
-    effort : Effort
-        How long to sample.
-    shrunk : bool
-        Whether to shrink the averages towards beliefs by messages.
-    """
+    """Sample all families of a batch of areas."""
     rows, first = list[int](), [0]
     bounds = np.stack([listed.low, listed.high])
     contents = []
@@ -236,21 +212,7 @@ def shrink(
 ) -> tuple[FloatArray, FloatArray]:
     """Shrink averages of draws towards beliefs.
 
-    Parameters
-    ----------
-    cell : array
-        For every probability, the number of its cell; those of a cell are contiguous, in the order of counts.
-    kind : array
-        For every probability, the number of its kind: a family's children or its parent, totals or not. -1: not shrunk.
-    drawn, beliefs : array
-        The averages of draws, and the beliefs about the same counts.
-    error : array
-        The standard errors of the averages.
-
-    Returns
-    -------
-    array, array
-        The probabilities, and the standard error of each.
+    The probabilities, and the standard error of each.
     """
     beliefs = _match_variances(cell, kind, drawn, beliefs)
     alike = np.where(kind < 0, 0, kind)

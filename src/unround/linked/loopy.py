@@ -114,24 +114,8 @@ def exchange_messages(
 ) -> tuple[Distributions, FloatArray]:
     """Run loopy belief propagation in all families at once.
 
-    Parameters
-    ----------
-    compiled, prior, active
-        As for `posteriors`, for the areas at hand. Parents have no prior of their own: it follows from their children's.
-    listed : CountWeights
-        The weights of their counts. All areas must be in families.
-    families : dict
-        The rows of the children, by the row of the parent.
-    linked : array of bool
-        By column, whether the counts of children add up to that of their parent. Messages concern those without parts.
-    rounds : int
-        Number of rounds.
-
-    Returns
-    -------
-    Distributions, array
-        The final beliefs, zero in areas where no counts add up; and the product of the incoming messages, which is the
-        factor by which families changed the weights of counts.
+    The final beliefs, zero in areas where no counts add up; and the product of the incoming messages, which is the
+    factor by which families changed the weights of counts.
     """
     areas, number = listed.low.shape
     heads = np.zeros(areas, dtype=np.bool_)

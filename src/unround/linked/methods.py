@@ -35,15 +35,10 @@ def is_sampled(children: int, width: float) -> bool:
 class Method:
     """One method of obtaining probabilities.
 
-    Parameters
-    ----------
-    code : int
-        Its place in `METHODS`, as in `Linked.method`.
-    name, sentence : str
-        What reports call it, and how they explain it.
-    mean, worst : float
-        Total variation distance from the exact distribution of a cell: on average, and in the worst cell that was
-        compared. `docs/linked.md` has the tables and how they are made.
+    - `code`: Its place in `METHODS`, as in `Linked.method`.
+    - `name`, `sentence`: What reports call it, and how they explain it.
+    - `mean`, `worst`: Total variation distance from the exact distribution of a cell: on average, and in the worst cell
+      that was compared. `docs/linked.md` has the tables and how they are made.
     """
 
     code: int

@@ -27,20 +27,13 @@ Place = tuple[int, int]
 class Prover:
     """Writes certificates for cells whose bounds depend on other areas.
 
-    Parameters
-    ----------
-    compiled : CompiledSums
-        The sums of every area.
-    bounds : LinkedBounds
-        The linked bounds, of documented windows and with `proofs_only`.
-    linked : array of bool
-        The columns in which children add up to their parent.
-    active : array of bool or None
-        Areas × equations: which sums hold.
-    cell_of : function
-        Takes an area's row and a column, and returns the cell: its name within the area, what was published, and how.
-    names : sequence of str
-        The areas' names; they must differ.
+    - `compiled`: The sums of every area.
+    - `bounds`: The linked bounds, of documented windows and with `proofs_only`.
+    - `linked`: The columns in which children add up to their parent.
+    - `active`: Areas × equations: which sums hold.
+    - `cell_of`: Takes an area's row and a column, and returns the cell: its name within the area, what was published, and
+      how.
+    - `names`: The areas' names; they must differ.
     """
 
     def __init__(
@@ -62,17 +55,10 @@ class Prover:
     def prove(self, area: int, columns: Sequence[int]) -> list[tuple[int, System, Proof]]:
         """Prove cells of one area.
 
-        Returns
-        -------
-        list
-            For every proved column: the column; the smallest system that the proof needs; and the proof, accepted by the
-            independent checker. Nearby areas are tried first: those that are the same people, the families of the area,
-            their families, and so on. What takes more than `MOST_CELLS` cells is left out: it must not be called proved.
-
-        Raises
-        ------
-        InternalError
-            If all connected areas together do not prove a value that propagation found.
+        For every proved column: the column; the smallest system that the proof needs; and the proof, accepted by the
+        independent checker. Nearby areas are tried first: those that are the same people, the families of the area,
+        their families, and so on. What takes more than `MOST_CELLS` cells is left out: it must not be called proved.
+        Raises `InternalError` if all connected areas together do not prove a value that propagation found.
         """
         open_yet, found = list(columns), list[tuple[int, System, Proof]]()
         for areas, whole in self._wider_and_wider(area):

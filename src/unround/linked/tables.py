@@ -44,16 +44,11 @@ WIDE = "some count in the family has more than {widest} possible values"
 class TableSamples:
     """What chains found about families of one size, in one table.
 
-    Parameters
-    ----------
-    rows : array
-        Families × (1 + children): the areas, the parent first.
-    settled : array of bool
-        By family, whether its chains agree, or all its tables could be gone through; nothing is known of the others.
-    posterior, distributions
-        By area, in the order of `rows`, all columns; only those of the table are filled in.
-    rhat, error : array
-        By family, how well chains agree, and the largest standard error of a probability.
+    - `rows`: Families × (1 + children): the areas, the parent first.
+    - `settled`: By family, whether its chains agree, or all its tables could be gone through; nothing is known of the
+      others.
+    - `posterior`, `distributions`: By area, in the order of `rows`, all columns; only those of the table are filled in.
+    - `rhat`, `error`: By family, how well chains agree, and the largest standard error of a probability.
     """
 
     rows: Rows
@@ -69,17 +64,6 @@ def windows_for_tables(windows: Windows, listed: CountWeights, rows: Rows, repla
 
     Chains need not look up the weights of counts that were randomly rounded, but then keep to no bounds besides those that
     follow from the sums of the family itself.
-
-    Parameters
-    ----------
-    windows : Windows
-        Those of all areas.
-    listed : CountWeights
-        The weights within bounds, by place in the batch.
-    rows : array
-        The areas of the batch.
-    replaced : array of bool
-        By place in the batch and column, where to take what is listed.
     """
     low, high, start = (
         np.where(replaced, new, old[rows])
@@ -100,17 +84,7 @@ def sample_tables(
     prior: PriorWeights | None,
     families: dict[int, Rows],
 ) -> Iterator[TableSamples]:
-    """Draw tables of whole families, those of one size at a time.
-
-    Parameters
-    ----------
-    compiled, windows, tight, prior
-        As for `posteriors`, for a batch of areas. The prior is that of areas without children: a parent has none.
-    table : CrossedTable
-        A table of these areas. All of its sums hold in all of them, and all of its cells add up over areas.
-    families : dict
-        The rows of the children, by the row of the parent.
-    """
+    """Draw tables of whole families, those of one size at a time."""
     for children in sorted({len(members) for members in families.values()}):
         some = {at: members for at, members in families.items() if len(members) == children}
         rows = np.array([[at, *_in_own_order(tight, table, members)] for at, members in some.items()], dtype=np.int64)
@@ -118,21 +92,7 @@ def sample_tables(
 
 
 def why_not_sampled(table: CrossedTable, tight: Tight, linked: BoolArray, active: BoolArray | None, members: Rows) -> str:
-    """Return why chains cannot link a family in a table; nothing if they can.
-
-    Parameters
-    ----------
-    table : CrossedTable
-        The table.
-    tight : Tight
-        Bounds.
-    linked : array of bool
-        The columns that add up over areas.
-    active : array, optional
-        Which sums hold in which area.
-    members : array
-        The family: the parent's row, and those of its children.
-    """
+    """Return why chains cannot link a family in a table; nothing if they can."""
     if not linked[table.cells].all():
         return PARTLY
     if active is not None and not active[np.ix_(members, np.array(table.equations))].all():

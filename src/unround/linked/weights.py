@@ -14,14 +14,9 @@ from unround.mechanisms.base import FloatArray
 class CountWeights:
     """The weights of all possible counts of some areas, cell after cell.
 
-    Parameters
-    ----------
-    windows : Windows
-        The windows of all areas.
-    low, high : array
-        Bounds of the areas in question; cells with too many possible values are not listed.
-    rows : array
-        The rows of these areas.
+    - `windows`: The windows of all areas.
+    - `low`, `high`: Bounds of the areas in question; cells with too many possible values are not listed.
+    - `rows`: The rows of these areas.
     """
 
     def __init__(self, windows: Windows, low: Ints, high: Ints, rows: Rows) -> None:

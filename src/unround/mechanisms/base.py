@@ -31,17 +31,11 @@ TAIL = 1e-12
 class Window:
     """The true counts that one published count leaves possible, and how likely each would have led to it.
 
-    Parameters
-    ----------
-    low, high : int
-        The smallest and the largest possible true count; `high` is None where nothing bounds it.
-    weights : array or None
-        `weights[i]` is the likelihood of the published count given the true count `low + i`. A zero inside is
-        a hole. None goes with an unbounded window, in which every count has the same likelihood.
-    certain : bool
-        False where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs.
-    holes : bool
-        Whether any weight is zero, so that nobody has to look again.
+    - `low`, `high`: The smallest and the largest possible true count; `high` is None where nothing bounds it.
+    - `weights`: `weights[i]` is the likelihood of the published count given the true count `low + i`. A zero inside is a
+      hole. None goes with an unbounded window, in which every count has the same likelihood.
+    - `certain`: False where a tail of less than `TAIL` was cut off: bounds from such a window are not proofs.
+    - `holes`: Whether any weight is zero, so that nobody has to look again.
     """
 
     low: int
@@ -120,23 +114,7 @@ def window_from(
 ) -> Window:
     """Build the window of a published count by trying every true count near it.
 
-    Parameters
-    ----------
-    likelihood : function
-        A mechanism's own `likelihood`.
-    published : int or None
-        The published count.
-    below, above : int
-        How far below and above it the true count can be.
-    how : str
-        What was done to the counts, for the error: "rounding to the nearest 5".
-    certain : bool
-        False where the range leaves out a tail.
-
-    Raises
-    ------
-    InputError
-        Where no true count leads to `published`.
+    Raises `InputError` where no true count leads to `published`.
     """
     if published is None or published == HIDDEN:
         raise impossible(published, how)

@@ -59,13 +59,9 @@ def _check_ties(ties: str) -> None:
 class Nearest(Fixed):
     """Conventional rounding to the nearest multiple of a base.
 
-    Parameters
-    ----------
-    base : int
-        The number of which published counts are multiples.
-    ties : {"up", "even"}
-        Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40).
-        Odd bases have no such counts.
+    - `base`: The number of which published counts are multiples.
+    - `ties`: Where a count half-way between two multiples goes: up, or to the even multiple (25 to 20, 35 to 40). Odd
+      bases have no such counts.
 
     Examples
     --------
@@ -106,12 +102,8 @@ class Nearest(Fixed):
 class Digits(Fixed):
     """Conventional rounding to a number of significant digits.
 
-    Parameters
-    ----------
-    digits : int
-        How many digits are kept; counts with no more digits are published unchanged.
-    ties : {"up", "even"}
-        Where a count half-way between goes: up, or so that the last digit kept is even.
+    - `digits`: How many digits are kept; counts with no more digits are published unchanged.
+    - `ties`: Where a count half-way between goes: up, or so that the last digit kept is even.
 
     Examples
     --------

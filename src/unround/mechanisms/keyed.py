@@ -39,15 +39,6 @@ Arc = tuple[FloatArray | float, FloatArray | float]
 def meeting(parts: tuple[Arc, ...], total: Arc, constant: float) -> FloatArray:
     """Return the probability that independent points on the parts' arcs, and a constant, add up to one on the total's arc.
 
-    Parameters
-    ----------
-    parts : tuple of arcs
-        One per part; numbers, or arrays of the same shape.
-    total : arc
-        That of the total.
-    constant : float
-        What the total's random number has beyond the sum of its parts'.
-
     Notes
     -----
     The product of the arcs' lengths, as if all were independent, and a term for every choice of one end of each arc. These

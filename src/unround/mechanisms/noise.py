@@ -98,12 +98,8 @@ def _number(value: float) -> str:
 class Laplace(UnboundedNoise):
     """Discrete Laplace noise: P(v) = (e^(1/t) − 1)/(e^(1/t) + 1) · e^(−|v|/t).
 
-    Parameters
-    ----------
-    t : float
-        The scale; the paper proposes 1.45 in place of random rounding to base 5.
-    clamped : bool
-        Whether negative counts are published as 0.
+    - `t`: The scale; the paper proposes 1.45 in place of random rounding to base 5.
+    - `clamped`: Whether negative counts are published as 0.
 
     Examples
     --------
@@ -148,12 +144,8 @@ class Laplace(UnboundedNoise):
 class Gaussian(UnboundedNoise):
     """Discrete Gaussian noise: P(v) proportional to e^(−v²/2σ²) on the whole numbers.
 
-    Parameters
-    ----------
-    sigma : float
-        The scale σ; from about 1 on it is the standard deviation.
-    clamped : bool
-        Whether negative counts are published as 0.
+    - `sigma`: The scale σ; from about 1 on it is the standard deviation.
+    - `clamped`: Whether negative counts are published as 0.
 
     Examples
     --------

@@ -135,12 +135,8 @@ class Unpublished:
 class Suppressed:
     """Counts in one range are hidden; the others are published by another mechanism.
 
-    Parameters
-    ----------
-    low, high : int
-        The first and the last true count that is hidden.
-    then : Mechanism
-        How the others are published; exactly by default.
+    - `low`, `high`: The first and the last true count that is hidden.
+    - `then`: How the others are published; exactly by default.
 
     Examples
     --------

@@ -72,15 +72,7 @@ class TwoWay(ABC):
         return np.asarray(down + width * (draws < share), dtype=np.int64)
 
     def publish_keyed(self, true: IntArray | FloatArray, numbers: NDArray[np.uint64]) -> IntArray:
-        """Round up where a given random number u is below the probability of going up.
-
-        Parameters
-        ----------
-        true : array
-            Counts; or estimates, which need not be whole: their remainders then take any value.
-        numbers : array of uint64
-            u in units of 2⁻⁶⁴, so that sums of such numbers are sums modulo 1.
-        """
+        """Round up where a given random number u is below the probability of going up."""
         if np.issubdtype(np.asarray(true).dtype, np.floating) or self._whole >= 2**32:
             down, width, share = self._steps(np.asarray(true, dtype=np.float64))
             up = numbers * (self._whole / 2.0**64) < share
@@ -170,11 +162,7 @@ class Residues(TwoWay):
     A true count that leaves the remainder r is published as the next multiple above with probability `up[r]`,
     else as the one below. The base is the number of probabilities.
 
-    Parameters
-    ----------
-    up : probabilities
-        One for every remainder, the first of them 0; fractions, or numbers or text that `Fraction` can take
-        exactly.
+    - `up`: One for every remainder, the first of them 0; fractions, or numbers or text that `Fraction` can take exactly.
 
     Examples
     --------
@@ -260,10 +248,7 @@ class Graduated(Banded):
     A true count goes to one of the two multiples around it of its own band's base, without bias. A window can
     therefore cross the border between two bands.
 
-    Parameters
-    ----------
-    bands : pairs of int
-        The first count of every band and its base; New Zealand's by default.
+    - `bands`: The first count of every band and its base; New Zealand's by default.
 
     Examples
     --------

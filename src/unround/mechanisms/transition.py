@@ -29,14 +29,10 @@ _LEAST = Fraction(1, 10**30)
 class Transition:
     """Counts are changed by draws from a table: one distribution of changes for every small true count.
 
-    Parameters
-    ----------
-    rows : rows of pairs
-        `rows[i]` lists the possible changes v of a true count i and their probabilities p as pairs (v, p).
-        Counts beyond the last row use the last row. Probabilities are kept as exact fractions; a row
-        whose sum differs from 1 by at most 1e-9 is rescaled.
-    source : str, optional
-        The file that the table came from, for its name.
+    - `rows`: `rows[i]` lists the possible changes v of a true count i and their probabilities p as pairs (v, p). Counts
+      beyond the last row use the last row. Probabilities are kept as exact fractions; a row whose sum differs from 1 by
+      at most 1e-9 is rescaled.
+    - `source`: The file that the table came from, for its name.
 
     Examples
     --------
@@ -76,17 +72,7 @@ class Transition:
     def read(cls, path: str | PathLike[str]) -> Transition:
         """Read a table from a CSV file with the columns i, v, p.
 
-        Parameters
-        ----------
-        path : str or path
-            A file with a header, separated by commas or semicolons. Column i holds the true count, v the
-            change (or j the published count), p the probability; other columns are ignored, so files of the R
-            package ptable will do.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or is not such a table.
+        Raises `InputError` if the file cannot be read, or is not such a table.
         """
         rows = _read(path)
         try:

@@ -21,10 +21,7 @@ class Weighted:
     15 published leaves any number between 10 and 20. As whole numbers, the window has both ends: 10 and 20 themselves are
     impossible, but numbers next to them are not. So bounds are those of the real numbers, and no whole number is proved.
 
-    Parameters
-    ----------
-    how : Rounding or Sample
-        How they were rounded.
+    - `how`: How they were rounded.
 
     Examples
     --------

@@ -50,13 +50,7 @@ def worlds_table(worlds: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[l
 
 
 def claims_table(by_value: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and rows of how often likely claims are right, by the count claimed and by band.
-
-    Parameters
-    ----------
-    by_value : sequence
-        `ClaimScore.to_json()`.
-    """
+    """Return the headings and rows of how often likely claims are right, by the count claimed and by band."""
     heads = ["count claimed", "stated between", "claims", "stated", "right", "±", "verdict"]
     return heads, [
         [
@@ -180,13 +174,7 @@ def calibration_sentences(told: dict[str, Any]) -> list[str]:
 
 
 def calibration_page(told: dict[str, Any]) -> str:
-    """Return a calibration as a page.
-
-    Parameters
-    ----------
-    told : dict
-        `Calibrations.to_json()`.
-    """
+    """Return a calibration as a page."""
     drawn = [
         (name, _reliability_chart(told["groups"][name]))
         for name in ("all cells", "totals of sparse sums")

@@ -42,14 +42,9 @@ ALIKE = 1e-9
 class Picture:
     """A picture that is being put together.
 
-    Parameters
-    ----------
-    width, height : float
-        In pixels; a page may scale it.
-    said : str
-        What it shows, for those who cannot see it.
-    kind : str
-        Further CSS classes.
+    - `width`, `height`: In pixels; a page may scale it.
+    - `said`: What it shows, for those who cannot see it.
+    - `kind`: Further CSS classes.
     """
 
     def __init__(self, width: float, height: float, said: str, kind: str = "") -> None:
@@ -150,17 +145,7 @@ def _plain(value: float) -> str:
 
 
 def stacked_bars(rows: Mapping[str, Mapping[str, float]], what: str, digits: int = 0) -> Markup:
-    """Draw a bar per class, made up of its claims of each kind, with the sum at its end.
-
-    Parameters
-    ----------
-    rows : mapping
-        For each class, in the order in which they are drawn, a number for each of `CLAIMS`.
-    what : str
-        What the numbers are.
-    digits : int
-        Decimals of the numbers at the ends of the bars.
-    """
+    """Draw a bar per class, made up of its claims of each kind, with the sum at its end."""
     kinds = [kind for kind in CLAIMS if any(row[kind] for row in rows.values())]
     labels, left = _label_room(list(rows))
     sums = [sum(row[kind] for kind in kinds) for row in rows.values()]
@@ -192,13 +177,7 @@ def _listed(numbers: Mapping[str, float], digits: int = 0) -> str:
 
 
 def against_chance(rows: Sequence[Mapping[str, Any]]) -> Markup:
-    """Draw what was found as diamonds over the range that chance predicts.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        For each kind of sum its "label", how many were "found", and the "low" and "high" end of what chance predicts.
-    """
+    """Draw what was found as diamonds over the range that chance predicts."""
     labels, left = _label_room([row["label"] for row in rows])
     said = "; ".join(f"{row['label']}: {row['found']:,} found, {row['low']:,} to {row['high']:,} by chance" for row in rows)
     drawn = Picture(380, 28 * len(rows) + 20, f"Proofs from one sum. {said}")
@@ -230,15 +209,7 @@ def _vertical(drawn: Picture, scale: Scale, at: Sequence[float], top: float, bot
 
 
 def pairs(rows: Sequence[tuple[str, str, float, float]], what: str) -> Markup:
-    """Draw two probabilities per row, joined: hollow for the first, filled for the second, whose number is written.
-
-    Parameters
-    ----------
-    rows : sequence
-        Label, colour class, first and second probability.
-    what : str
-        What the probabilities are.
-    """
+    """Draw two probabilities per row, joined: hollow for the first, filled for the second, whose number is written."""
     labels, left = _label_room([row[0] for row in rows], 22)
     said = "; ".join(
         f"{name}: {percent(first)} without sums, {percent(second)} with them" for name, _, first, second in rows
@@ -264,16 +235,7 @@ def pairs(rows: Sequence[tuple[str, str, float, float]], what: str) -> Markup:
 
 
 def risk_against_error(points: Sequence[Mapping[str, Any]], across: str, up: str) -> Markup:
-    """Draw ways of publishing as named points: error to the right, risk upwards, each with its standard error.
-
-    Parameters
-    ----------
-    points : sequence of mappings
-        "name", "kind" (a colour class), "error", "risk", their standard errors "error_by" and "risk_by", and whether
-        something was "proved", which draws a ring.
-    across, up : str
-        What the axes show.
-    """
+    """Draw ways of publishing as named points: error to the right, risk upwards, each with its standard error."""
     left, top, right, bottom = 40.0, 22.0, WIDE - 12.0, 300.0
     said = "; ".join(f"{one['name']}: error {one['error']:.2f}, {percent(one['risk'])}" for one in points)
     drawn = Picture(WIDE, bottom + 38, f"{up}, by {across}. {said}")
@@ -333,16 +295,7 @@ def _names_apart(points: Sequence[Mapping[str, Any]], x: Scale, y: Scale, right:
 
 
 def reliability(series: Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]], across: str, up: str) -> Markup:
-    """Draw how often claims are right against the probability that they state; on the diagonal both agree.
-
-    Parameters
-    ----------
-    series : mapping
-        For each name a colour class and its points: "stated", "right", "claims", and maybe the "low" and "high" end of an
-        error bar. Points are as large as they have claims.
-    across, up : str
-        What the axes show.
-    """
+    """Draw how often claims are right against the probability that they state; on the diagonal both agree."""
     bands = [band for _, found in series.values() for band in found]
     least = min([0.6, *(band.get("low", band["right"]) for band in bands), *(band["stated"] for band in bands)])
     least = math.floor(least * 10 + 1e-9) / 10
@@ -405,25 +358,7 @@ def columns(
     below: str = "",
     marked: Mapping[int, str] | None = None,
 ) -> Markup:
-    """Draw shares as columns, with what is expected as short lines over them.
-
-    Parameters
-    ----------
-    shares : mapping
-        A share for each number.
-    said : str
-        What the chart shows.
-    kind : str
-        A colour class; `marked` gives some columns another one.
-    expected : mapping, optional
-        The shares that are expected.
-    top : float, optional
-        The highest share that fits, so that several charts compare.
-    below : str
-        What the numbers are.
-    marked : mapping, optional
-        Columns of another colour.
-    """
+    """Draw shares as columns, with what is expected as short lines over them."""
     places = sorted({*shares, *(expected or {})})
     left, height, wide = 38.0, 120.0, 300.0
     high, lines = _share_scale(top or max([*shares.values(), *(expected or {}).values()]))
@@ -472,21 +407,7 @@ def shown_part(distribution: Sequence[tuple[int, float]]) -> list[tuple[int, flo
 def histogram(
     distribution: Sequence[tuple[int, float]], *, name: str, kind: str, published: int | None, height: int = 190
 ) -> Markup:
-    """Draw how likely each count is.
-
-    Parameters
-    ----------
-    distribution : sequence
-        Counts with their probabilities, ascending.
-    name : str
-        Whose, for those who cannot see the picture.
-    kind : str
-        Colours the bars.
-    published : int or None
-        Marked under the axis, where it is in sight.
-    height : int
-        Of the bars.
-    """
+    """Draw how likely each count is."""
     counts = shown_part(distribution)
     first, last = counts[0][0], counts[-1][0]
     if published is not None and first - FAR <= published <= last + FAR:
@@ -561,11 +482,6 @@ def spark(one: Mapping[str, Any]) -> Markup:
 
     How probable each other count is, is not drawn here: that takes an inference of the whole area. The page of the count
     shows it. The sentence beside it says the same, so that the drawing is hidden from those who listen.
-
-    Parameters
-    ----------
-    one : mapping
-        With "low", "high", "value", "published", "kind" and its probabilities.
     """
     value, published = one["value"], one["published"]
     low, high = one["low"], one["high"] if one["high"] is not None else value + SLOTS

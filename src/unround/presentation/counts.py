@@ -49,13 +49,7 @@ def chance(cell: Mapping[str, Any], short: bool = False) -> Markup:
 
 
 def count_line(line: Mapping[str, Any]) -> Markup:
-    """Return a line of an area's table: what it is called, and a count for each sex.
-
-    Parameters
-    ----------
-    line : mapping
-        As `web.views.table_told` returns it: its place in the outline, that of the line it is part of, its counts.
-    """
+    """Return a line of an area's table: what it is called, and a count for each sex."""
     label, below = escape(line["label"]), line["claims_below"]
     under = "" if line["parent"] is None else f' data-under="line{line["parent"]}"'
     parts = f' data-parts="{below}"' if line["has_parts"] else ""

@@ -176,17 +176,7 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def diff_section(told: Mapping[str, Any], *, public: bool, heading: str = "") -> dict[str, Any]:
-    """Gather what the section shows.
-
-    Parameters
-    ----------
-    told : mapping
-        `Diff.to_json()`.
-    public : bool
-        Leave out every area and every inferred value.
-    heading : str
-        The heading; empty for what changed since the earlier audit.
-    """
+    """Gather what the section shows."""
     few = public and told["after"]["areas"] < FEWEST_AREAS
     blocks = [(block_named(name, told["by_block"]), row) for name, row in told["by_block"].items() if changes(row)]
     return {

@@ -32,18 +32,11 @@ DECISIONS = {"publish": ("publish", FINE), "revise": ("revise", DOUBT), "stop": 
 class Footing:
     """One thing that claims rest on.
 
-    Parameters
-    ----------
-    what : str
-        What was looked at.
-    state : str
-        What came of it, in a word or two.
-    tone : str
-        `FINE`, `DOUBT` or `UNKNOWN`.
-    said : str
-        The same in a sentence.
-    anchor : str
-        The section with the reasons.
+    - `what`: What was looked at.
+    - `state`: What came of it, in a word or two.
+    - `tone`: `FINE`, `DOUBT` or `UNKNOWN`.
+    - `said`: The same in a sentence.
+    - `anchor`: The section with the reasons.
     """
 
     what: str
@@ -54,15 +47,7 @@ class Footing:
 
 
 def footing(told: Mapping[str, Any], decision: str | None = None) -> tuple[Footing, ...]:
-    """Return what the claims of an audit rest on.
-
-    Parameters
-    ----------
-    told : mapping
-        The summary of the audit.
-    decision : str, optional
-        "publish", "revise" or "stop", where the table was reviewed: see `decision_of`.
-    """
+    """Return what the claims of an audit rest on."""
     return tuple(_entries(told, decision))
 
 

@@ -27,16 +27,10 @@ PICTURED = (("proved", "proved"), ("conditional", "conditional"), ("likely", "li
 class Example:
     """A finding in two lines of arithmetic.
 
-    Parameters
-    ----------
-    kind : str
-        Proved, conditional or likely.
-    sentence : str
-        What was printed, and what it must or most likely was.
-    lines : tuple of str
-        The arithmetic, with letters for counts.
-    letters : str
-        What the letters stand for.
+    - `kind`: Proved, conditional or likely.
+    - `sentence`: What was printed, and what it must or most likely was.
+    - `lines`: The arithmetic, with letters for counts.
+    - `letters`: What the letters stand for.
     """
 
     kind: str

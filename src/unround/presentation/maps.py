@@ -55,14 +55,9 @@ FEW = 1500
 class Drawn:
     """A map.
 
-    Parameters
-    ----------
-    picture : Markup
-        The drawing.
-    key : tuple
-        For each class that occurs what the stylesheet calls it, what people read, and how many areas are in it.
-    sentences : tuple of str
-        What it shows, and which codes did not match.
+    - `picture`: The drawing.
+    - `key`: For each class that occurs what the stylesheet calls it, what people read, and how many areas are in it.
+    - `sentences`: What it shows, and which codes did not match.
     """
 
     picture: Markup
@@ -85,16 +80,7 @@ def _have(number: int) -> str:
 
 
 def worst_classes(rows: ArrayLike, kinds: ArrayLike, sizes: ArrayLike, areas: int) -> Ints:
-    """Return for every area the place of its worst finding in `WORST`.
-
-    Parameters
-    ----------
-    rows, kinds, sizes : array
-        Of every finding, in the order of their rank: its area, its kind by its place in `CLAIMS`, and the place of its size
-        among `audits.ranking.SMALL_FIRST`.
-    areas : int
-        How many areas there are.
-    """
+    """Return for every area the place of its worst finding in `WORST`."""
     found, first = np.unique(np.asarray(rows), return_index=True)
     kind, size = np.asarray(kinds)[first], np.asarray(sizes)[first]
     classes = np.full(areas, len(WORST) - 1, dtype=np.int64)
@@ -128,21 +114,7 @@ def draw(
     said: str,
     largest: int = LARGEST,
 ) -> Drawn:
-    """Draw a map.
-
-    Parameters
-    ----------
-    found : Boundaries
-        The areas to draw.
-    classes : array
-        For every area of the audit the place of its class in `named`.
-    named : sequence
-        What the stylesheet calls each class, and what people read; the ones to stand out come first, and are drawn last.
-    said : str
-        What it shows, for those who cannot see it.
-    largest : int
-        Bytes of the drawing.
-    """
+    """Draw a map."""
     box, there = found.box(), found.there
     units, shapes, tall = _fitting(found, box, classes, largest)
     large, dots = _paths(shapes, classes, len(named)), _runs(_raster(shapes, classes, (units, tall)), len(named))

@@ -85,10 +85,7 @@ def _converter() -> Any:
 def save(plot: Plot, path: Path) -> None:
     """Write a plot as svg, png or html, by the file's ending. The html needs no other file, and follows the reader's scheme.
 
-    Raises
-    ------
-    InputError
-        If the ending is another one, or the file cannot be written.
+    Raises `InputError` if the ending is another one, or the file cannot be written.
     """
     check_plot(path)
     kind = path.suffix.lower()

@@ -63,17 +63,7 @@ POPULATION = {
 def write_pages(
     folder: AuditFolder, diff: Mapping[str, Any] | None = None, decision: str | None = None
 ) -> tuple[Path, Path]:
-    """Write both pages into an audit folder, replacing older ones.
-
-    Parameters
-    ----------
-    folder : AuditFolder
-        The audit.
-    diff : mapping, optional
-        What changed since another audit, `Diff.to_json()`: the pages get a section about it.
-    decision : str, optional
-        That of the review which the audit belongs to; unless given, the review's own file tells.
-    """
+    """Write both pages into an audit folder, replacing older ones."""
     decision = decision or decision_of(folder)
     written = []
     for name, public in ((REPORT, False), (PUBLIC_REPORT, True)):

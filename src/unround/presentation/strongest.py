@@ -62,24 +62,15 @@ class CellShown:
 class Strong:
     """A finding with its argument.
 
-    Parameters
-    ----------
-    finding : dict
-        Its row of `findings.parquet`.
-    area, code, what, table : str
-        Its area, by name and code; what is counted; and its table, unless the label says it already.
-    sums : tuple of str
-        For a proof, the sums that it uses.
-    steps : tuple of str
-        The argument, sentence by sentence; `more_steps` says how many were left out.
-    cells : tuple of CellShown
-        What the letters in it mean; `more_cells` says how many were left out.
-    growth : tuple
-        For a likely count, how its probability grows: a step in words, and the probability after it.
-    distribution : tuple
-        For a likely count, its distribution.
-    others : tuple of str
-        For a likely count, the evidence from other areas.
+    - `finding`: Its row of `findings.parquet`.
+    - `area`, `code`, `what`, `table`: Its area, by name and code; what is counted; and its table, unless the label says
+      it already.
+    - `sums`: For a proof, the sums that it uses.
+    - `steps`: The argument, sentence by sentence; `more_steps` says how many were left out.
+    - `cells`: What the letters in it mean; `more_cells` says how many were left out.
+    - `growth`: For a likely count, how its probability grows: a step in words, and the probability after it.
+    - `distribution`: For a likely count, its distribution.
+    - `others`: For a likely count, the evidence from other areas.
     """
 
     finding: dict[str, Any]

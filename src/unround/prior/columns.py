@@ -58,21 +58,13 @@ LARGE = 400
 class Mixtures:
     """The mixtures of all columns, in all variants.
 
-    Parameters
-    ----------
-    sizes : AreaSizes
-        Where the size of an area is found.
-    chosen : tuple of Exposure
-        The exposure of every column.
-    clump : array
-        Variants × columns: how much people come in clumps.
-    least : array
-        Variants × columns: what smaller exposures count as.
-    rates, weights : array
-        Variants × columns × rates. A column whose weights are all 0 has a flat prior.
-    alone : array
-        2 × columns × rates: the rates and weights of a mixture without any exposure, for a count of which nothing is known
-        but what was published of it.
+    - `sizes`: Where the size of an area is found.
+    - `chosen`: The exposure of every column.
+    - `clump`: Variants × columns: how much people come in clumps.
+    - `least`: Variants × columns: what smaller exposures count as.
+    - `rates`, `weights`: Variants × columns × rates. A column whose weights are all 0 has a flat prior.
+    - `alone`: 2 × columns × rates: the rates and weights of a mixture without any exposure, for a count of which nothing
+      is known but what was published of it.
     """
 
     sizes: AreaSizes
@@ -158,14 +150,9 @@ class _ColumnFit(NamedTuple):
 class ColumnFitter:
     """Fits the mixtures of all columns to a sample of areas.
 
-    Parameters
-    ----------
-    counts : array
-        The sample, areas × columns.
-    mechanisms : sequence of Mechanism
-        How each column was published.
-    hierarchy : Hierarchy
-        Which totals lie above each column.
+    - `counts`: The sample, areas × columns.
+    - `mechanisms`: How each column was published.
+    - `hierarchy`: Which totals lie above each column.
     """
 
     def __init__(self, counts: Counts, mechanisms: Sequence[Mechanism], hierarchy: Hierarchy) -> None:

@@ -88,19 +88,7 @@ def _kernel(mechanism: Hashable) -> FloatArray:
 def fit_all(tallies: Tallies, mechanism: Mechanism, steps: int = STEPS) -> FloatArray:
     """Return the distributions of true counts of columns that were published alike.
 
-    Parameters
-    ----------
-    tallies : array
-        How often each count was published, as in `Histograms`: columns × places.
-    mechanism : Mechanism
-        How all of these were published.
-    steps : int
-        Of EM.
-
-    Returns
-    -------
-    array
-        Columns × `SIZE`; every row adds up to 1 and no entry is 0. A column without any count gets a flat row.
+    Columns × `SIZE`; every row adds up to 1 and no entry is 0. A column without any count gets a flat row.
     """
     likely = kernel(mechanism)
     # Counts that this mechanism never publishes say nothing about it; they are reported elsewhere.
@@ -161,19 +149,7 @@ def _start(seen: FloatArray, shown: IntArray, likely: FloatArray) -> FloatArray:
 def fit(histogram: Mapping[int, int], mechanism: Mechanism, steps: int = STEPS) -> FloatArray:
     """Return the distribution of true counts behind published ones.
 
-    Parameters
-    ----------
-    histogram : mapping
-        How often each count was published.
-    mechanism : Mechanism
-        How true counts became published ones.
-    steps : int
-        Of EM.
-
-    Returns
-    -------
-    array
-        The probabilities of the true counts 0 to `CAP`.
+    The probabilities of the true counts 0 to `CAP`.
 
     Examples
     --------

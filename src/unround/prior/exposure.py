@@ -33,16 +33,10 @@ LEAST_STEPS = 4
 class Exposure(NamedTuple):
     """The exposure of one column.
 
-    Parameters
-    ----------
-    kind : int
-        `NONE`, `SIZE`, `ROOT` or `CORRECTED`.
-    above : int
-        The column of the total that corrects the size.
-    share : float
-        That total, as a share of the size, over all areas.
-    caution : float
-        How many persons are added before it is compared with what is expected.
+    - `kind`: `NONE`, `SIZE`, `ROOT` or `CORRECTED`.
+    - `above`: The column of the total that corrects the size.
+    - `share`: That total, as a share of the size, over all areas.
+    - `caution`: How many persons are added before it is compared with what is expected.
     """
 
     kind: int
@@ -55,14 +49,9 @@ class Exposure(NamedTuple):
 class AreaSizes:
     """Where the size of an area is found.
 
-    Parameters
-    ----------
-    column : int
-        The column that shows it: the largest total, or an exact one of comparable size.
-    least : float
-        What smaller sizes count as.
-    usual : float
-        What to assume where none was published.
+    - `column`: The column that shows it: the largest total, or an exact one of comparable size.
+    - `least`: What smaller sizes count as.
+    - `usual`: What to assume where none was published.
     """
 
     column: int

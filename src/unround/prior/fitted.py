@@ -40,15 +40,10 @@ SAMPLED_AREAS = 8192
 class FittedPrior:
     """What was fitted.
 
-    Parameters
-    ----------
-    mixtures : Mixtures
-        How each column varies over areas.
-    splits : SexSplits
-        How counts split by sex.
-    power : array
-        For every column to which power its mixture is taken: 1 for leaves, 0 for totals, negative for totals that
-        would count several times.
+    - `mixtures`: How each column varies over areas.
+    - `splits`: How counts split by sex.
+    - `power`: For every column to which power its mixture is taken: 1 for leaves, 0 for totals, negative for totals that
+      would count several times.
     """
 
     mixtures: Mixtures
@@ -95,18 +90,11 @@ class FittedPrior:
 class Prior:
     """What true counts are taken to be like before anything about an area is known: a small set of priors.
 
-    Parameters
-    ----------
-    name : str
-        "fitted" or "flat".
-    sentence : str
-        What is assumed, or why nothing is.
-    fitted : FittedPrior or None
-        What was fitted; None if the prior is flat.
-    variants : tuple of str
-        The names of the set; probabilities are worked out under each.
-    withheld : tuple of int
-        The columns in which nothing is called likely, because predictions of what was published there failed.
+    - `name`: "fitted" or "flat".
+    - `sentence`: What is assumed, or why nothing is.
+    - `fitted`: What was fitted; None if the prior is flat.
+    - `variants`: The names of the set; probabilities are worked out under each.
+    - `withheld`: The columns in which nothing is called likely, because predictions of what was published there failed.
     """
 
     name: str
@@ -142,19 +130,7 @@ class Prior:
     def weights(
         self, counts: Counts, low: Ints, high: Ints, variant: str = VARIANTS[0], wanted: BoolArray | None = None
     ) -> PriorWeights | None:
-        """Return how likely the possible counts of some areas are, to be used with all sums; None if all are equally.
-
-        Parameters
-        ----------
-        counts : array
-            What was published, areas × columns.
-        low, high : array
-            The bounds to keep to.
-        variant : str
-            Which of the set.
-        wanted : array, optional
-            The cells whose weights are needed, with all that they are connected with; all, unless given.
-        """
+        """Return how likely the possible counts of some areas are, to be used with all sums; None if all are equally."""
         if self.fitted is None or variant == "flat":
             return None
         mixtures, splits, v = self.fitted.mixtures, self.fitted.splits, VARIANTS.index(variant)
@@ -198,10 +174,7 @@ class Prior:
     def load(cls, path: Path) -> Prior:
         """Read what `save` wrote.
 
-        Raises
-        ------
-        InputError
-            If the file is not there, or is something else.
+        Raises `InputError` if the file is not there, or is something else.
         """
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
@@ -227,10 +200,7 @@ def _plain(bounds: Ints) -> Ints:
 class PriorFit:
     """Gathers what a prior is fitted to, while blocks of areas go by.
 
-    Parameters
-    ----------
-    columns : int
-        How many columns the release has.
+    - `columns`: How many columns the release has.
 
     Examples
     --------
@@ -256,19 +226,7 @@ class PriorFit:
         progress: Callable[[int, int], None] = lambda *_: None,
         skipped: Collection[int] = frozenset(),
     ) -> Prior:
-        """Fit the prior.
-
-        Parameters
-        ----------
-        compiled : CompiledSums
-            The sums that hold in all areas.
-        mechanisms : sequence of Mechanism
-            How each column was published.
-        progress : function
-            Is told how many columns are fitted, of how many.
-        skipped : collection of int
-            Columns that nobody will ask about, and all that sums connect them with: their prior is flat.
-        """
+        """Fit the prior."""
         areas = self.sample.seen
         if areas < FEWEST_AREAS:
             many = "1 area is" if areas == 1 else f"{areas} areas are"

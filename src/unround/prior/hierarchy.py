@@ -36,26 +36,17 @@ class Pair(NamedTuple):
 class Hierarchy:
     """The sums that carry probabilities, read from the top.
 
-    Parameters
-    ----------
-    columns : int
-        How many columns there are.
-    sums : tuple of Split
-        The sums, parallel ones (total, men, women) as one.
-    pairs : tuple of Pair
-        The counts published by sex whose sexes are joined in one node.
-    leaves : tuple of int
-        The columns whose counts carry weight in the prior: parts that are no totals; of a pair, the total.
-    split : tuple of Pair
-        The pairs that split by sex on their own: no sum of pairs below says how.
-    halves : tuple of Pair
-        Totals of two leaves, and nothing else, where none is published by sex: they may split as pairs do, if that explains
-        the published counts better.
-    repeated : dict
-        For columns of which several partitions or splits say how large they are, how many more than one: so often their own
-        distribution is divided out.
-    parent, top : tuple of int
-        For every column the total directly above it, and the one at the top; the column itself where there is none.
+    - `columns`: How many columns there are.
+    - `sums`: The sums, parallel ones (total, men, women) as one.
+    - `pairs`: The counts published by sex whose sexes are joined in one node.
+    - `leaves`: The columns whose counts carry weight in the prior: parts that are no totals; of a pair, the total.
+    - `split`: The pairs that split by sex on their own: no sum of pairs below says how.
+    - `halves`: Totals of two leaves, and nothing else, where none is published by sex: they may split as pairs do, if
+      that explains the published counts better.
+    - `repeated`: For columns of which several partitions or splits say how large they are, how many more than one: so
+      often their own distribution is divided out.
+    - `parent`, `top`: For every column the total directly above it, and the one at the top; the column itself where there
+      is none.
     """
 
     columns: int

@@ -20,10 +20,7 @@ BELOW = 64
 class Histograms:
     """How often each count was published, a row a column: counts from -`BELOW` to `CAP`, both ends taking all beyond.
 
-    Parameters
-    ----------
-    columns : int
-        How many columns there are.
+    - `columns`: How many columns there are.
 
     Attributes
     ----------

@@ -281,17 +281,6 @@ def in_groups(
 
     EM leaves what the published counts do not tell as it was at the start: here without rates that lead to one or two
     people, so that published counts above 0 are explained by fewer areas with more people in each.
-
-    Parameters
-    ----------
-    likely, times, weights
-        As for `fit_weights`, and what it found.
-    means : array
-        How many people each rate leads to in an area of median exposure.
-    cost : float
-        Units of log likelihood.
-    steps : int
-        Of EM.
     """
     start = np.where((means == 0) | (means >= GROUP), 1.0, 1e-6)
     grouped, _ = fit_weights(likely, times, steps, start / start.sum())

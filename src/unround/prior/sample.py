@@ -12,12 +12,8 @@ from unround.release import Counts
 class AreaSample:
     """A sample of areas, kept whole: it depends on the areas' counts, not on their order or on blocks.
 
-    Parameters
-    ----------
-    columns : int
-        How many columns there are.
-    most : int
-        Areas to keep.
+    - `columns`: How many columns there are.
+    - `most`: Areas to keep.
 
     Attributes
     ----------

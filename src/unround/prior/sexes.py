@@ -42,18 +42,11 @@ MOST_STATES = 40
 class SexSplits:
     """How every pair of the hierarchy splits.
 
-    Parameters
-    ----------
-    cells : array
-        Pairs × 3: the columns of the total, of men, and of women.
-    tops : array
-        Pairs × 2: the columns of all men and all women of the area; -1 where these are not published.
-    usual : array
-        For every pair the share of men of these over all areas.
-    share : array
-        For every pair its own share of men over all areas.
-    precision : array
-        For every pair how closely areas keep to their share.
+    - `cells`: Pairs × 3: the columns of the total, of men, and of women.
+    - `tops`: Pairs × 2: the columns of all men and all women of the area; -1 where these are not published.
+    - `usual`: For every pair the share of men of these over all areas.
+    - `share`: For every pair its own share of men over all areas.
+    - `precision`: For every pair how closely areas keep to their share.
     """
 
     cells: NDArray[np.int64]

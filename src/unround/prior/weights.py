@@ -39,29 +39,7 @@ def area_weights(
     slope: FloatArray,
     wanted: BoolArray | None = None,
 ) -> PriorWeights:
-    """Return the weights of all possible counts of some areas.
-
-    Parameters
-    ----------
-    low, high : array
-        Areas × columns: the bounds. Cells with more than `MOST_VALUES` possible counts have a flat prior.
-    exposures : array
-        Areas × columns.
-    rates, weights, clump : array
-        The mixture of every column; see `Mixtures`.
-    power : array
-        For every column to which power its mixture is taken: 1 where it carries weight, 0 where it does not, negative where
-        it is divided out.
-    precision : array
-        Areas × columns: the parameter a of g(x; a), for columns that split by sex; 0 for all others.
-    divides : array
-        For every column whether g divides: it does for totals that split.
-    slope : array
-        Areas × columns: what is taken off log g for every person. The same for a total as for its men and women, it
-        cancels; it keeps each of the three weights of moderate size.
-    wanted : array, optional
-        Areas × columns: the cells whose weights are needed; the others are left flat.
-    """
+    """Return the weights of all possible counts of some areas."""
     steps = np.round(EXPOSURES * np.log(exposures)).astype(np.int64)
     exposures = np.exp(steps / EXPOSURES)
     number = high.astype(np.int64) - low + 1

@@ -35,25 +35,7 @@ def nearest_consistent(
 ) -> IntArray:
     """Return the nearest whole numbers that add up.
 
-    Parameters
-    ----------
-    published : array
-        Areas × columns; `HIDDEN` stays as it is.
-    usable : array
-        Areas × sums: which sums are to hold where. Sums with a hidden count never are.
-    sums : tuple
-        Totals and parts, as positions of columns.
-    rng : Generator
-        Decides between neighbours that are equally near.
-    fixed : frozenset of int
-        Columns that stay as they are.
-    floor : bool
-        Whether nothing may become negative.
-
-    Raises
-    ------
-    InputError
-        Where the sums form loops for which the second step is not available.
+    Raises `InputError` where the sums form loops for which the second step is not available.
     """
     from unround.protection.table import patterns
 

@@ -22,17 +22,11 @@ KEY = "key"
 class GivenKeys:
     """The sums of keys of all cells, from a table with one row per count.
 
-    Parameters
-    ----------
-    path : Path
-        CSV or Parquet: the areas and codes of the table of true counts, under the same names, and `key`. Of a sum of keys
-        only the part after the decimal point counts. The table of true counts itself will do if it has that column.
-    release : Release
-        The table of true counts.
-    spool : Spool
-        The same, as it was read.
-    exact : frozenset of int
-        Columns that are published as they are, and need no keys.
+    - `path`: CSV or Parquet: the areas and codes of the table of true counts, under the same names, and `key`. Of a sum
+      of keys only the part after the decimal point counts. The table of true counts itself will do if it has that column.
+    - `release`: The table of true counts.
+    - `spool`: The same, as it was read.
+    - `exact`: Columns that are published as they are, and need no keys.
 
     Raises
     ------
@@ -58,10 +52,7 @@ class GivenKeys:
     def of(self, start: int, true: IntArray) -> Keys:
         """Return the sums of keys of the areas from a position on.
 
-        Raises
-        ------
-        InputError
-            Where a count has no sum of keys: it could not be rounded by it.
+        Raises `InputError` where a count has no sum of keys: it could not be rounded by it.
         """
         here = slice(start, start + len(true))
         missing = (true > 0) & ~self._known[here]

@@ -59,14 +59,9 @@ def _mixed(numbers: Keys) -> Keys:
 class CellKeys:
     """The sums of keys of all cells of a table.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        What the columns are called; a total that is called the same elsewhere has the same key there.
-    sums : tuple
-        Totals and parts, as positions of columns. Where a sum does not hold in an area, keys do not keep it up.
-    secret : int
-        What keys follow from.
+    - `columns`: What the columns are called; a total that is called the same elsewhere has the same key there.
+    - `sums`: Totals and parts, as positions of columns. Where a sum does not hold in an area, keys do not keep it up.
+    - `secret`: What keys follow from.
     """
 
     columns: tuple[str, ...]
@@ -76,10 +71,7 @@ class CellKeys:
     def of(self, areas: Sequence[str], true: IntArray) -> Keys:
         """Return the sums of keys of some areas, whose true counts are areas × columns; negative ones are no counts.
 
-        Raises
-        ------
-        InputError
-            Where sums form loops in which keys cannot be made to add up.
+        Raises `InputError` where sums form loops in which keys cannot be made to add up.
         """
         own = _mixed(_mixed(hashed(self.secret, "area", areas))[:, None] + hashed(self.secret, "column", self.columns))
         empty = true <= 0

@@ -21,14 +21,9 @@ class NestedKeys:
     An area that holds others has the sum of their keys if all of its counts are the sums of theirs; otherwise its keys are
     drawn like those of any other area. Only those of areas that hold others are kept.
 
-    Parameters
-    ----------
-    cells : CellKeys
-        Draws the keys of an area.
-    spool : Spool
-        The true counts, negative where there is none.
-    axes : tuple of str
-        What names an area.
+    - `cells`: Draws the keys of an area.
+    - `spool`: The true counts, negative where there is none.
+    - `axes`: What names an area.
     """
 
     def __init__(self, cells: CellKeys, spool: Spool, axes: tuple[str, ...]) -> None:

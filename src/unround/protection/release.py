@@ -154,22 +154,13 @@ _ENOUGH, _MOST = 100, 0.9
 class ProtectOptions:
     """What the user decides.
 
-    Parameters
-    ----------
-    how : Protection
-        What is done to counts.
-    seed : int or None
-        The same seed publishes the same table; None takes every draw from the operating system.
-    exact : tuple of str
-        Columns that are published as they are, as people call them.
-    clamp : bool
-        Publish negative counts as 0.
-    additive : bool
-        Make counts add up afterwards.
-    constant : float or None
-        Where counts are rounded by keys, the constant of all tables; None draws one for each.
-    key_sums : Path or None
-        A table with the sum of keys of every count, added up from records; None draws them.
+    - `how`: What is done to counts.
+    - `seed`: The same seed publishes the same table; None takes every draw from the operating system.
+    - `exact`: Columns that are published as they are, as people call them.
+    - `clamp`: Publish negative counts as 0.
+    - `additive`: Make counts add up afterwards.
+    - `constant`: Where counts are rounded by keys, the constant of all tables; None draws one for each.
+    - `key_sums`: A table with the sum of keys of every count, added up from records; None draws them.
     """
 
     how: Protection
@@ -212,24 +203,14 @@ class ProtectOptions:
 class Protected:
     """What `protect` wrote.
 
-    Parameters
-    ----------
-    table, about, note : Path
-        The published table, the TOML that describes it, and the note for those who made it.
-    choices : ProtectOptions
-        What was done.
-    declared : str
-        The mechanism that the TOML tells readers to assume.
-    areas, columns, sums : int
-        How many areas and columns there are, and how many sums an area has.
-    exact : tuple of str
-        The keys of the columns that were published as they are.
-    steps : mapping of str to Score
-        After each step, how far the table is from the truth.
-    notes : tuple of str
-        What the user should know.
-    constants : dict
-        Where counts are rounded by keys, the constant of every table, by its name ("" where it has none).
+    - `table`, `about`, `note`: The published table, the TOML that describes it, and the note for those who made it.
+    - `choices`: What was done.
+    - `declared`: The mechanism that the TOML tells readers to assume.
+    - `areas`, `columns`, `sums`: How many areas and columns there are, and how many sums an area has.
+    - `exact`: The keys of the columns that were published as they are.
+    - `steps`: After each step, how far the table is from the truth.
+    - `notes`: What the user should know.
+    - `constants`: Where counts are rounded by keys, the constant of every table, by its name ("" where it has none).
     """
 
     table: Path
@@ -534,14 +515,6 @@ def with_labels(truth: Release) -> Release:
 
 def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[int]:
     """Return the columns that people mean.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Keys ("10/men"), codes (all columns that have one), labels, or "population" and "dwellings" for what the Canadian
-        census publishes as it is.
-    columns : sequence of Column
-        What there is.
 
     Examples
     --------

@@ -24,20 +24,14 @@ STEPS = ("negative as 0", "made to add up")
 class Protection:
     """How a table is protected: each count on its own, or all at once.
 
-    Parameters
-    ----------
-    name : str
-        How the command line calls it: "laplace:1.45", "controlled:5".
-    sentence : str
-        What is done to counts, and what is guaranteed, for people.
-    mechanism : Mechanism
-        What someone should assume who only sees one count. For controlled rounding that is ordinary random rounding, but
-        its sums add up after rounding as they did before, so that totals tell nothing that their parts do not.
-    base : int or None
-        For controlled rounding, its base; None where every count is published on its own.
-    keys : str
-        "keyed" where counts are rounded by the keys of their records and a constant of every table, "alike" where there is
-        no such constant; "" where every count has a random number of its own.
+    - `name`: How the command line calls it: "laplace:1.45", "controlled:5".
+    - `sentence`: What is done to counts, and what is guaranteed, for people.
+    - `mechanism`: What someone should assume who only sees one count. For controlled rounding that is ordinary random
+      rounding, but its sums add up after rounding as they did before, so that totals tell nothing that their parts do
+      not.
+    - `base`: For controlled rounding, its base; None where every count is published on its own.
+    - `keys`: "keyed" where counts are rounded by the keys of their records and a constant of every table, "alike" where
+      there is no such constant; "" where every count has a random number of its own.
     """
 
     name: str
@@ -57,15 +51,7 @@ class Protection:
         return isinstance(self.mechanism, Laplace | Gaussian) and not self.mechanism.clamped
 
     def declared(self, *, clamp: bool, additive: bool, farthest: int) -> Mechanism:
-        """Return the mechanism that a reader of the table should be told, also where counts were changed afterwards.
-
-        Parameters
-        ----------
-        clamp, additive : bool
-            What was done afterwards.
-        farthest : int
-            How far any published count is from the true one.
-        """
+        """Return the mechanism that a reader of the table should be told, also where counts were changed afterwards."""
         if additive and not self.controlled and not self.noisy:
             return Within(farthest)  # what rounding made of counts is no longer there to be seen
         if clamp and isinstance(self.mechanism, Laplace | Gaussian):
@@ -113,10 +99,7 @@ def parse_protection(spec: str) -> Protection:
 def by_keys(how: Protection, *, constants: bool = True) -> Protection:
     """Return the same protection with random numbers that come from the keys of records.
 
-    Raises
-    ------
-    InputError
-        If it is no random rounding of each count.
+    Raises `InputError` if it is no random rounding of each count.
     """
     if how.keys:
         return how
@@ -282,18 +265,12 @@ SMALL = 5
 class ProtectionScore:
     """How a published table compares with the true one. Columns that were published as they are do not count.
 
-    Parameters
-    ----------
-    counts, off, distance, squares, near, farthest
-        How many counts were published; the sums of published − true, of its size and of its square; how many are at most
-        `NEAR` away; and the largest distance.
-    small, small_off
-        True counts below `SMALL`: how many, and the sum of published − true.
-    negative, hidden : int
-        Counts published below 0; and counts that exist but were not published.
-    sums, broken, gap
-        How many sums have all of their counts published, in how many of them total and parts differ, and by how much in
-        all.
+    - `counts`, `off`, `distance`, `squares`, `near`, `farthest`: How many counts were published; the sums of published −
+      true, of its size and of its square; how many are at most `NEAR` away; and the largest distance.
+    - `small`, `small_off`: True counts below `SMALL`: how many, and the sum of published − true.
+    - `negative`, `hidden`: Counts published below 0; and counts that exist but were not published.
+    - `sums`, `broken`, `gap`: How many sums have all of their counts published, in how many of them total and parts
+      differ, and by how much in all.
     """
 
     counts: int = 0

@@ -48,10 +48,7 @@ class Loops(Exception):  # noqa: N818 - it is no error of anyone: sums may form 
 def tableaux(columns: int, sums: Equations, fixed: frozenset[int] = frozenset()) -> list[Tableau]:
     """Solve the sums for some of their cells, piece by piece.
 
-    Raises
-    ------
-    Loops
-        Where elimination meets numbers other than −1, 0 and 1.
+    Raises `Loops` where elimination meets numbers other than −1, 0 and 1.
     """
     piece = list(range(columns))
 
@@ -121,23 +118,7 @@ def _eliminate(matrix: Signs, pivots: Ints) -> bool:
 def walk(cells: IntArray, base: int, pieces: list[Tableau], rng: np.random.Generator, nearest: bool = False) -> None:
     """Bring cells between 0 and `base` to one of the two, in place, so that no sum changes.
 
-    Parameters
-    ----------
-    cells : array
-        Areas × columns. Of cells in no sum, each goes its own way.
-    base : int
-        The length of a step.
-    pieces : list of Tableau
-        The sums.
-    rng : Generator
-        Where chance comes from.
-    nearest : bool
-        Go where the cells are nearer to where they were, instead of leaving it to chance; chance decides between equals.
-
-    Raises
-    ------
-    Loops
-        Where sums form loops in which cells cannot all arrive.
+    Raises `Loops` where sums form loops in which cells cannot all arrive.
     """
     alone = np.setdiff1d(np.arange(cells.shape[1]), np.concatenate([np.zeros(0, np.int64), *_members(pieces)]))
     rest = cells[:, alone]

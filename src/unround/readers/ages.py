@@ -88,12 +88,8 @@ class AgeRun:
 def tile(run: AgeRun) -> Iterator[tuple[str | None, tuple[str, ...]]]:
     """Go through the ranges that others tile without gap or overlap, each with the fewest that do.
 
-    Yields
-    ------
-    total : str or None
-        The key of the whole range; None for all ages where the table has no line for them.
-    parts : tuple of str
-        The keys of the ranges that tile it, from young to old.
+    The key of the whole range; None for all ages where the table has no line for them. The keys of the ranges that
+    tile it, from young to old.
 
     Examples
     --------

@@ -30,12 +30,9 @@ Around = Mapping[str, str | None]
 class AreasFile:
     """Which area lies in which.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    around : mapping
-        By level (the name of the column, in short) and code, what is around it. A file of pairs has one level, "".
+    - `path`: The file.
+    - `around`: By level (the name of the column, in short) and code, what is around it. A file of pairs has one level,
+      "".
     """
 
     path: Path
@@ -148,10 +145,7 @@ def with_areas(release: Release, path: str | Path) -> Release:
 
     Every level of the file becomes a column of the areas' frame, and the next larger area the `parent`.
 
-    Raises
-    ------
-    InputError
-        If it is no areas file; and, when the release has been read, if it knows none of the areas.
+    Raises `InputError` if it is no areas file; and, when the release has been read, if it knows none of the areas.
     """
     known = AreasFile.open(path)
     notes = list(release.notes)

@@ -54,11 +54,8 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - every format is ask
 def load(source: Source) -> Release:
     """Read what an area has; the counts come with the blocks.
 
-    Raises
-    ------
-    InputError
-        If columns are missing or there are no lines; while going through the blocks also where lines do not fit the
-        first one, an area stands in two places, or it has a characteristic twice.
+    Raises `InputError` if columns are missing or there are no lines; while going through the blocks also where lines
+    do not fit the first one, an area stands in two places, or it has a characteristic twice.
     """
     header = _header(source)
     sample, complete = _sample(source, header)

@@ -65,23 +65,8 @@ def assemble(
 ) -> Release:
     """Return the release that a table in long form holds.
 
-    Parameters
-    ----------
-    table : DataFrame
-        One row a cell.
-    description : Description
-        Which columns hold codes and counts, and what is known of them.
-    source, form : str
-        The file, and the name of its format.
-    size : int
-        Of the file, in bytes.
-    notes : sequence of str
-        What is to be told already.
-
-    Raises
-    ------
-    InputError
-        Where the description names columns or codes that are not there, a code is missing, or a cell is there twice.
+    Raises `InputError` where the description names columns or codes that are not there, a code is missing, or a cell
+    is there twice.
     """
     told = list(notes)
     if not table.height:

@@ -100,10 +100,7 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it 
 def load(source: Source) -> Release:
     """Read a CensusMapper table.
 
-    Raises
-    ------
-    InputError
-        Where there is no column of area codes, an area repeats, or lines differ in length.
+    Raises `InputError` where there is no column of area codes, an area repeats, or lines differ in length.
     """
     table = read_wide(source)
     base, others = _base(table)

@@ -148,10 +148,7 @@ class Description:
         Sums and mechanisms speak of columns, so that an axis they name is one of columns. Other axes are rows: areas,
         years, whatever the same table was published for again and again.
 
-        Raises
-        ------
-        InputError
-            Where `areas` says otherwise, or nothing is left to be a column.
+        Raises `InputError` where `areas` says otherwise, or nothing is left to be a column.
         """
         named = self.named
         if self.areas is not None:

@@ -37,10 +37,8 @@ THOUSANDS, DECIMALS = (".", ",", " ", "'"), (",", ".")
 def read_description(path: Path) -> Description:
     """Read the TOML that describes a tidy table.
 
-    Raises
-    ------
-    InputError
-        Where it is no TOML, or says something that is not known here; with the line, where there is one.
+    Raises `InputError` where it is no TOML, or says something that is not known here; with the line, where there is
+    one.
     """
     if not path.exists():
         raise InputError(f"there is no file {path}; check the name of the TOML.")

@@ -24,19 +24,7 @@ def with_documented(
 ) -> tuple[list[Column], Counts, list[Proposal]]:
     """Propose what is documented, and add a column for every total that two tables share and the file has not.
 
-    Parameters
-    ----------
-    columns, counts
-        Of the file.
-    places : mapping
-        Which of the columns hold characteristics of the 2021 profile: by their ID and sex.
-    column : function
-        Makes a column of an ID and a sex.
-
-    Returns
-    -------
-    tuple
-        The columns and counts, with the new ones at the end, and the proposals.
+    The columns and counts, with the new ones at the end, and the proposals.
     """
     columns, hidden, proposals = list(columns), dict[tuple[int, str], int](), list[Proposal]()
     for sex in dict.fromkeys(sex for _, sex in places):

@@ -61,13 +61,7 @@ _UNIVERSE = {figure: universe for universe, figure in _ABOVE}
 
 
 def documented_figures(lines: Mapping[int, TableLine]) -> list[Figure]:
-    """Return the figures among the characteristics that a release has.
-
-    Parameters
-    ----------
-    lines : mapping
-        All characteristics of the release, counts and others, by CHARACTERISTIC_ID.
-    """
+    """Return the figures among the characteristics that a release has."""
     counts = {key_of(line.id, sex) for line in lines.values() if line.kind == COUNT for sex in line.sexes}
     found: list[Figure] = []
     for number, line in lines.items():

@@ -94,13 +94,6 @@ def _plural(word: str) -> str:
 def finest(lines: Sequence[tuple[str, str]], of: str) -> tuple[Group, ...]:
     """Return the smallest groups that follow one upon the other without a gap, from the lowest to the highest, or none.
 
-    Parameters
-    ----------
-    lines : sequence of (key, label)
-        Of one table; those without edges are passed over.
-    of : str
-        What is measured, as in `Edges`.
-
     Examples
     --------
     >>> labels = ["Total", "0 to 14 years", "0 to 4 years", "5 to 14 years", "15 years and over"]

@@ -90,11 +90,6 @@ def propose(lines: Sequence[TableLine]) -> list[Figure]:
 
     Rates of which nothing can be said are not among them.
 
-    Parameters
-    ----------
-    lines : sequence of TableLine
-        All lines in their order, counts and others.
-
     Examples
     --------
     >>> texts = [("Total - Low-income status", 0, "count"), ("In low income", 0, "count"),

@@ -21,13 +21,6 @@ Complaint = Callable[[str, str], InputError]
 def figure_from(table: Mapping[str, Any], wrong: Complaint) -> Figure:
     """Return the figure that a table of TOML describes.
 
-    Parameters
-    ----------
-    table : mapping
-        As read.
-    wrong : function
-        Makes the error, given a message and the key that it is about.
-
     Examples
     --------
     >>> rate = {"column": "345", "kind": "rate", "numerator": "340", "universe": "335", "step": 0.1}

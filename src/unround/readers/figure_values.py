@@ -23,13 +23,6 @@ def as_figures(text: pl.Series, symbol: pl.Series | None = None) -> FigureValues
     What is no number, what has more decimals than are kept, and what stands beside a sign that says there is none, is
     `FIGURE_ABSENT`: it is never rounded.
 
-    Parameters
-    ----------
-    text : Series
-        The cells: strings, or numbers where the file has been parsed already.
-    symbol : Series of strings, optional
-        The column of signs beside them.
-
     Examples
     --------
     >>> as_figures(pl.Series(["12.4", " 3e+05", "x", "1,234.5"])).tolist()[::3]

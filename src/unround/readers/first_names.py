@@ -45,10 +45,7 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it 
 def load(source: Source) -> Release:
     """Read the table of first names. Its rows are names; of several regions, names in regions.
 
-    Raises
-    ------
-    InputError
-        Where a name repeats, or lines differ in length.
+    Raises `InputError` where a name repeats, or lines differ in length.
     """
     table = read_wide(source)
     places = {name.upper(): at for at, name in enumerate(table.header)}

@@ -39,31 +39,6 @@ _CELL, _COLUMN, _AREA = "count", "column", "area"
 def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, **keys: Any) -> Release:
     """Return the release that a frame holds.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Of polars or pandas. The index of a pandas frame is a column if it has a name.
-    description : mapping, optional
-        What describes the table; keyword arguments do the same, and go first.
-    **keys
-        For a table in long form the keys of the TOML (`value` and `axes` at least; see `description`), with
-        `mechanism` for `default`. For a wide one:
-
-        area : str
-            The column that names the areas; without it, rows are numbered. `name`, `level` and `parent` may follow.
-        columns : list of str
-            The columns that hold counts; by default all that hold numbers.
-        sums : mapping
-            Totals and their parts, `{"total": ["a", "b"]}`; or a list of `{"total": …, "parts": …}`.
-        mechanism : str or Mechanism
-            How counts were protected, such as "rounding:5"; where it is not given, the data are to tell.
-        mechanisms : mapping
-            The same for single columns.
-        exact : list of str
-            Columns that were published as they are.
-        missing, symbols, product
-            As in the TOML.
-
     Examples
     --------
     >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "all": [20, 15], "young": [5, 10], "old": [10, 10]})

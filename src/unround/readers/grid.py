@@ -44,20 +44,12 @@ class Merged:
 class Grid:
     """Rows of text.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        Columns "0", "1", … of strings; row 0 is the first row of the file.
-    source : str
-        The file.
-    size : int
-        Of the file, in bytes.
-    sheet : str or None
-        Which sheet of a spreadsheet it is.
-    merged : tuple of Merged
-        Cells that are one, where the file says so. Only the first of them holds their content.
-    notes : tuple of str
-        What a user should know about how the file was read.
+    - `cells`: Columns "0", "1", … of strings; row 0 is the first row of the file.
+    - `source`: The file.
+    - `size`: Of the file, in bytes.
+    - `sheet`: Which sheet of a spreadsheet it is.
+    - `merged`: Cells that are one, where the file says so. Only the first of them holds their content.
+    - `notes`: What a user should know about how the file was read.
     """
 
     cells: pl.DataFrame
@@ -128,17 +120,7 @@ def letters(column: int) -> str:
 def read_grid(path: Path, sheet: str | None = None) -> Grid:
     """Read a file as rows of text.
 
-    Parameters
-    ----------
-    path : Path
-        A spreadsheet, or a delimited file, plain, gzipped or zipped.
-    sheet : str, optional
-        Which sheet of a spreadsheet; the first one by default.
-
-    Raises
-    ------
-    InputError
-        Where the file cannot be read, or is empty.
+    Raises `InputError` where the file cannot be read, or is empty.
     """
     from unround.readers.spreadsheet import is_spreadsheet, read_sheet
 
@@ -175,19 +157,7 @@ def _blank_to_null(cells: pl.DataFrame) -> pl.DataFrame:
 def with_header(grid: Grid, header: Sequence[int], rows: tuple[int, int] | None = None) -> HeadedTable:
     """Cut a grid into its header and the rows below.
 
-    Parameters
-    ----------
-    grid : Grid
-        The file.
-    header : sequence of int
-        The rows of the header, from 1.
-    rows : tuple of int, optional
-        The first and the last row of the table itself; by default everything below the header.
-
-    Raises
-    ------
-    InputError
-        Where there are no such rows, or two columns are called alike.
+    Raises `InputError` where there are no such rows, or two columns are called alike.
     """
     first, last = rows or (max(header) + 1, grid.cells.height)
     if min(header) < 1 or max(header) >= first or last > grid.cells.height or first > last:

@@ -23,19 +23,7 @@ _HEADERS = {("parent", "child"): False, ("child", "parent"): True}
 def read_hierarchy(path: Path, codes: Collection[str], total: str | None = None) -> Children:
     """Read a hierarchy.
 
-    Parameters
-    ----------
-    path : Path
-        Indented text if its name ends in .hrc, else pairs separated by commas, semicolons or tabs.
-    codes : collection of str
-        The codes of the table, which tell a header from a pair.
-    total : str, optional
-        The code above all that stands on top.
-
-    Raises
-    ------
-    InputError
-        Where the file is no hierarchy: levels are skipped, a code has two parents or is above itself.
+    Raises `InputError` where the file is no hierarchy: levels are skipped, a code has two parents or is above itself.
     """
     text = small_text(path, "a hierarchy", LARGEST, fallback="cp1252")
     pairs = _indented(text, path) if path.suffix.lower() == ".hrc" else _pairs(text, path, codes)
@@ -129,10 +117,7 @@ def fit(children: Children, codes: Collection[str], where: str) -> tuple[dict[st
     A subtotal that was not published makes room for its own parts. A code without parts that was not published breaks
     the sum above it, which the file is to say rather than the reader to guess.
 
-    Raises
-    ------
-    InputError
-        Where codes without parts are not in the table.
+    Raises `InputError` where codes without parts are not in the table.
     """
     have = set(codes)
     listed = {code for under in children.values() for code in under}

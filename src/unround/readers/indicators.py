@@ -80,10 +80,7 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it 
 def load(source: Source) -> Release:
     """Read a table of indicators.
 
-    Raises
-    ------
-    InputError
-        Where there is no column of areas, an area repeats, or lines differ in length.
+    Raises `InputError` where there is no column of areas, an area repeats, or lines differ in length.
     """
     table = read_wide(source)
     places = {int(found[1]): at for at, name in enumerate(table.header) if (found := _INDICATOR.fullmatch(name))}

@@ -38,16 +38,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 def kind_of(label: str) -> str:
     """Say what kind of number a label announces: "count", or what else.
 
-    Parameters
-    ----------
-    label : str
-        As the table has it, in English; indentation, a footnote number, and underscores for blanks do no harm.
-
-    Returns
-    -------
-    str
-        "count", "percentage", "median", "average", "amount" (of money), "rate", "ratio", "index", "density", "area" or
-        "standard error".
+    "count", "percentage", "median", "average", "amount" (of money), "rate", "ratio", "index", "density", "area" or
+    "standard error".
 
     Examples
     --------

@@ -212,21 +212,7 @@ def _decimal(text: Bytes, begin: int, end: int, signs: int) -> tuple[int, bool]:
 def scan(text: Bytes, where: FieldPlaces, roles: Bytes, found: ScanBuffers) -> tuple[int, int, int, int]:
     """Go through whole lines; the last one too ends with a line feed. Empty ones do not count.
 
-    Parameters
-    ----------
-    text : array of bytes
-        In any encoding that keeps ASCII as it is.
-    where : FieldPlaces
-        The fields to read.
-    roles : array
-        By ID: what to do with the cells of such lines. Those of IDs beyond it are read as counts.
-    found : ScanBuffers
-        Filled.
-
-    Returns
-    -------
-    lines, areas, odd cells, lines of figures : int
-        How many were found.
+    How many were found.
     """
     size = len(text)
     place = np.zeros((where.last + 1, 2), dtype=np.int64)

@@ -67,13 +67,6 @@ def blocks_of(lines: Sequence[ProfileLine]) -> list[str]:
 def universes(columns: Sequence[Column], year: str) -> list[Proposal]:
     """Propose that tables count the same people or households as the lines that are published as they are.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        Of the whole profile.
-    year : str
-        Of the census, for profiles give the population of the one before too.
-
     Examples
     --------
     >>> labels = ["Population, 2021", "Total - Age groups of the population - 100% data"]
@@ -98,11 +91,6 @@ def indented(columns: Sequence[Column]) -> list[Proposal]:
 
     Columns of anything but counts are not here, so that levels may be skipped: the parts of a line are the lines below it
     that no other line in between stands above.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        In the order of the table; the last of a column's codes is its sex.
 
     Examples
     --------

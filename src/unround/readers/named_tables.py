@@ -165,15 +165,7 @@ _NAMED = (
 def partitions_by_name(lines: Sequence[tuple[str, str, str]]) -> list[tuple[str, tuple[str, ...]]]:
     """Return the sums that names document among the lines of tables.
 
-    Parameters
-    ----------
-    lines : sequence
-        Key, label and table of each, in order.
-
-    Returns
-    -------
-    list
-        The keys of totals and of their parts.
+    The keys of totals and of their parts.
 
     Examples
     --------

@@ -35,17 +35,7 @@ FATAL = "{} is damaged: whatever reads it as Parquet runs out of memory. Write i
 def read_parquet(path: Path, size: int) -> pl.DataFrame:
     """Return a Parquet file as a table, unless it is damaged or would fill the memory.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    size : int
-        Its bytes.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
+    Raises `InputError` if it cannot be read.
     """
     fault = fault_in(path, size)
     if fault is not None:

@@ -32,10 +32,7 @@ def is_pcaxis(path: Path) -> bool:
 def read_px(path: Path) -> HeadedTable:
     """Read a PX file as a table with one row per cell: a column for every variable, and one of counts.
 
-    Raises
-    ------
-    InputError
-        Where keywords are missing, or the numbers are not as many as the variables say.
+    Raises `InputError` where keywords are missing, or the numbers are not as many as the variables say.
     """
     size = require_file(path)
     if size > LARGEST:

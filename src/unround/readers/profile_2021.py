@@ -310,21 +310,9 @@ def partition(total: int, there: Mapping[int, int]) -> tuple[int, ...] | None:
 def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...], str, tuple[int, ...]]]:
     """Go through the sums that are documented among the characteristics that a release has.
 
-    Parameters
-    ----------
-    there : mapping
-        The characteristics of the release, with anything.
-
-    Yields
-    ------
-    total : int
-        The ID of a total; one that is not in `there` was not published.
-    parts : tuple of int
-        What it is made of: one ID for the same count in another table.
-    origin : str
-        As in `Proposal`: "names" or "universe".
-    against : tuple of int
-        Where the total was not published, the parts of another table that make up the same total; else none.
+    The ID of a total; one that is not in `there` was not published. What it is made of: one ID for the same count in
+    another table. As in `Proposal`: "names" or "universe". Where the total was not published, the parts of another
+    table that make up the same total; else none.
 
     Examples
     --------

@@ -72,10 +72,8 @@ def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the titles say it a
 def load(source: Source) -> Release:
     """Read the download of a profile page.
 
-    Raises
-    ------
-    InputError
-        Where the header lacks what it needs, an area repeats, or a line has too many or too few fields.
+    Raises `InputError` where the header lacks what it needs, an area repeats, or a line has too many or too few
+    fields.
     """
     page = _page(source)
     titles = list(dict.fromkeys(values.area for values in page.values))

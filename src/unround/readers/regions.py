@@ -83,13 +83,6 @@ def _of_households(table: str) -> bool:
 def adjustable(level: str, population: int) -> bool:
     """Say whether the population of an area may have been adjusted.
 
-    Parameters
-    ----------
-    level : str
-        As files call it: "DA", "CSD", "Census subdivision", …
-    population : int
-        As published; a code of `release` where it was not, so that the area counts as small.
-
     Examples
     --------
     >>> adjustable("DA", 12_000), adjustable("CSD", 12_000), adjustable("Census subdivision", 400), adjustable("PR", 400)
@@ -174,13 +167,6 @@ KINDS = {
 
 def identities(regions: pl.Series, levels: pl.Series | None = None) -> list[str]:
     """Return what an area goes by in every format: type, level and code, where these are known; else its code as it is.
-
-    Parameters
-    ----------
-    regions : Series
-        Codes, of any format: DGUIDs, or the shorter ones that CensusMapper has.
-    levels : Series, optional
-        What the file calls each area's level.
 
     Examples
     --------

@@ -31,10 +31,8 @@ STATUSES: Mapping[str, int] = {
 def read_headed(table: HeadedTable, description: Description, *, form: str = "tidy", notes: Sequence[str] = ()) -> Release:
     """Return the release that a table with a header holds.
 
-    Raises
-    ------
-    InputError
-        Where the description names columns, codes or rows of the header that are not there; or merged cells hold counts.
+    Raises `InputError` where the description names columns, codes or rows of the header that are not there; or merged
+    cells hold counts.
     """
     long, described = to_long(table, description)
     return assemble(long, described, source=table.source, form=form, size=table.size, notes=[*table.notes, *notes])

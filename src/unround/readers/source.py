@@ -66,12 +66,9 @@ class _Read:
 class Source:
     """A file of text, opened as often as needed.
 
-    Parameters
-    ----------
-    path : path
-        A plain, gzipped or zipped file. In a zip, the table is the largest file that is called like one; files with the
-        very same first line are its other parts (Statistics Canada zips six regions together) and are read after it,
-        in the order of the zip.
+    - `path`: A plain, gzipped or zipped file. In a zip, the table is the largest file that is called like one; files with
+      the very same first line are its other parts (Statistics Canada zips six regions together) and are read after it, in
+      the order of the zip.
 
     Attributes
     ----------
@@ -190,10 +187,7 @@ class Source:
     def as_text(self, text: bytes) -> str:
         """Decode a piece of an undecoded chunk.
 
-        Raises
-        ------
-        InputError
-            If the file is marked as UTF-8 and this is not.
+        Raises `InputError` if the file is marked as UTF-8 and this is not.
         """
         return self._decoded(text).decode("utf-8")
 
@@ -219,19 +213,7 @@ class Source:
         Line ends stay as they are, except that lone carriage returns become line ends where a file has them. Quoted
         fields with line ends in them are not cut apart. The last line gets a line end if it has none.
 
-        Parameters
-        ----------
-        progress : function
-            Told how many bytes of the file on disk have been read.
-        size : int
-            Of a chunk in bytes, roughly.
-        decode : bool
-            False leaves the encoding as it is, for readers that look at ASCII only; `as_text` decodes the rest.
-
-        Raises
-        ------
-        InputError
-            If the file turns out to be damaged, or no table.
+        Raises `InputError` if the file turns out to be damaged, or no table.
         """
         read = _Read()
         for number in range(max(1, len(self.members))):

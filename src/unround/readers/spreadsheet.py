@@ -61,10 +61,7 @@ def sheets_of(path: Path) -> list[str]:
 def read_sheet(path: Path, sheet: str | None = None) -> Grid:
     """Read one sheet; the first by default.
 
-    Raises
-    ------
-    InputError
-        Where there is no such sheet, it is empty, or the file is damaged, locked or far too large.
+    Raises `InputError` where there is no such sheet, it is empty, or the file is damaged, locked or far too large.
     """
     size = require_file(path)
     names = sheets_of(path)

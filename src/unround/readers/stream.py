@@ -36,15 +36,6 @@ _EVERY = 0.2
 def ahead(items: Iterator[Item], most: int, idle: Callable[[], None] = lambda: None) -> Iterator[Item]:
     """Go through items in another thread, and yield them in their order.
 
-    Parameters
-    ----------
-    items : iterator
-        Where they come from. What it raises is raised here.
-    most : int
-        How many may wait: memory stays bounded.
-    idle : function
-        Is called now and then while nothing comes.
-
     Notes
     -----
     If nobody goes on to the end, the thread stops at the next item, and is waited for.
@@ -112,30 +103,17 @@ _LINE_END = ord("\n")
 class TakenRows:
     """What is taken from every area.
 
-    Parameters
-    ----------
-    delimiter : str
-        Between fields.
-    region, id : int
-        Which fields name the area and the characteristic.
-    cells : tuple of pairs of int
-        Which fields hold counts, for each sex, and the sign of each (-1 for none).
-    described : mapping
-        Which fields tell `region`, `name`, `level` and `code` of an area.
-    ids : array
-        Of every characteristic, in the order of the file.
-    counted : array of bool
-        Which of them are counts.
-    places : array
-        For every column of the release the characteristic, as a position in `ids`, and the sex.
-    figures : array
-        For every figure of the release likewise.
-    nothing : array of bool
-        Characteristics × sexes of which no column was made, being not applicable in the first areas.
-    keys : tuple of str
-        Of the columns.
-    population : int or None
-        The column that tells how large an area is.
+    - `delimiter`: Between fields.
+    - `region`, `id`: Which fields name the area and the characteristic.
+    - `cells`: Which fields hold counts, for each sex, and the sign of each (-1 for none).
+    - `described`: Which fields tell `region`, `name`, `level` and `code` of an area.
+    - `ids`: Of every characteristic, in the order of the file.
+    - `counted`: Which of them are counts.
+    - `places`: For every column of the release the characteristic, as a position in `ids`, and the sex.
+    - `figures`: For every figure of the release likewise.
+    - `nothing`: Characteristics × sexes of which no column was made, being not applicable in the first areas.
+    - `keys`: Of the columns.
+    - `population`: The column that tells how large an area is.
     """
 
     delimiter: str

@@ -62,21 +62,8 @@ def as_counts(
     count decides where the cell is empty or 0, which some files put there to fill the place. Any other number beside it
     is a contradiction, hence `UNREADABLE`: neither is to be trusted.
 
-    Parameters
-    ----------
-    text : Series
-        The cells: strings, or numbers where the file has been parsed already.
-    symbol : Series of strings, optional
-        The column of signs beside them.
-    blank : int
-        What an empty cell without a sign means.
-
-    Returns
-    -------
-    counts : array of int32
-    decimals : array of bool
-        Which cells show a decimal point or have a fraction: a column with many is no column of counts. Numbers that
-        come parsed show only their fraction.
+    Which cells show a decimal point or have a fraction: a column with many is no column of counts. Numbers that come
+    parsed show only their fraction.
 
     Examples
     --------
@@ -95,15 +82,6 @@ def as_counts(
 
 def plain_numbers(text: pl.Series, thousands: str = "", decimal: str = "") -> pl.Series:
     """Return cells with numbers written as they are in English: no sign between thousands, a point before decimals.
-
-    Parameters
-    ----------
-    text : Series of strings
-        The cells; what is no number stays as it is.
-    thousands : str
-        What groups digits: "." or "'" or ","; blanks and commas are understood anyway.
-    decimal : str
-        What parts decimals: "," or ".".
 
     Examples
     --------

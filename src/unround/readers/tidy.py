@@ -73,16 +73,7 @@ def companion(path: Path) -> Path | None:
 
 
 def load(path: Path, toml: Path | None = None) -> Release:
-    """Read a tidy table.
-
-    Parameters
-    ----------
-    path : Path
-        The table, or a TOML whose `data` names it.
-    toml : Path, optional
-        What describes the table; by default the TOML that is called like it, and beside it. A table with the columns
-        region, characteristic_id, sex and one of published, true, count or value needs none.
-    """
+    """Read a tidy table."""
     notes: list[str] = []
     description: Description | None
     if toml is None and path.suffix.lower() == ".toml":

@@ -22,10 +22,7 @@ def figures_of_table(
     Those that the description lists are taken at its word. Of others, columns with decimals can be figures, and their
     labels propose what they are.
 
-    Raises
-    ------
-    InputError
-        Where the description names columns that are not there.
+    Raises `InputError` where the description names columns that are not there.
     """
     labels = {column.key: column.label for column in columns}
     listed = [replace(one, label=labels.get(one.name, one.name)) for one in description.figures]

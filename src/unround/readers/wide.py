@@ -44,10 +44,7 @@ class WideTable:
 def read_wide(source: Source) -> WideTable:
     """Read a table whole.
 
-    Raises
-    ------
-    InputError
-        Where lines differ in length, names in the header repeat, or there are no lines below it.
+    Raises `InputError` where lines differ in length, names in the header repeat, or there are no lines below it.
     """
     text = source.whole()
     # Not from the head of the file: a header of thousands of columns is longer than that. Blanks side by side are one, or
@@ -86,10 +83,7 @@ def read_wide(source: Source) -> WideTable:
 def read_table(source: Source, advice: str) -> pl.DataFrame:
     """Read a long table whole: every cell as text, names of columns without blanks around them.
 
-    Raises
-    ------
-    InputError
-        Where it is no table, or two columns are called alike.
+    Raises `InputError` where it is no table, or two columns are called alike.
     """
     text = source.whole()
     try:

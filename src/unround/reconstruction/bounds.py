@@ -46,16 +46,10 @@ class Layout(NamedTuple):
 class CrossTable:
     """The cross table that bounds are worked out for.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Its attributes.
-    shape : tuple of int
-        How many values each has.
-    used : list of int
-        The columns that are about these attributes alone.
-    layout : Layout
-        Cells and columns, as arrays.
+    - `names`: Its attributes.
+    - `shape`: How many values each has.
+    - `used`: The columns that are about these attributes alone.
+    - `layout`: Cells and columns, as arrays.
     """
 
     names: tuple[str, ...]

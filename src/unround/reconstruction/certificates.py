@@ -33,16 +33,10 @@ MOST_COLUMNS, MOST_CELLS = 60, 400
 class Columns:
     """The columns of a cross table as a reader knows them.
 
-    Parameters
-    ----------
-    table : CrossTable
-        Cells, and the columns they are in.
-    names : list of str
-        What each column is called.
-    mechanisms : list of Mechanism
-        How each was published.
-    values : mapping
-        The values of every attribute.
+    - `table`: Cells, and the columns they are in.
+    - `names`: What each column is called.
+    - `mechanisms`: How each was published.
+    - `values`: The values of every attribute.
     """
 
     table: CrossTable
@@ -91,19 +85,7 @@ def _words(values: Sequence[str], held: frozenset[int]) -> str:
 def certificate(
     columns: Columns, counts: Sequence[int], found: AreaBounds, claim: tuple[int, int, bool]
 ) -> tuple[System, Proof] | None:
-    """Write out why a claim holds; None where the argument is too long, or takes more than it is followed back to.
-
-    Parameters
-    ----------
-    columns : Columns
-        The columns of the cross table.
-    counts : sequence of int
-        What they show in the area.
-    found : AreaBounds
-        The bounds of the area.
-    claim : tuple
-        The cell, how many persons, and whether exactly so many.
-    """
+    """Write out why a claim holds; None where the argument is too long, or takes more than it is followed back to."""
     cell, value, exactly = claim
     system = _system(columns, counts, found, cell, exactly)
     name = columns.cell_name(cell)
@@ -192,10 +174,7 @@ def claim_line(area: str, system: System, proof: Proof) -> dict[str, Any]:
 def read_claim(line: dict[str, Any]) -> tuple[System, Proof]:
     """Return the system and the proof of a line that `claim_line` wrote, for `check_proof`.
 
-    Raises
-    ------
-    InputError
-        If the line is not a certificate, or a damaged one.
+    Raises `InputError` if the line is not a certificate, or a damaged one.
     """
     system, proof = read_proof(line)
     return system, replace(proof, at_least=line.get("at_least") is True)

@@ -319,23 +319,7 @@ def run(
     radix: Int64s,
     seed: int,
 ) -> tuple[Int64s, Int64s]:
-    """Return the kept worlds of one area, as codes of records (worlds × people, each sorted), and how badly each fits.
-
-    Parameters
-    ----------
-    start : array
-        The people that the chain begins with: people × attributes.
-    law, tables, windows
-        What is known.
-    rows : array
-        The rows of `windows` for the columns of this area; −1 for nothing published.
-    schedule : Schedule
-        How long to run.
-    radix : array
-        The code of a record is the sum of its values times these.
-    seed : int
-        Of all random numbers.
-    """
+    """Return the kept worlds of one area, as codes of records (worlds × people, each sorted), and how badly each fits."""
     people, width, margins = start.shape[0], law.sizes.shape[0], tables.base.shape[0]
     chance = np.empty(1, U64)
     chance[0] = U64(seed)

@@ -27,16 +27,10 @@ LEAST = 1e-9
 class Evidence:
     """Columns of tables, and what was published in every area.
 
-    Parameters
-    ----------
-    tables : Tables
-        The columns.
-    windows : Windows
-        The likelihoods of all published counts.
-    rows : Rows
-        The row of `windows` for every area and column; −1 where nothing is known.
-    areas : array, optional
-        The areas that there are rows of, ascending; all if not given.
+    - `tables`: The columns.
+    - `windows`: The likelihoods of all published counts.
+    - `rows`: The row of `windows` for every area and column; −1 where nothing is known.
+    - `areas`: The areas that there are rows of, ascending; all if not given.
     """
 
     tables: Tables
@@ -141,19 +135,7 @@ def evidence(
     path: Path,
     areas: NDArray[np.int64] | None = None,
 ) -> Evidence:
-    """Return published counts as the chain takes them; the number of all people is no column for it.
-
-    Parameters
-    ----------
-    counts, queries, mechanisms
-        The columns.
-    names, sizes
-        The attributes of a record in their order, and how many values each has.
-    path : Path
-        The file for what is known of every area.
-    areas : array, optional
-        The only areas that are asked for, ascending.
-    """
+    """Return published counts as the chain takes them; the number of all people is no column for it."""
     about = [at for at, one in enumerate(queries) if one]
     counts, queries, mechanisms = counts.picked(about), [queries[at] for at in about], [mechanisms[at] for at in about]
     likelihoods = Likelihoods()

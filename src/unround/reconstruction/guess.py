@@ -40,14 +40,9 @@ SAMPLE = 200_000
 class Effort:
     """How long to look.
 
-    Parameters
-    ----------
-    worlds : int
-        Worlds that are kept for every seed.
-    first, between : int
-        Moves per person before the first world, and between two worlds.
-    seeds : int
-        How many times to begin anew.
+    - `worlds`: Worlds that are kept for every seed.
+    - `first`, `between`: Moves per person before the first world, and between two worlds.
+    - `seeds`: How many times to begin anew.
     """
 
     worlds: int = 32
@@ -74,22 +69,14 @@ USUAL = Effort()
 class Country:
     """What is the same for all areas: attributes in their order, codes of records, and the laws.
 
-    Parameters
-    ----------
-    names : tuple of str
-        The attributes of a record.
-    radix : array
-        The code of a record is the sum of its values times these.
-    laws : list of Law
-        One for every part of the areas.
-    fold : array
-        The part that each area is in.
-    age : tuple
-        What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no age.
-    seen : Seen
-        Age and sex, as far as records have them.
-    learnt : bool
-        Whether there are other areas to learn the law from; otherwise all records are equally likely.
+    - `names`: The attributes of a record.
+    - `radix`: The code of a record is the sum of its values times these.
+    - `laws`: One for every part of the areas.
+    - `fold`: The part that each area is in.
+    - `age`: What a year of age adds to the code of a record, and how many ages there are; (1, 0) where records have no
+      age.
+    - `seen`: Age and sex, as far as records have them.
+    - `learnt`: Whether there are other areas to learn the law from; otherwise all records are equally likely.
     """
 
     names: tuple[str, ...]

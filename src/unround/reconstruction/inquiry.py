@@ -38,20 +38,12 @@ class Question:
 class Inquiry:
     """All that questions have in common.
 
-    Parameters
-    ----------
-    records : Records
-        The truth.
-    place : Country
-        Attributes and laws.
-    people : array
-        How many live in each area, as published.
-    kind : tuple of str
-        The attributes by which people are alike.
-    effort : Effort
-        How long to look.
-    seed : int
-        Of all random numbers.
+    - `records`: The truth.
+    - `place`: Attributes and laws.
+    - `people`: How many live in each area, as published.
+    - `kind`: The attributes by which people are alike.
+    - `effort`: How long to look.
+    - `seed`: Of all random numbers.
     """
 
     records: Records
@@ -71,23 +63,7 @@ class Inquiry:
         keep_guesses: bool = False,
         elsewhere: Elsewhere | None = None,
     ) -> Tally:
-        """Answer a question for some areas, block by block; blocks that an earlier run did are read.
-
-        Parameters
-        ----------
-        question : Question
-            What is known.
-        areas : array
-            For which areas.
-        parts : Path
-            The folder of what is done.
-        step : function
-            Called with the number of areas done with every block.
-        keep_guesses : bool
-            Whether the reconstructed records themselves are kept. Only for simulated persons.
-        elsewhere : function, optional
-            Has blocks done by others.
-        """
+        """Answer a question for some areas, block by block; blocks that an earlier run did are read."""
         task = Task(self, question, areas, parts, keep_guesses)
         missing = [number for number in range(task.blocks) if not task.path(number).exists()]
         step(len(areas) - sum(len(task.areas_of(number)) for number in missing))
@@ -143,16 +119,10 @@ class Inquiry:
 class Task:
     """A question to some areas, in blocks, each of which can be done by anybody who has the task.
 
-    Parameters
-    ----------
-    inquiry, question
-        What is asked.
-    areas : array
-        Of which areas.
-    parts : Path
-        Where what is done is kept.
-    keep_guesses : bool
-        Whether the reconstructed records are kept as well.
+    - `inquiry`, `question`: What is asked.
+    - `areas`: Of which areas.
+    - `parts`: Where what is done is kept.
+    - `keep_guesses`: Whether the reconstructed records are kept as well.
     """
 
     inquiry: Inquiry

@@ -21,14 +21,9 @@ AT_ONCE = 256
 class Rows:
     """Rows of whole numbers in a file.
 
-    Parameters
-    ----------
-    path : Path
-        The file; a full path, so that workers elsewhere find it.
-    number, width : int
-        How many rows there are, and numbers in each.
-    kind : str
-        The type of the numbers, as numpy calls it.
+    - `path`: The file; a full path, so that workers elsewhere find it.
+    - `number`, `width`: How many rows there are, and numbers in each.
+    - `kind`: The type of the numbers, as numpy calls it.
     """
 
     path: Path
@@ -82,12 +77,8 @@ class Rows:
 class CountTable:
     """Counts of all areas: some columns of a file.
 
-    Parameters
-    ----------
-    rows : Rows
-        The file, one row for every area.
-    columns : array
-        The columns that are used, in their order.
+    - `rows`: The file, one row for every area.
+    - `columns`: The columns that are used, in their order.
     """
 
     rows: Rows

@@ -35,22 +35,13 @@ Sets = dict[str, frozenset[int]]
 class Published:
     """All columns that are used, of all tables, over the areas of the records.
 
-    Parameters
-    ----------
-    queries : list
-        What each column counts.
-    tables : list of int
-        The table that each column is in.
-    mechanisms : list of Mechanism
-        How it was published.
-    counts, true : CountTable
-        What was published, codes of absence included, and the true counts.
-    names : list of str
-        What the tables are called.
-    sums : list
-        Within each table: totals and their parts, as positions of columns.
-    notes : list of str
-        What a reader should know.
+    - `queries`: What each column counts.
+    - `tables`: The table that each column is in.
+    - `mechanisms`: How it was published.
+    - `counts`, `true`: What was published, codes of absence included, and the true counts.
+    - `names`: What the tables are called.
+    - `sums`: Within each table: totals and their parts, as positions of columns.
+    - `notes`: What a reader should know.
     """
 
     queries: list[Query]
@@ -98,10 +89,7 @@ class Published:
 def read_published(releases: Sequence[Release], records: Records, folder: Path) -> Published:
     """Work out what the columns of some tables count, and put their counts on disk, with the true ones beside them.
 
-    Raises
-    ------
-    InputError
-        Where nothing in a table is about the records, or areas are missing.
+    Raises `InputError` where nothing in a table is about the records, or areas are missing.
     """
     queries: list[Query] = []
     tables: list[int] = []

@@ -41,26 +41,15 @@ MOST_RECORDS = 1 << 44
 class Records:
     """Persons with coded attributes, in the order of their areas; the persons themselves are on disk.
 
-    Parameters
-    ----------
-    source : str
-        The file.
-    areas : tuple of str
-        The names of the areas, in ascending order.
-    starts : array
-        The persons of area a are those from starts[a] to starts[a + 1].
-    values : dict
-        The values of every attribute as text, in the order of their codes; numbers in their own order.
-    codes : Rows
-        The codes of every person.
-    columns : dict
-        Where the code of each attribute is among them.
-    numeric : frozenset of str
-        Attributes whose values are whole numbers: ages.
-    keys : Rows or None
-        The keys of the records, in units of 2⁻⁶⁴, where the file has them.
-    simulated : bool
-        Whether `unround simulate` draws exactly these records again.
+    - `source`: The file.
+    - `areas`: The names of the areas, in ascending order.
+    - `starts`: The persons of area a are those from starts[a] to starts[a + 1].
+    - `values`: The values of every attribute as text, in the order of their codes; numbers in their own order.
+    - `codes`: The codes of every person.
+    - `columns`: Where the code of each attribute is among them.
+    - `numeric`: Attributes whose values are whole numbers: ages.
+    - `keys`: The keys of the records, in units of 2⁻⁶⁴, where the file has them.
+    - `simulated`: Whether `unround simulate` draws exactly these records again.
     """
 
     source: str
@@ -112,19 +101,7 @@ class Records:
 def read_records(path: Path, folder: Path, area: str | None = None) -> Records:
     """Read a file of persons, Parquet or CSV, and put the codes of their attributes on disk.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    folder : Path
-        Where the codes are put; they are needed as long as the records are.
-    area : str, optional
-        The column of the areas; by default one of the usual names.
-
-    Raises
-    ------
-    InputError
-        Where it cannot be read, or is no file of persons.
+    Raises `InputError` where it cannot be read, or is no file of persons.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}.")

@@ -47,24 +47,14 @@ KINDS = ("birthplace", "language", "religion", "ethnicity", "race", "citizenship
 class ReconstructOptions:
     """What is asked for.
 
-    Parameters
-    ----------
-    seed : int
-        Of all random draws.
-    effort : Effort
-        How long to look.
-    attributes : tuple of str
-        The attributes of a record; all that the tables are about if empty.
-    kind : tuple of str
-        The attributes by which people are alike.
-    sample : int
-        Areas in which ways of publishing and tables left out are compared, and claims are proved; 0 for none.
-    ways : tuple of str
-        Ways of publishing to compare.
-    variable : int
-        Areas of the sample in which a solver looks how different fitting worlds can be.
-    seconds : float
-        The solver's time for each.
+    - `seed`: Of all random draws.
+    - `effort`: How long to look.
+    - `attributes`: The attributes of a record; all that the tables are about if empty.
+    - `kind`: The attributes by which people are alike.
+    - `sample`: Areas in which ways of publishing and tables left out are compared, and claims are proved; 0 for none.
+    - `ways`: Ways of publishing to compare.
+    - `variable`: Areas of the sample in which a solver looks how different fitting worlds can be.
+    - `seconds`: The solver's time for each.
     """
 
     seed: int = 1
@@ -92,12 +82,8 @@ class ReconstructOptions:
 class Reconstruction:
     """What `reconstruct` found: aggregates alone.
 
-    Parameters
-    ----------
-    told : dict
-        Everything in `summary.json`.
-    folder : Path
-        Where it was written.
+    - `told`: Everything in `summary.json`.
+    - `folder`: Where it was written.
     """
 
     told: dict[str, Any]
@@ -112,18 +98,11 @@ class Reconstruction:
 class Case:
     """Records and tables, laid side by side.
 
-    Parameters
-    ----------
-    records : Records
-        The truth, with the attributes that records consist of.
-    published : Published
-        The columns that are used.
-    people : array
-        How many live in each area, as published.
-    exact_people : bool
-        Whether that is exact.
-    folder : Path
-        Where records and counts are on disk.
+    - `records`: The truth, with the attributes that records consist of.
+    - `published`: The columns that are used.
+    - `people`: How many live in each area, as published.
+    - `exact_people`: Whether that is exact.
+    - `folder`: Where records and counts are on disk.
     """
 
     records: Records

@@ -251,21 +251,13 @@ class AreaTruth:
 class AreaScore:
     """What one guess of an area comes to.
 
-    Parameters
-    ----------
-    exact, near : array
-        True records found exactly, or but for a year of age: (all seeds, then without each seed) × groups.
-    drawn : float
-        True records that a single world finds exactly, on average over the worlds.
-    claims, right : array
-        Keys by the share of worlds that hold them, in bands, and those among them that are true.
-    tried, again : array
-        Keys that the worlds of all seeds but one hold, by their share, and the sum of the shares of that seed's worlds that
-        hold them.
-    guess : array
-        The records of the best guess.
-    shares : array
-        The share of worlds that hold each of them.
+    - `exact`, `near`: True records found exactly, or but for a year of age: (all seeds, then without each seed) × groups.
+    - `drawn`: True records that a single world finds exactly, on average over the worlds.
+    - `claims`, `right`: Keys by the share of worlds that hold them, in bands, and those among them that are true.
+    - `tried`, `again`: Keys that the worlds of all seeds but one hold, by their share, and the sum of the shares of that
+      seed's worlds that hold them.
+    - `guess`: The records of the best guess.
+    - `shares`: The share of worlds that hold each of them.
     """
 
     exact: Ints
@@ -280,21 +272,7 @@ class AreaScore:
 
 
 def score(worlds: Ints, each: int, truth: AreaTruth, radix: int, ages: int, seen: Seen) -> AreaScore:
-    """Hold the worlds of an area against the truth.
-
-    Parameters
-    ----------
-    worlds : array
-        The worlds of all seeds, as codes of records.
-    each : int
-        How many there are of every seed.
-    truth : AreaTruth
-        What is true.
-    radix, ages : int
-        What a year of age adds to a record, and how many ages there are; 0 ages if records have none.
-    seen : Seen
-        The attributes that everybody sees.
-    """
+    """Hold the worlds of an area against the truth."""
     people, seeds = worlds.shape[1], len(worlds) // each
     most = max(people, len(truth.codes)) + 1
     keys, counts = ranked(np.ascontiguousarray(worlds), each, most)

@@ -27,10 +27,7 @@ class NoWorldFits(InputError):  # noqa: N818 - it says what is so, not what went
 def load_solver() -> Any:
     """Return the solver.
 
-    Raises
-    ------
-    InputError
-        Where it is not installed.
+    Raises `InputError` where it is not installed.
     """
     try:
         from ortools.sat.python import cp_model
@@ -46,14 +43,9 @@ def load_solver() -> Any:
 class OpenTable:
     """The cells of an area that bounds leave open, and the columns over them.
 
-    Parameters
-    ----------
-    cells : array
-        The open cells.
-    low, high : array
-        The bounds of each.
-    columns : list
-        For every column the positions of its cells, and the least and the most that these may add up to.
+    - `cells`: The open cells.
+    - `low`, `high`: The bounds of each.
+    - `columns`: For every column the positions of its cells, and the least and the most that these may add up to.
     """
 
     cells: NDArray[np.int64]
@@ -125,12 +117,9 @@ def solved(cp_model: Any, model: Any, seconds: float) -> tuple[Any, Any]:
 class Variability:
     """Between which shares of records two fitting worlds can differ at most; 0 means that the area is determined.
 
-    Parameters
-    ----------
-    low, high : float
-        Two worlds were found that differ by the first; no two differ by more than the second.
-    why : str
-        "solved" where both are the same; "time" where the solver's time was up; "size" where the area is too large for it.
+    - `low`, `high`: Two worlds were found that differ by the first; no two differ by more than the second.
+    - `why`: "solved" where both are the same; "time" where the solver's time was up; "size" where the area is too large
+      for it.
     """
 
     low: float
@@ -148,25 +137,7 @@ def variability(
 ) -> Variability:
     """Find how different two fitting worlds of an area can be.
 
-    Parameters
-    ----------
-    table, found
-        The cross table, and the bounds of the area.
-    people : int
-        How many live there.
-    seconds : float
-        Time for the solver. Its result is the same at every run only where it ends before.
-    exact : bool
-        Whether that many people live there for certain.
-    most : int
-        Open cells up to which it is tried.
-
-    Raises
-    ------
-    NoWorldFits
-        Where that is so.
-    InputError
-        Where the solver is not installed.
+    Raises `NoWorldFits` where that is so. Raises `InputError` where the solver is not installed.
     """
     if not found.fits:
         raise NoWorldFits

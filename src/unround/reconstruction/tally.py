@@ -27,16 +27,10 @@ LEAN = 5
 class Tally:
     """Scores of some areas.
 
-    Parameters
-    ----------
-    exact, near : array
-        Records found: areas × (all seeds, then without each) × groups.
-    people : array
-        How many true records there are: areas × groups.
-    drawn, outside : array
-        Records that one world finds, and how far its counts are outside of their windows: areas.
-    claims, right, tried, again : array
-        By the share of worlds, in bands, over all areas.
+    - `exact`, `near`: Records found: areas × (all seeds, then without each) × groups.
+    - `people`: How many true records there are: areas × groups.
+    - `drawn`, `outside`: Records that one world finds, and how far its counts are outside of their windows: areas.
+    - `claims`, `right`, `tried`, `again`: By the share of worlds, in bands, over all areas.
     """
 
     exact: NDArray[np.int64]
@@ -154,15 +148,7 @@ def _rising(found: Sequence[float], weights: Sequence[float]) -> NDArray[np.floa
 
 
 def ratio(hits: NDArray[np.int64], people: NDArray[np.int64]) -> tuple[float | None, float | None]:
-    """Return hits to people over all areas, and its standard error over areas and seeds.
-
-    Parameters
-    ----------
-    hits : array
-        areas × (all seeds, then without each seed).
-    people : array
-        By area.
-    """
+    """Return hits to people over all areas, and its standard error over areas and seeds."""
     whole = people.sum()
     if not whole:
         return None, None

@@ -19,10 +19,7 @@ MOST_IMPOSSIBLE, MOST_DROPPED = 0.02, 0.05
 def verified(published: Published, records: Records) -> Published:
     """Leave out columns that cannot have come from the records, and those that repeat others number by number.
 
-    Raises
-    ------
-    InputError
-        Where so many columns cannot that the records must be of other people.
+    Raises `InputError` where so many columns cannot that the records must be of other people.
     """
     impossible, example = _impossible(published)
     wrong = impossible / len(records.areas) > MOST_IMPOSSIBLE

@@ -29,10 +29,7 @@ WAY, WITHOUT = "way", "without"
 def ways_named(names: Sequence[str]) -> list[Protection]:
     """Return ways of publishing by their names.
 
-    Raises
-    ------
-    InputError
-        If there is no such way.
+    Raises `InputError` if there is no such way.
     """
     return [parse_protection(name) for name in names]
 
@@ -129,10 +126,7 @@ def _controlled(
 ) -> NDArray[np.int64]:
     """Round so that sums add up, as far as their total is rounded too.
 
-    Raises
-    ------
-    InputError
-        Where the sums form loops that cannot be kept up.
+    Raises `InputError` where the sums form loops that cannot be kept up.
     """
     at = {column: place for place, column in enumerate(own)}
     sums = tuple(

@@ -20,19 +20,12 @@ Plain = int | float | str | None | list[Any]
 class Claim:
     """One claim.
 
-    Parameters
-    ----------
-    claim : str
-        What is claimed, in our words.
-    section : str
-        Where it stands in the paper.
-    paper, computed : plain data
-        The paper's value and ours: numbers wherever the claim is one. `computed` is None where it cannot be
-        recomputed.
-    agrees : bool or None
-        None where it cannot be recomputed.
-    note : str
-        Why not, or what else is worth knowing.
+    - `claim`: What is claimed, in our words.
+    - `section`: Where it stands in the paper.
+    - `paper`, `computed`: The paper's value and ours: numbers wherever the claim is one. `computed` is None where it
+      cannot be recomputed.
+    - `agrees`: None where it cannot be recomputed.
+    - `note`: Why not, or what else is worth knowing.
     """
 
     claim: str
@@ -113,24 +106,14 @@ LAPLACE = 1.45
 class Search:
     """One of the paper's searches through the census.
 
-    Parameters
-    ----------
-    key, title : str
-        A short name, and one for people.
-    parts : int
-        How many parts the sums have.
-    exact_total : bool
-        Whether the total is the population, which is not rounded.
-    residual : int
-        |total − Σ parts| that counts as a find.
-    section : str
-        Where the paper reports it.
-    groups : int
-        In how many groups of cells the authors could look.
-    found : int
-        How many cases they found.
-    values : int
-        How many values one case gives away.
+    - `key`, `title`: A short name, and one for people.
+    - `parts`: How many parts the sums have.
+    - `exact_total`: Whether the total is the population, which is not rounded.
+    - `residual`: |total − Σ parts| that counts as a find.
+    - `section`: Where the paper reports it.
+    - `groups`: In how many groups of cells the authors could look.
+    - `found`: How many cases they found.
+    - `values`: How many values one case gives away.
     """
 
     key: str

@@ -47,16 +47,11 @@ def age_model() -> Model:
 class Compound:
     """Counts that follow from all sums of age by sex together, with the exact population, and how many were right.
 
-    Parameters
-    ----------
-    areas, cells : int
-        Areas with published counts, and their rounded counts.
-    by_depth : dict
-        Counts that have one possible value, by how many sums follow one upon the other in the argument.
-    wrong : int
-        How many of these are not the true ones; none, unless something is broken.
-    likely, likely_right : int
-        Counts with a probability of at least the threshold under the paper's flat prior, and those that were right.
+    - `areas`, `cells`: Areas with published counts, and their rounded counts.
+    - `by_depth`: Counts that have one possible value, by how many sums follow one upon the other in the argument.
+    - `wrong`: How many of these are not the true ones; none, unless something is broken.
+    - `likely`, `likely_right`: Counts with a probability of at least the threshold under the paper's flat prior, and
+      those that were right.
     """
 
     threshold: float = THRESHOLD

@@ -23,20 +23,12 @@ REACH = 5
 class Adjusted:
     """What follows if some populations were moved by up to `reach`, up or down, each step equally likely.
 
-    Parameters
-    ----------
-    reach : int
-        The largest adjustment.
-    share : float
-        The share of areas that were adjusted, so that as many cases of men and women come out as were found.
-    expected : dict
-        The finds to expect, by search.
-    surprise : dict
-        How likely the paper's count is at least so far from that, by search.
-    wrong : float
-        The share of the finds for men and women that would not be proofs of anything.
-    impossible : float
-        How many areas would show men and women that cannot add up to the population at all.
+    - `reach`: The largest adjustment.
+    - `share`: The share of areas that were adjusted, so that as many cases of men and women come out as were found.
+    - `expected`: The finds to expect, by search.
+    - `surprise`: How likely the paper's count is at least so far from that, by search.
+    - `wrong`: The share of the finds for men and women that would not be proofs of anything.
+    - `impossible`: How many areas would show men and women that cannot add up to the population at all.
     """
 
     reach: int

@@ -67,17 +67,6 @@ def chances(
     Every cell goes down by its remainder or up by the rest of the base. So the residual is a constant less `base`
     times the number of parts that go up (plus one if the total does): it is enough to follow that number, weighing
     each way by its probability and leaving out ways that end at or below `over`.
-
-    Parameters
-    ----------
-    total, parts : array
-        True counts: groups, and groups × parts.
-    residual : int
-        |total − Σ parts| that makes a find.
-    exact_total : bool
-        Whether the total is published as it is.
-    base, over : int
-        The base of the rounding, and what every published value must be above.
     """
     rest = parts % base
     ups = np.zeros((parts.shape[1] + 1, len(parts)))
@@ -173,18 +162,6 @@ def experiment(
     keys: bool = False,
 ) -> Experiment:
     """Run the paper's searches on a simulated census.
-
-    Parameters
-    ----------
-    areas, seed, rows
-        Which census; see `unround.simulation`. With "age" or "short" rows fewer sums of four and three parts exist.
-    progress : callable, optional
-        Told how many areas are done.
-    also : callable, optional
-        Given every block of areas, to look for more in it; `Compound.add`, say.
-    keys : bool
-        Whether counts are rounded by the keys of their records and a constant of every table. Both predictions take counts
-        as rounded independently all the same: under an exact total, that is what keys amount to.
 
     Examples
     --------

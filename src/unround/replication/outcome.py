@@ -60,20 +60,13 @@ class Prediction:
 class Outcome:
     """What one search found.
 
-    Parameters
-    ----------
-    search : Search
-        Which one.
-    kinds : int
-        How many different sums of the profile it looked at, each column for itself.
-    groups, expected_groups : number
-        How many groups of cells had all values above 10, and how many the true counts let expect.
-    below, above : int
-        Finds with parts that add up to less than the total, and to more.
-    repeated : int
-        Finds in areas that hold the same people as the one area inside them.
-    sizes : Prediction
-        From the simulated true counts.
+    - `search`: Which one.
+    - `kinds`: How many different sums of the profile it looked at, each column for itself.
+    - `groups`, `expected_groups`: How many groups of cells had all values above 10, and how many the true counts let
+      expect.
+    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
+    - `repeated`: Finds in areas that hold the same people as the one area inside them.
+    - `sizes`: From the simulated true counts.
     """
 
     search: Search

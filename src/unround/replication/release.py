@@ -33,18 +33,11 @@ AREAS_AT_ONCE = 2048
 class Finds:
     """What one search found in a release.
 
-    Parameters
-    ----------
-    search : Search
-        Which one.
-    sums : tuple
-        The sums that it looks at, as positions of columns.
-    groups : int
-        In how many groups of cells every value is above 10.
-    below, above : int
-        Finds with parts that add up to less than the total, and to more.
-    impossible : int
-        Groups whose parts cannot add up to the total, however they were rounded.
+    - `search`: Which one.
+    - `sums`: The sums that it looks at, as positions of columns.
+    - `groups`: In how many groups of cells every value is above 10.
+    - `below`, `above`: Finds with parts that add up to less than the total, and to more.
+    - `impossible`: Groups whose parts cannot add up to the total, however they were rounded.
     """
 
     search: Search
@@ -112,20 +105,12 @@ class Finds:
 class ReleaseSearches:
     """The paper's searches on one release.
 
-    Parameters
-    ----------
-    source, product
-        The file; and what it is, where that is known.
-    areas : int
-        How many areas it has.
-    columns : tuple of str
-        What its columns are called.
-    exact : tuple of str
-        The exact populations that head a sum; where none does, all that there are.
-    finds : tuple of Finds
-        One for every search.
-    notes : tuple of str
-        What to know.
+    - `source`, `product`: The file; and what it is, where that is known.
+    - `areas`: How many areas it has.
+    - `columns`: What its columns are called.
+    - `exact`: The exact populations that head a sum; where none does, all that there are.
+    - `finds`: One for every search.
+    - `notes`: What to know.
     """
 
     source: str
@@ -159,17 +144,7 @@ class ReleaseSearches:
 def search_release(
     release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None
 ) -> ReleaseSearches:
-    """Run the paper's searches on a release.
-
-    Parameters
-    ----------
-    release : Release
-        What was published.
-    plan_file : PlanFile, optional
-        The user's decisions on sums and mechanisms.
-    progress : function
-        Called with the stage, how much of it is done, and out of how much.
-    """
+    """Run the paper's searches on a release."""
     with tempfile.TemporaryDirectory(prefix="unround-paper-") as folder:
         spool, structure = survey(release, Path(folder), plan_file, progress)
         exact = populations(structure)

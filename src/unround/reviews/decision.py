@@ -58,16 +58,10 @@ class Ground:
 class Reason:
     """Something about a table that the policy does not accept.
 
-    Parameters
-    ----------
-    limit : int or None
-        Which limit of the policy is exceeded, from 0 on; None where the ground of the judgement is at fault.
-    check : str or None
-        What is wrong with that, of `policy.CHECKS`.
-    number, allowed : int
-        How many counts there are, and how many are acceptable.
-    action : str
-        What the policy wants: "revise" or "stop".
+    - `limit`: Which limit of the policy is exceeded, from 0 on; None where the ground of the judgement is at fault.
+    - `check`: What is wrong with that, of `policy.CHECKS`.
+    - `number`, `allowed`: How many counts there are, and how many are acceptable.
+    - `action`: What the policy wants: "revise" or "stop".
     """
 
     limit: int | None
@@ -91,14 +85,9 @@ class Reason:
 class Judgement:
     """A table under a policy.
 
-    Parameters
-    ----------
-    reasons : tuple of Reason
-        What is not acceptable; nothing where the table is within policy.
-    numbers : tuple of int
-        For every limit, how many counts fall under it.
-    act_on : array
-        The cells that fall under a limit that is exceeded.
+    - `reasons`: What is not acceptable; nothing where the table is within policy.
+    - `numbers`: For every limit, how many counts fall under it.
+    - `act_on`: The cells that fall under a limit that is exceeded.
     """
 
     reasons: tuple[Reason, ...]
@@ -122,21 +111,7 @@ def falls_under(limit: Limit, exposure: Exposure) -> BoolArray:
 
 
 def judge(policy: Policy, exposure: Exposure, ground: Ground, published: int, excused: BoolArray | None) -> Judgement:
-    """Hold a table against a policy.
-
-    Parameters
-    ----------
-    policy : Policy
-        What is acceptable.
-    exposure : Exposure
-        What readers of the table can learn.
-    ground : Ground
-        How far that can be relied on.
-    published : int
-        How many counts the table has.
-    excused : array, optional
-        The cells that do not count.
-    """
+    """Hold a table against a policy."""
     reasons, numbers = [], []
     act_on = np.zeros(exposure.kinds.shape, dtype=np.bool_)
     for at, limit in enumerate(policy.limits):

@@ -27,16 +27,10 @@ NEARLY = 0.01
 class BesideEarlier:
     """A draft and an earlier release as one.
 
-    Parameters
-    ----------
-    both : Release
-        The two as one; a count that both have stands in two columns.
-    before : Release
-        The earlier release alone.
-    own : frozenset of str
-        The keys of the draft's columns in `both`.
-    truth : Release or None
-        The true counts under the names of `both`.
+    - `both`: The two as one; a count that both have stands in two columns.
+    - `before`: The earlier release alone.
+    - `own`: The keys of the draft's columns in `both`.
+    - `truth`: The true counts under the names of `both`.
     """
 
     both: Release
@@ -48,10 +42,7 @@ class BesideEarlier:
 def beside_earlier(draft: Release, earlier: Release, truth: Release | None, work: Path) -> BesideEarlier:
     """Put a draft beside an earlier release.
 
-    Raises
-    ------
-    InputError
-        Where the two have no area in common.
+    Raises `InputError` where the two have no area in common.
     """
     old = Numbers.of(earlier, spooled(earlier, work / "earlier.bin"))
     before = kept(earlier, old)
@@ -77,12 +68,8 @@ def _aligned(table: Release, release: Release, old: Numbers, path: Path) -> tupl
 class KnownBefore:
     """What readers know from the earlier release alone.
 
-    Parameters
-    ----------
-    table : ReviewedTable
-        The earlier release.
-    exposures : tuple of Exposure
-        What it tells, under one prior or several.
+    - `table`: The earlier release.
+    - `exposures`: What it tells, under one prior or several.
     """
 
     table: ReviewedTable

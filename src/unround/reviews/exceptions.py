@@ -25,14 +25,9 @@ SURENESS = {UNROUNDED: 3, PROVED: 3, CONDITIONAL: 2, LIKELY: 1}
 class Entry:
     """What a reviewer says about a cell.
 
-    Parameters
-    ----------
-    cell : str
-        Its area and key, `AREA:KEY`.
-    because : str
-        The reason, or the comment.
-    accept : bool
-        Whether the cell is accepted as it is.
+    - `cell`: Its area and key, `AREA:KEY`.
+    - `because`: The reason, or the comment.
+    - `accept`: Whether the cell is accepted as it is.
     """
 
     cell: str
@@ -57,10 +52,7 @@ def fingerprint(table: ReviewedTable) -> str:
 def read_decisions(out: Path | None) -> list[dict[str, Any]]:
     """Return all lines of an older `decisions.jsonl`.
 
-    Raises
-    ------
-    InputError
-        Where a line is not ours: nothing may be lost when the file is written again.
+    Raises `InputError` where a line is not ours: nothing may be lost when the file is written again.
     """
     if out is None or not (out / DECISIONS).exists():
         return []
@@ -86,10 +78,7 @@ def read_decisions(out: Path | None) -> list[dict[str, Any]]:
 def find_cell(table: ReviewedTable, wanted: str) -> tuple[int, int]:
     """Return the row and column of a cell.
 
-    Raises
-    ------
-    InputError
-        Where there is no such cell.
+    Raises `InputError` where there is no such cell.
     """
     name = wanted.strip().removeprefix("'")
     rows = {code: at for at, code in enumerate(table.area_codes)}
@@ -105,16 +94,10 @@ def find_cell(table: ReviewedTable, wanted: str) -> tuple[int, int]:
 class Exceptions:
     """The exceptions that apply to a table.
 
-    Parameters
-    ----------
-    accepted : mapping
-        By area and key, the line that records the exception.
-    comments : mapping
-        By cell, the last thing that was said about it.
-    unused : tuple
-        Recorded exceptions that do not apply, each with why not.
-    lines : tuple
-        Everything that is on record, also of other tables, to be written again.
+    - `accepted`: By area and key, the line that records the exception.
+    - `comments`: By cell, the last thing that was said about it.
+    - `unused`: Recorded exceptions that do not apply, each with why not.
+    - `lines`: Everything that is on record, also of other tables, to be written again.
     """
 
     accepted: Mapping[tuple[str, str], Mapping[str, Any]]
@@ -132,23 +115,7 @@ def apply_exceptions(
 ) -> Exceptions:
     """Record what a reviewer says, and find out which exceptions apply.
 
-    Parameters
-    ----------
-    table : ReviewedTable
-        The draft.
-    claims : mapping
-        What is claimed of its cells: `claim`, `value` and so on, by row and column.
-    older : sequence
-        The lines that are on record.
-    entries : iterable of Entry
-        What is said now.
-    stamp : mapping
-        When, by whom, and about which table, for new lines.
-
-    Raises
-    ------
-    InputError
-        Where there is no such cell, nothing to accept, or no reason is given.
+    Raises `InputError` where there is no such cell, nothing to accept, or no reason is given.
     """
     lines = [dict(line) for line in older]
     for entry in entries:

@@ -40,24 +40,14 @@ _OF_CLAIM = {ClaimKind.PROVED: KINDS.index(PROVED), ClaimKind.CONDITIONAL: KINDS
 class Exposure:
     """What readers can learn of every count; arrays are areas × columns.
 
-    Parameters
-    ----------
-    kinds : array
-        Positions in `policy.KINDS`; likely from the least probability of the policy on.
-    values : array
-        The count that readers learn, or find likeliest.
-    highest, lowest : array
-        The highest and the lowest probability of it that any prior gives; the highest is no bound.
-    low, high : array
-        The possible range; `NO_UPPER_BOUND` where nothing bounds it.
-    alone : int
-        Counts that are likely from their published value alone, so that sums add little: not among the kinds.
-    unknown : int
-        Counts of which it could not be worked out how likely they are.
-    contradictions : int
-        Contradictions between published figures.
-    clashes : tuple of str
-        The first of them, in words.
+    - `kinds`: Positions in `policy.KINDS`; likely from the least probability of the policy on.
+    - `values`: The count that readers learn, or find likeliest.
+    - `highest`, `lowest`: The highest and the lowest probability of it that any prior gives; the highest is no bound.
+    - `low`, `high`: The possible range; `NO_UPPER_BOUND` where nothing bounds it.
+    - `alone`: Counts that are likely from their published value alone, so that sums add little: not among the kinds.
+    - `unknown`: Counts of which it could not be worked out how likely they are.
+    - `contradictions`: Contradictions between published figures.
+    - `clashes`: The first of them, in words.
     """
 
     kinds: NDArray[np.int8]
@@ -85,21 +75,7 @@ def exposure_of(
     *,
     lowest: bool = False,
 ) -> Exposure:
-    """Work out what readers of a table can learn.
-
-    Parameters
-    ----------
-    table : ReviewedTable
-        The table.
-    probability : float
-        From which probability on a count is likely.
-    prior : Prior, optional
-        What true counts are like; fitted to the table unless given.
-    keys : Keys, optional
-        How random numbers come from keys, table by table; nowhere unless given.
-    lowest : bool
-        Whether the lowest probabilities are wanted, too.
-    """
+    """Work out what readers of a table can learn."""
     if not table.equations:
         return _without_sums(table)
     together = table.rounded_together

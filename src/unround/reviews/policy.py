@@ -39,18 +39,11 @@ DEFAULT = Path(__file__).with_name("default_policy.toml")
 class Limit:
     """How many counts of some kinds are acceptable.
 
-    Parameters
-    ----------
-    claims : tuple of str
-        The kinds, of `KINDS`.
-    counts : tuple of str
-        The sizes, of `SIZE_NAMES`.
-    probability : float or None
-        For likely counts, from which probability on.
-    at_most : int or None
-        How many are acceptable, however large the table is.
-    per_10000 : float or None
-        How many are acceptable per 10,000 counts.
+    - `claims`: The kinds, of `KINDS`.
+    - `counts`: The sizes, of `SIZE_NAMES`.
+    - `probability`: For likely counts, from which probability on.
+    - `at_most`: How many are acceptable, however large the table is.
+    - `per_10000`: How many are acceptable per 10,000 counts.
     """
 
     claims: tuple[str, ...]
@@ -81,16 +74,10 @@ class Limit:
 class Policy:
     """What may be published.
 
-    Parameters
-    ----------
-    name, source : str
-        What it is called, and where it was read from.
-    text : str
-        The file, word for word.
-    limits : tuple of Limit
-        How many counts of which kinds are acceptable.
-    checks : mapping
-        For everything in `CHECKS`, what to do about it, of `ACTIONS`.
+    - `name`, `source`: What it is called, and where it was read from.
+    - `text`: The file, word for word.
+    - `limits`: How many counts of which kinds are acceptable.
+    - `checks`: For everything in `CHECKS`, what to do about it, of `ACTIONS`.
     """
 
     name: str
@@ -130,10 +117,7 @@ def policy_of(given: Policy | str | os.PathLike[str] | None) -> Policy:
 def parse_policy(text: str, source: str) -> Policy:
     """Read a policy.
 
-    Raises
-    ------
-    InputError
-        Where it is no TOML, has a key that does not exist, or a value that means nothing.
+    Raises `InputError` where it is no TOML, has a key that does not exist, or a value that means nothing.
     """
     told = parsed_toml(text, source)
     _known(told, _KEYS, source, "")

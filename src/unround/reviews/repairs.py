@@ -32,18 +32,11 @@ Change = Callable[[ReviewedTable, Counts, np.random.Generator], ReviewedTable]
 class Repair:
     """A change to a table.
 
-    Parameters
-    ----------
-    name : str
-        How the command line calls it.
-    action : str
-        What to do, as an instruction.
-    change : function
-        Does it.
-    needs_truth : bool
-        Whether it prints numbers that cannot be worked out from those in the draft.
-    anew : bool
-        Whether every count that is not printed exactly is drawn anew, so that the mechanism is known for certain.
+    - `name`: How the command line calls it.
+    - `action`: What to do, as an instruction.
+    - `change`: Does it.
+    - `needs_truth`: Whether it prints numbers that cannot be worked out from those in the draft.
+    - `anew`: Whether every count that is not printed exactly is drawn anew, so that the mechanism is known for certain.
     """
 
     name: str
@@ -66,19 +59,7 @@ class Repair:
 def repairs_of(
     table: ReviewedTable, exposed: BoolArray, wanted: Sequence[str] | None, earlier: Repair | None = None
 ) -> tuple[list[Repair], dict[str, str]]:
-    """Return the repairs that can be tried, and why others cannot.
-
-    Parameters
-    ----------
-    table : ReviewedTable
-        The draft.
-    exposed : array
-        Its cells to act on.
-    wanted : sequence of str, optional
-        Names of repairs; all by default.
-    earlier : Repair, optional
-        That which takes the numbers of an earlier release, where there is one.
-    """
+    """Return the repairs that can be tried, and why others cannot."""
     found: dict[str, Repair] = {}
     refused: dict[str, str] = {}
     for name in REPAIRS if wanted is None else [one.strip() for one in wanted]:

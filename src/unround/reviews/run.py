@@ -62,16 +62,10 @@ Finish = Callable[[Path, Mapping[str, Any]], None]
 class ReviewOptions:
     """What the user decides about a review, besides the policy.
 
-    Parameters
-    ----------
-    repairs : tuple of str or None
-        The repairs to try; all, unless given.
-    accept : tuple of Entry
-        Cells that are accepted, and why.
-    reviewer : str
-        Who says so.
-    seed, draws : int
-        Of all random numbers; how often a repair that draws some is published, see `draws_of`.
+    - `repairs`: The repairs to try; all, unless given.
+    - `accept`: Cells that are accepted, and why.
+    - `reviewer`: Who says so.
+    - `seed`, `draws`: Of all random numbers; how often a repair that draws some is published, see `draws_of`.
     """
 
     repairs: tuple[str, ...] | None = None
@@ -95,12 +89,8 @@ class ReviewOptions:
 class Review:
     """The decision on a draft table, and everything that led to it.
 
-    Parameters
-    ----------
-    told : dict
-        Everything, as plain data; docs/review.md tells what each field means.
-    folder : Path or None
-        Where it was written.
+    - `told`: Everything, as plain data; docs/review.md tells what each field means.
+    - `folder`: Where it was written.
     """
 
     told: dict[str, Any] = field(repr=False)

@@ -31,28 +31,16 @@ NO_CHANCE = 40
 class ReviewedTable:
     """Counts, how each column was published, and which sums hold among true counts.
 
-    Parameters
-    ----------
-    areas : DataFrame
-        The areas, one row each.
-    axes : tuple of str
-        The columns of it that name an area.
-    columns : tuple of Column
-        What is counted.
-    mechanisms : tuple of Mechanism
-        How each column is published.
-    equations : tuple
-        The sums, a total and its parts each, as positions of columns.
-    origins : tuple of str
-        Who says that they hold, as in `release.Proposal`.
-    doubtful : tuple of bool
-        Which of them cannot hold in some area.
-    counts : array
-        What is printed, areas × columns, with the codes of `release` where nothing is.
-    nested : NestedAreas or None
-        Which areas lie within which, where some do.
-    own : frozenset of str or None
-        The keys of the draft's own columns, where it is reviewed together with an earlier release; None if all are.
+    - `areas`: The areas, one row each.
+    - `axes`: The columns of it that name an area.
+    - `columns`: What is counted.
+    - `mechanisms`: How each column is published.
+    - `equations`: The sums, a total and its parts each, as positions of columns.
+    - `origins`: Who says that they hold, as in `release.Proposal`.
+    - `doubtful`: Which of them cannot hold in some area.
+    - `counts`: What is printed, areas × columns, with the codes of `release` where nothing is.
+    - `nested`: Which areas lie within which, where some do.
+    - `own`: The keys of the draft's own columns, where it is reviewed together with an earlier release; None if all are.
     """
 
     areas: pl.DataFrame

@@ -30,12 +30,8 @@ ENOUGH = 2
 class Excused:
     """The cells that do not count against a table.
 
-    Parameters
-    ----------
-    accepted : frozenset
-        Those that somebody accepted as exceptions, by area and key.
-    before : KnownBefore or None
-        What readers know from an earlier release alone.
+    - `accepted`: Those that somebody accepted as exceptions, by area and key.
+    - `before`: What readers know from an earlier release alone.
     """
 
     accepted: frozenset[tuple[str, str]]
@@ -57,16 +53,11 @@ class Excused:
 class Setting:
     """The draft, and how it was judged.
 
-    Parameters
-    ----------
-    table, exposure, ground, judgement
-        The draft, what readers can learn from it, how far that can be relied on, and what the policy says.
-    policy : Policy
-        What is acceptable.
-    excused : Excused
-        Cells that do not count.
-    seed, draws : int
-        Of all random numbers; and how often a repair that draws some is published.
+    - `table`, `exposure`, `ground`, `judgement`: The draft, what readers can learn from it, how far that can be relied
+      on, and what the policy says.
+    - `policy`: What is acceptable.
+    - `excused`: Cells that do not count.
+    - `seed`, `draws`: Of all random numbers; and how often a repair that draws some is published.
     """
 
     table: ReviewedTable
@@ -100,25 +91,7 @@ def try_repairs(
 ) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
     """Try all repairs that make sense.
 
-    Parameters
-    ----------
-    setting : Setting
-        The draft.
-    wanted : sequence of str, optional
-        Names of repairs; all by default.
-    worlds : Worlds or None
-        True counts to publish from; None where none could be had.
-    why_none : str
-        Why not.
-    progress : function
-        Is told how many are tried.
-    earlier : Repair, optional
-        That which takes the numbers of an earlier release.
-
-    Returns
-    -------
-    rows, not_tried
-        What each repair leaves and costs, the best first; and why others were not tried.
+    What each repair leaves and costs, the best first; and why others were not tried.
     """
     chosen, refused = repairs_of(setting.table, setting.judgement.act_on, wanted, earlier)
     rows: list[dict[str, Any]] = []

@@ -49,19 +49,7 @@ def safe(text: str) -> str:
 
 
 def write_workbook(path: Path, cells: Sequence[Mapping[str, Any]], table: str, about: Sequence[tuple[str, str]]) -> None:
-    """Write the workbook.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    cells : sequence of mapping
-        The cells, the worst first.
-    table : str
-        What tells the table from others; kept in the second sheet.
-    about : sequence
-        What else that sheet says: names and texts.
-    """
+    """Write the workbook."""
     from xlsxwriter import Workbook
 
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False, "in_memory": True}
@@ -97,10 +85,7 @@ def write_workbook(path: Path, cells: Sequence[Mapping[str, Any]], table: str, a
 def read_entries(out: Path | None) -> tuple[str, list[Entry]]:
     """Return what a reviewer wrote into the workbook of an earlier review, and about which table.
 
-    Raises
-    ------
-    InputError
-        Where the workbook cannot be read, or something other than yes or no stands under "accept".
+    Raises `InputError` where the workbook cannot be read, or something other than yes or no stands under "accept".
     """
     if out is None or not (out / CELLS).exists():
         return "", []

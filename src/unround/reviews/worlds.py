@@ -47,12 +47,8 @@ MISFIT = 0.01
 class Worlds:
     """True counts, areas × columns of the draft; `ABSENT` or below where there is none.
 
-    Parameters
-    ----------
-    counts : tuple of array
-        One world if the truth is known, several plausible ones if not.
-    method : str
-        `EXACT` or `ESTIMATED`.
+    - `counts`: One world if the truth is known, several plausible ones if not.
+    - `method`: `EXACT` or `ESTIMATED`.
     """
 
     counts: tuple[Counts, ...]
@@ -62,10 +58,7 @@ class Worlds:
 def given_truth(table: ReviewedTable, truth: Release, folder: Path) -> tuple[Worlds, list[str]]:
     """Return the world that a file of true counts describes, and what the user should know about it.
 
-    Raises
-    ------
-    InputError
-        Where it lacks a column, cannot be the truth of what is printed, or does not add up.
+    Raises `InputError` where it lacks a column, cannot be the truth of what is printed, or does not add up.
     """
     matched = Truth.of(truth, table.model, table.axes, table.areas, folder)
     missing = [column.key for column, at in zip(table.columns, matched.columns, strict=True) if at < 0]
@@ -119,10 +112,7 @@ def _adds_up(table: ReviewedTable, true: Counts, source: str) -> None:
 def plausible_worlds(table: ReviewedTable, prior: Prior, keys: Keys | None, number: int, seed: int) -> Worlds:
     """Draw plausible true counts of a draft; where all of it is unrounded, these are the counts themselves.
 
-    Raises
-    ------
-    InputError
-        Where the sums form loops for which no counts that add up can be drawn.
+    Raises `InputError` where the sums form loops for which no counts that add up can be drawn.
     """
     if all(isinstance(how, Exact) for how in table.mechanisms):
         return Worlds((table.counts,), EXACT)

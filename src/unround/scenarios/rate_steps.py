@@ -31,10 +31,7 @@ TRUE_COUNTS, PUBLISHED_COUNTS = "true", "published"
 class RateSteps:
     """How coarse rates must be to add nothing.
 
-    Parameters
-    ----------
-    told : dict
-        Everything, as plain data; docs/whatif.md tells what each field means.
+    - `told`: Everything, as plain data; docs/whatif.md tells what each field means.
     """
 
     told: dict[str, Any] = field(repr=False)

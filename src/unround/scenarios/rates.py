@@ -36,20 +36,7 @@ class ChosenRate:
 def choose_rates(release: Release, plan_file: PlanFile | None, wanted: Sequence[str]) -> tuple[ChosenRate, ...]:
     """Return the rates that are asked about, each ratio once.
 
-    Parameters
-    ----------
-    release : Release
-        With its figures.
-    plan_file : PlanFile or None
-        What the user says of them.
-    wanted : sequence of str
-        Keys of rates; "numerator of universe", by keys of counts, for one that is not printed; "all" stands for all
-        printed ones that were computed from true counts.
-
-    Raises
-    ------
-    InputError
-        Where a rate is not there, or nothing can be inferred from it.
+    Raises `InputError` where a rate is not there, or nothing can be inferred from it.
     """
     judged = {one.figure.name: one for one in find_structure(release, rules=plan_file).figures}
     rates = {name: one for name, one in judged.items() if one.figure.kind is FigureKind.RATE}
@@ -82,19 +69,7 @@ def _usable(figure: Figure, release: Release) -> Figure:
 
 
 def printing(release: Release, rates: Sequence[ChosenRate], points: Fraction, true: Numbers | None) -> Release:
-    """Return a release that prints these rates, and no other figures, on one step.
-
-    Parameters
-    ----------
-    release : Release
-        Whose counts are published.
-    rates : sequence
-        What it prints; nothing where one of their counts is not published.
-    points : Fraction
-        The step.
-    true : Numbers or None
-        The true counts that rates are computed from; None: they are computed from the published ones.
-    """
+    """Return a release that prints these rates, and no other figures, on one step."""
     steps = [points * one.figure.per / 100 for one in rates]
 
     def read(progress: Progress) -> Iterable[Block]:

@@ -28,18 +28,11 @@ SINGLES = 2
 class Repair:
     """A change to a table.
 
-    Parameters
-    ----------
-    name : str
-        How the command line calls it.
-    sentence : str
-        What is done, for people.
-    dropped : tuple of int
-        Columns that are left out.
-    same : bool
-        Whether counts that the release has are published with its numbers.
-    base : int or None
-        What rounded counts are rounded to instead.
+    - `name`: How the command line calls it.
+    - `sentence`: What is done, for people.
+    - `dropped`: Columns that are left out.
+    - `same`: Whether counts that the release has are published with its numbers.
+    - `base`: What rounded counts are rounded to instead.
     """
 
     name: str

@@ -54,12 +54,8 @@ Finish = Callable[[Path, Mapping[str, Any]], None]
 class WhatIf:
     """What a table would expose, and what each repair of it leaves.
 
-    Parameters
-    ----------
-    told : dict
-        Everything, as plain data; docs/whatif.md tells what each field means.
-    folder : Path or None
-        Where it was written.
+    - `told`: Everything, as plain data; docs/whatif.md tells what each field means.
+    - `folder`: Where it was written.
     """
 
     told: dict[str, Any] = field(repr=False)

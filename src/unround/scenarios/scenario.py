@@ -24,22 +24,13 @@ MISFIT = 0.01
 class Scenario:
     """A release, a table that may be added to it, and their audits.
 
-    Parameters
-    ----------
-    release, table : Release
-        Both tables.
-    release_numbers, table_numbers : Numbers
-        Their counts.
-    both : Release
-        The two as one.
-    after : AuditFolder
-        The audit of that.
-    diff : Diff
-        What the table exposes.
-    truth : Numbers or None
-        The true counts, under the names that both tables use.
-    seed : int
-        Where chance comes from.
+    - `release`, `table`: Both tables.
+    - `release_numbers`, `table_numbers`: Their counts.
+    - `both`: The two as one.
+    - `after`: The audit of that.
+    - `diff`: What the table exposes.
+    - `truth`: The true counts, under the names that both tables use.
+    - `seed`: Where chance comes from.
     """
 
     release: Release

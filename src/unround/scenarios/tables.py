@@ -91,17 +91,7 @@ def called(areas: pl.DataFrame, axes: tuple[str, ...], time: int) -> pl.DataFram
 
 
 def renamed(release: Release, numbers: Numbers, like: Release, own: Mapping[str, str]) -> Release:
-    """Return a release with the columns of another one, whose numbers stand under other names in it.
-
-    Parameters
-    ----------
-    release, numbers
-        What is read.
-    like : Release
-        Whose columns it shall have.
-    own : mapping
-        For each key of these, the key under which the release has it; where there is none, it has no counts.
-    """
+    """Return a release with the columns of another one, whose numbers stand under other names in it."""
     there = [column for column in like.columns if own.get(column.key) in numbers.columns]
 
     def read(_: Progress) -> Iterable[Block]:

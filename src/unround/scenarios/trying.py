@@ -29,14 +29,9 @@ EXACT, SIMULATED = "exact", "simulated"
 class Auditing:
     """Runs one audit after the other under the same options.
 
-    Parameters
-    ----------
-    work : Path
-        A folder for audits that nobody will see.
-    options, plan_file, progress, command
-        Of all of them.
-    truth, known
-        The true counts, if there are any, as a release and as numbers.
+    - `work`: A folder for audits that nobody will see.
+    - `options`, `plan_file`, `progress`, `command`: Of all of them.
+    - `truth`, `known`: The true counts, if there are any, as a release and as numbers.
     """
 
     work: Path
@@ -96,11 +91,8 @@ def tried(
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Try every repair: on what is published where that can be, else from the truth, or a plausible one.
 
-    Returns
-    -------
-    rows, simulated
-        What each repair leaves, in order; and what is exposed in the simulated world, if one was needed. A repair for
-        which none can be made is added to `refused`.
+    What each repair leaves, in order; and what is exposed in the simulated world, if one was needed. A repair for
+    which none can be made is added to `refused`.
     """
     rows: list[dict[str, Any]] = []
     simulated: _Simulated | None = None

@@ -39,16 +39,10 @@ AT_A_TIME = 512
 class World:
     """Both tables as they might have been published from a plausible truth.
 
-    Parameters
-    ----------
-    release, table : Release
-        The two, published anew.
-    truth : Numbers
-        The counts that they were published from, under the names that the table uses.
-    areas, times : int
-        How many areas were drawn, and how often each.
-    scale : float
-        What numbers of this world are multiplied by to stand for all areas.
+    - `release`, `table`: The two, published anew.
+    - `truth`: The counts that they were published from, under the names that the table uses.
+    - `areas`, `times`: How many areas were drawn, and how often each.
+    - `scale`: What numbers of this world are multiplied by to stand for all areas.
     """
 
     release: Release
@@ -62,10 +56,7 @@ class World:
 def plausible(setting: Scenario, folder: Path) -> World:
     """Simulate a world.
 
-    Raises
-    ------
-    InputError
-        Where sums form loops for which no whole numbers that add up can be found.
+    Raises `InputError` where sums form loops for which no whole numbers that add up can be found.
     """
     made = Draw.of(setting.after, setting.release.areas, setting.seed, folder / "world.bin")
     first = [column.key for column in setting.release.columns]
@@ -81,18 +72,11 @@ def plausible(setting: Scenario, folder: Path) -> World:
 class Draw:
     """Plausible true counts of some areas of an audit, each several times over where there are few.
 
-    Parameters
-    ----------
-    spool, row
-        The counts, and where those of an area are.
-    places : dict
-        The columns, by their keys in the audit.
-    axes : tuple of str
-        What names an area.
-    there : set
-        The areas that were drawn, by their own names.
-    areas, times, scale
-        As of a `World`.
+    - `spool`, `row`: The counts, and where those of an area are.
+    - `places`: The columns, by their keys in the audit.
+    - `axes`: What names an area.
+    - `there`: The areas that were drawn, by their own names.
+    - `areas`, `times`, `scale`: As of a `World`.
     """
 
     spool: Spool

@@ -63,20 +63,13 @@ FORMATS = ("statcan", "censusmapper", "tidy")
 class Simulated:
     """What `simulate` wrote.
 
-    Parameters
-    ----------
-    files : tuple of Path
-        The release: what an agency would publish.
-    truth, note : Path
-        The true counts; and SIMULATED.txt, which says that all of it is invented, and how to make it again.
-    areas, cells, bytes : int
-        How many areas, how many counts, and the size of release and truth.
-    nesting : Path or None
-        The file that says which area is within which, where levels were asked for.
-    constants : Path or None
-        The file with the constants of the tables, where records have keys.
-    boundaries : Path or None
-        The file with the made-up shapes of all areas, where they were asked for.
+    - `files`: The release: what an agency would publish.
+    - `truth`, `note`: The true counts; and SIMULATED.txt, which says that all of it is invented, and how to make it
+      again.
+    - `areas`, `cells`, `bytes`: How many areas, how many counts, and the size of release and truth.
+    - `nesting`: The file that says which area is within which, where levels were asked for.
+    - `constants`: The file with the constants of the tables, where records have keys.
+    - `boundaries`: The file with the made-up shapes of all areas, where they were asked for.
     """
 
     files: tuple[Path, ...]

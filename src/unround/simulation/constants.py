@@ -23,12 +23,8 @@ _STREAM = 6
 class Constants:
     """Which constant every table has.
 
-    Parameters
-    ----------
-    everywhere : float or None
-        The same for all tables; None draws one for each.
-    given : tuple of (int, float)
-        Constants of single tables, by the ID of their first row.
+    - `everywhere`: The same for all tables; None draws one for each.
+    - `given`: Constants of single tables, by the ID of their first row.
 
     Examples
     --------
@@ -45,10 +41,7 @@ class Constants:
     def parse(cls, text: str) -> Constants:
         """Read what the user wants: "" draws them all, "0" gives all the same, "8=0.31,58=0.19" some their own.
 
-        Raises
-        ------
-        InputError
-            If a constant is not a number from 0 to 1, or there is no such table.
+        Raises `InputError` if a constant is not a number from 0 to 1, or there is no such table.
         """
         pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
         if len(pieces) == 1 and "=" not in pieces[0]:

@@ -42,24 +42,15 @@ Cells = NDArray[np.int32]
 class CountBlock:
     """A run of areas and their counts.
 
-    Parameters
-    ----------
-    number : int
-        Its place in the census, from 0.
-    regions : DataFrame
-        region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row an area.
-    true : array
-        Areas × rows × 3 (total, men, women), `MISSING` where a cell holds no count.
-    land : array
-        Square kilometres by area.
-    hidden, income_hidden : array
-        The areas with too few people for any counts, or for those of income.
-    published : array or None
-        The same as `true` after the mechanisms, `MISSING` where hidden too.
-    keys : array or None
-        For every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴; None where no keys were drawn.
-    estimates : array or None
-        What is rounded: true counts and, in sample tables, sums of weights; None where there is no weighted sample.
+    - `number`: Its place in the census, from 0.
+    - `regions`: region, code, name, level, parent, csd, cd, tnr_sf, tnr_lf: one row an area.
+    - `true`: Areas × rows × 3 (total, men, women), `MISSING` where a cell holds no count.
+    - `land`: Square kilometres by area.
+    - `hidden`, `income_hidden`: The areas with too few people for any counts, or for those of income.
+    - `published`: The same as `true` after the mechanisms, `MISSING` where hidden too.
+    - `keys`: For every count the sum of its records' keys, modulo 1, in units of 2⁻⁶⁴; None where no keys were drawn.
+    - `estimates`: What is rounded: true counts and, in sample tables, sums of weights; None where there is no weighted
+      sample.
     """
 
     number: int
@@ -77,14 +68,11 @@ class CountBlock:
 class Rounds:
     """How a census is rounded.
 
-    Parameters
-    ----------
-    constants : Constants or None
-        Where every record has a key, the constants of the tables; None where every count has a random number of its own.
-    weighted : bool
-        Whether sample tables show sums of weights, which are not whole, in place of counts.
-    figures : str
-        What rates, averages and medians are computed from, as `figures` says: "true" counts, "published" ones, or "none".
+    - `constants`: Where every record has a key, the constants of the tables; None where every count has a random number
+      of its own.
+    - `weighted`: Whether sample tables show sums of weights, which are not whole, in place of counts.
+    - `figures`: What rates, averages and medians are computed from, as `figures` says: "true" counts, "published" ones,
+      or "none".
     """
 
     constants: Constants | None = None
@@ -255,21 +243,7 @@ class _Parents:
 def true_counts(
     areas: int, seed: int, rows: str = "age", small: bool = False, rounds: Rounds = PLAIN
 ) -> Iterator[CountBlock]:
-    """Draw a census of so many areas, block by block; a parent comes after its children and is their sum.
-
-    Parameters
-    ----------
-    areas : int
-        How many areas of all levels.
-    seed : int
-        The same seed, number of areas and rows give the same census.
-    rows : str
-        `age`, `short`, `sample` or `all`; see `schema`. More rows leave the counts of the others as they are.
-    small : bool
-        Whether most CSDs have few DAs.
-    rounds : Rounds
-        Whether keys and weights are drawn as well. They leave the counts as they are.
-    """
+    """Draw a census of so many areas, block by block; a parent comes after its children and is their sum."""
     table, place = schema(rows, rounds.weighted), plan(areas, seed, small)
     at = table.index
     shown = table.shown

@@ -24,17 +24,11 @@ _CALLED = {"da": "DA", "csd": "CSD", "cd": "CD", "pr": "PR", "province": "PR"}
 class Editions:
     """What is written of a census.
 
-    Parameters
-    ----------
-    levels : tuple of str
-        The levels whose areas are written, among `LEVELS`.
-    nested : bool
-        Whether levels were asked for: then the country has many CSDs of few DAs, as real ones have, and a file says which
-        area is within which.
-    apart : bool
-        Whether every level has a file of its own.
-    repeat : int
-        How often everything is published, each time with roundings of its own.
+    - `levels`: The levels whose areas are written, among `LEVELS`.
+    - `nested`: Whether levels were asked for: then the country has many CSDs of few DAs, as real ones have, and a file
+      says which area is within which.
+    - `apart`: Whether every level has a file of its own.
+    - `repeat`: How often everything is published, each time with roundings of its own.
     """
 
     levels: tuple[str, ...] = LEVELS
@@ -88,20 +82,12 @@ class Editions:
 class Files:
     """Writes all files of a census at once, as blocks of areas come.
 
-    Parameters
-    ----------
-    folder : Path
-        Where they go.
-    file_format : str
-        `statcan`, `statcan, zipped`, `censusmapper` or `tidy`.
-    table : Schema
-        The rows of the profile.
-    seed : int
-        Of the census.
-    editions : Editions
-        What is wanted.
-    rounds : Rounds
-        How counts are rounded, in every edition.
+    - `folder`: Where they go.
+    - `file_format`: `statcan`, `statcan, zipped`, `censusmapper` or `tidy`.
+    - `table`: The rows of the profile.
+    - `seed`: Of the census.
+    - `editions`: What is wanted.
+    - `rounds`: How counts are rounded, in every edition.
     """
 
     def __init__(

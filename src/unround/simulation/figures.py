@@ -137,19 +137,7 @@ def _figure(
 
 
 def figures(block: CountBlock, table: Schema, seed: int, source: str = TRUE) -> Floats:
-    """Return areas × rows × 3 numbers: published counts and the figures beside them; NaN for none.
-
-    Parameters
-    ----------
-    block : CountBlock
-        Some areas, published.
-    table : Schema
-        The rows of the profile.
-    seed : int
-        Of the census.
-    source : str
-        What figures are computed from, one of `SOURCES`.
-    """
+    """Return areas × rows × 3 numbers: published counts and the figures beside them; NaN for none."""
     if block.published is None:
         raise ValueError("figures need published counts")
     at = table.index

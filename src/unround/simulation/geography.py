@@ -92,17 +92,10 @@ KINDS = (
 class Geography:
     """All areas, children first.
 
-    Parameters
-    ----------
-    level : array
-        0 for a DA, 1 for a CSD, 2 for a CD, 3 for a province.
-    regions : DataFrame
-        region (DGUID), code, name, level, parent (DGUID or null), csd, cd (codes or null), non-response
-        rates.
-    traits : array
-        The hidden traits of the CSD that each area lies in, standard normal.
-    rural : array
-        True for the DAs of CSDs with only one.
+    - `level`: 0 for a DA, 1 for a CSD, 2 for a CD, 3 for a province.
+    - `regions`: region (DGUID), code, name, level, parent (DGUID or null), csd, cd (codes or null), non-response rates.
+    - `traits`: The hidden traits of the CSD that each area lies in, standard normal.
+    - `rural`: True for the DAs of CSDs with only one.
     """
 
     level: NDArray[np.int8]

@@ -26,14 +26,9 @@ ONE_PERSON, HOUSEHOLD_TYPES = 51, 100
 class Behind:
     """What lies behind the cells of a block of areas: areas × rows × 3 (total, men, women).
 
-    Parameters
-    ----------
-    keys : array
-        The sums of the records' keys, in units of 2⁻⁶⁴.
-    weights : array
-        What is published, rounded: the count, or in sample tables the sum of the weights.
-    number : array
-        How many records there are: those in the sample, where there is one.
+    - `keys`: The sums of the records' keys, in units of 2⁻⁶⁴.
+    - `weights`: What is published, rounded: the count, or in sample tables the sum of the weights.
+    - `number`: How many records there are: those in the sample, where there is one.
     """
 
     keys: Keys
@@ -63,21 +58,7 @@ Stream = Callable[[int], np.random.Generator]
 
 
 def behind(table: Schema, true: Counts, cells: Cells, stream: Stream, *, weighted: bool) -> Behind:
-    """Draw what lies behind the true counts of dissemination areas (areas × rows × 3).
-
-    Parameters
-    ----------
-    table : Schema
-        The rows of the profile.
-    true : array
-        The counts.
-    cells : Cells
-        The groups of records that the universes consist of.
-    stream : function
-        Where chance comes from.
-    weighted : bool
-        Whether sample tables count a sample of the records, with weights.
-    """
+    """Draw what lies behind the true counts of dissemination areas (areas × rows × 3)."""
     people = population(cells, stream(-1), weighted=weighted)
     result = Behind.empty(true.shape)
     for step in table.plans:

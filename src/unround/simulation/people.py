@@ -42,18 +42,11 @@ COLLECTIVE_SHARE = 0.035  # of areas with a large one
 class People:
     """What the blocks of the profile count, by area.
 
-    Parameters
-    ----------
-    universes : dict
-        Counts by name: areas × 2 (men, women) for persons, areas × 1 for households and families.
-    rows : dict
-        Counts of the core rows by characteristic ID, in the same shapes.
-    land : array
-        Square kilometres.
-    traits : array
-        Hidden traits by area, which the other blocks lean on too.
-    cells : Cells
-        Groups of records that have nobody in common, of which every universe consists.
+    - `universes`: Counts by name: areas × 2 (men, women) for persons, areas × 1 for households and families.
+    - `rows`: Counts of the core rows by characteristic ID, in the same shapes.
+    - `land`: Square kilometres.
+    - `traits`: Hidden traits by area, which the other blocks lean on too.
+    - `cells`: Groups of records that have nobody in common, of which every universe consists.
     """
 
     universes: dict[str, Counts]
@@ -67,16 +60,12 @@ class People:
 class Cells:
     """Groups of records that have nobody in common, by area; persons by sex and age as well (areas × 2 × 21).
 
-    Parameters
-    ----------
-    private : array
-        Persons in private households.
-    residents, institutional : array
-        Persons in collective dwellings: those that most tables of languages count, and those in institutions.
-    at_school, teens : array
-        Of the youngest in private households, those of the age of school; of those from 15 to 19, the minors (areas × 2).
-    households, families : array
-        By size: areas × 1 × 5 and areas × 1 × 4.
+    - `private`: Persons in private households.
+    - `residents`, `institutional`: Persons in collective dwellings: those that most tables of languages count, and those
+      in institutions.
+    - `at_school`, `teens`: Of the youngest in private households, those of the age of school; of those from 15 to 19, the
+      minors (areas × 2).
+    - `households`, `families`: By size: areas × 1 × 5 and areas × 1 × 4.
     """
 
     private: Counts
@@ -218,18 +207,7 @@ def _targets(number: int, rural: NDArray[np.bool_], rng: np.random.Generator) ->
 
 
 def people(traits: Floats, rural: NDArray[np.bool_], rng: np.random.Generator) -> People:
-    """Draw the people of dissemination areas.
-
-    Parameters
-    ----------
-    traits : array
-        The hidden traits of the CSDs that the areas lie in; an area shares half of its own with its
-        neighbours.
-    rural : array
-        Which areas are CSDs of their own.
-    rng : Generator
-        Where chance comes from.
-    """
+    """Draw the people of dissemination areas."""
     number = len(rural)
     own = np.sqrt(0.5) * traits + np.sqrt(0.5) * rng.normal(size=traits.shape)
     target = _targets(number, rural, rng)

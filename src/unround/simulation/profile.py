@@ -24,34 +24,19 @@ FULL_DATA, SAMPLE_DATA = "100% data", "25% sample data"
 class ProfileBlock:
     """Rows that count the same universe, from one "Total" to the next.
 
-    Parameters
-    ----------
-    first : int
-        The characteristic ID of its first row.
-    universe : str
-        Whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13.
-    rule : str
-        `split`: every group is a partition of its parent. `any`: multiple responses, so parts add up to
-        more than their parent. `stats`: counts of people with this or that, no partition. `within`: some of
-        another block's people, row by row (`universe` gives that block). `core`: counted by `people`
-        itself. `figures`: no counts.
-    mechanism : str
-        How its counts are published.
-    sex : bool
-        Whether men and women are shown.
-    shape : str
-        Depth and kind of each row; see the module.
-    title, noun : str
-        What the total and the numbered entries are called.
-    labels : str
-        All names, separated by `|`, where they are not numbered.
-    weights : tuple of float
-        The shares of the leaves; by default they fall off with `skew`, like the frequencies of words.
-    skew : float
-        The exponent of that fall.
-    clump : float
-        How alike areas are: with a large `clump` they all resemble the country, with a small one only
-        themselves.
+    - `first`: The characteristic ID of its first row.
+    - `universe`: Whom it counts: a name that `people` defines, or `=12+13`, the people counted in rows 12 and 13.
+    - `rule`: `split`: every group is a partition of its parent. `any`: multiple responses, so parts add up to more than
+      their parent. `stats`: counts of people with this or that, no partition. `within`: some of another block's people,
+      row by row (`universe` gives that block). `core`: counted by `people` itself. `figures`: no counts.
+    - `mechanism`: How its counts are published.
+    - `sex`: Whether men and women are shown.
+    - `shape`: Depth and kind of each row; see the module.
+    - `title`, `noun`: What the total and the numbered entries are called.
+    - `labels`: All names, separated by `|`, where they are not numbered.
+    - `weights`: The shares of the leaves; by default they fall off with `skew`, like the frequencies of words.
+    - `skew`: The exponent of that fall.
+    - `clump`: How alike areas are: with a large `clump` they all resemble the country, with a small one only themselves.
     """
 
     first: int

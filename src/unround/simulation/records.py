@@ -166,14 +166,9 @@ def some_of(whole: Records, true: Counts, some: Counts, rng: np.random.Generator
 class Population:
     """The records of some areas.
 
-    Parameters
-    ----------
-    universes : dict
-        By name, as `People.universes`: areas × 2 for persons, areas × 1 for households and families.
-    leaves : dict
-        The parts of core blocks that consist of whole groups of records, by the ID of the block's first row.
-    sample : dict
-        Universes in the sample; empty where there is none.
+    - `universes`: By name, as `People.universes`: areas × 2 for persons, areas × 1 for households and families.
+    - `leaves`: The parts of core blocks that consist of whole groups of records, by the ID of the block's first row.
+    - `sample`: Universes in the sample; empty where there is none.
     """
 
     universes: dict[str, Records]

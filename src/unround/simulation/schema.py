@@ -75,22 +75,13 @@ class RowSum:
 class BlockPlan:
     """A block compiled for one choice of rows: where its rows and leaves are.
 
-    Parameters
-    ----------
-    block : ProfileBlock
-        Its definition.
-    number : int
-        Its place among all blocks; random streams are keyed by it, so they do not depend on the rows chosen.
-    start, stop : int
-        Its rows in the schema.
-    nodes : array
-        The rows, counted from `start`, of the ordinary counts.
-    low, high : array
-        The leaves under each node are `low` to `high` (exclusive), in the order of the rows.
-    leaves : int
-        How many leaves there are.
-    subsets : tuple of (row, parent)
-        Counts outside partitions, counted from `start`.
+    - `block`: Its definition.
+    - `number`: Its place among all blocks; random streams are keyed by it, so they do not depend on the rows chosen.
+    - `start`, `stop`: Its rows in the schema.
+    - `nodes`: The rows, counted from `start`, of the ordinary counts.
+    - `low`, `high`: The leaves under each node are `low` to `high` (exclusive), in the order of the rows.
+    - `leaves`: How many leaves there are.
+    - `subsets`: Counts outside partitions, counted from `start`.
     """
 
     block: ProfileBlock
@@ -108,14 +99,9 @@ class BlockPlan:
 class Schema:
     """The rows of a simulated profile and what is true of them.
 
-    Parameters
-    ----------
-    rows : tuple of Row
-        In the order of the file.
-    sums : tuple of RowSum
-        Every partition that holds in truth, by characteristic ID.
-    plans : tuple of BlockPlan
-        The blocks, for those who count people.
+    - `rows`: In the order of the file.
+    - `sums`: Every partition that holds in truth, by characteristic ID.
+    - `plans`: The blocks, for those who count people.
     """
 
     rows: tuple[Row, ...]

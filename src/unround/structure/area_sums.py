@@ -24,12 +24,8 @@ _NOT_CODES = ("region_name", "level", "adjustable")
 class GeographyTally:
     """Collects, area by area, what is needed to compare parents with their children.
 
-    Parameters
-    ----------
-    axes : sequence of str
-        The columns of the frame that name an area; parents can only be named by one.
-    chosen : sequence of int
-        The columns of counts to compare.
+    - `axes`: The columns of the frame that name an area; parents can only be named by one.
+    - `chosen`: The columns of counts to compare.
     """
 
     def __init__(self, axes: Sequence[str], chosen: Sequence[int]) -> None:

@@ -24,33 +24,20 @@ Name = str | tuple[str, ...]
 class JudgedSum:
     """A proposed sum, and the verdict of the counts on it.
 
-    Parameters
-    ----------
-    total, parts, origin
-        As in `Proposal`.
-    areas : int
-        How many areas publish all of its counts; only these can be judged.
-    impossible : int
-        In how many of them no true counts could give the published ones.
-    mean, spread : float
-        Of the residuals, total − parts, where they are possible (everywhere, if many are not).
-    expected : float
-        The spread that the mechanisms imply.
-    kept : bool
-        Whether it is used.
-    unjudged : bool
-        Whether its counts are too small or too few to say anything for or against it. It may still be kept, by analogy.
-    exactly : bool
-        Whether it adds up everywhere although its counts were rounded: the total was added up after rounding.
-    why : str
-        The verdict in one sentence, with its numbers, for people.
-    cause : str
-        Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or "everybody"
-        (it does not hold for men and women together); else "".
-    residuals : mapping
-        How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
-    against : tuple of int
-        For a total that was not published, the other parts that make it up: residuals are their sum − parts.
+    - `total`, `parts`, `origin`: As in `Proposal`.
+    - `areas`: How many areas publish all of its counts; only these can be judged.
+    - `impossible`: In how many of them no true counts could give the published ones.
+    - `mean`, `spread`: Of the residuals, total − parts, where they are possible (everywhere, if many are not).
+    - `expected`: The spread that the mechanisms imply.
+    - `kept`: Whether it is used.
+    - `unjudged`: Whether its counts are too small or too few to say anything for or against it. It may still be kept, by
+      analogy.
+    - `exactly`: Whether it adds up everywhere although its counts were rounded: the total was added up after rounding.
+    - `why`: The verdict in one sentence, with its numbers, for people.
+    - `cause`: Of a rejection: "unknown" or "absent" counts, "impossible" residuals, "mean", "spread", "exactly", or
+      "everybody" (it does not hold for men and women together); else "".
+    - `residuals`: How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
+    - `against`: For a total that was not published, the other parts that make it up: residuals are their sum − parts.
     """
 
     total: int
@@ -118,17 +105,11 @@ class MechanismEvidence:
 class GeographyVerdict:
     """Whether areas are the sums of the areas that name them as their parent.
 
-    Parameters
-    ----------
-    by : str
-        The column of codes that links them: "parent".
-    parents, children : int
-        How many areas are named as parents and are in the release, and how many areas name them.
-    exact, rounded : tuple of int
-        Of the compared counts (published as they are; rounded): how many were compared, how many agree, that is, can be
-        the sum of the children's.
-    why : str
-        The same for people.
+    - `by`: The column of codes that links them: "parent".
+    - `parents`, `children`: How many areas are named as parents and are in the release, and how many areas name them.
+    - `exact`, `rounded`: Of the compared counts (published as they are; rounded): how many were compared, how many agree,
+      that is, can be the sum of the children's.
+    - `why`: The same for people.
     """
 
     by: str
@@ -147,35 +128,23 @@ FigureVerdict = Literal["recomputable", "evidence", "unclear"]
 class JudgedFigure:
     """A published rate, mean or median, and what the data say of how it was computed.
 
-    Parameters
-    ----------
-    figure : Figure
-        What it is of, with the grid that was found in its values.
-    verdict : str
-        "recomputable": it follows from the published counts and tells nothing. "evidence": it was computed from true
-        counts. "unclear": it cannot be told, and is not used.
-    why : str
-        The verdict in one sentence, for people.
-    areas : int
-        How many areas publish it.
-    compared : int
-        In how many of them the published counts give a figure to hold it against.
-    hits : int
-        In how many of these it is the one that the published counts give.
-    hits_by_chance : float
-        How many hits placebos have: the same figures, held against the counts of other areas of like size.
-    contradictions : int
-        In how many areas no true counts could give it.
-    contradictions_by_chance : float
-        In how many areas no true counts could give a placebo.
-    step : Fraction or None
-        The step of its grid where it is the same everywhere; else the one that most areas have.
-    reveals : tuple of str
-        Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
-    left : tuple of (float, float) or None
-        Of a rate that is evidence: how many values its numerator has on average before the rate is used, and with it.
-    excludes : float or None
-        Of evidence: in how large a part of the areas it excludes some of the counts that were possible without it.
+    - `figure`: What it is of, with the grid that was found in its values.
+    - `verdict`: "recomputable": it follows from the published counts and tells nothing. "evidence": it was computed from
+      true counts. "unclear": it cannot be told, and is not used.
+    - `why`: The verdict in one sentence, for people.
+    - `areas`: How many areas publish it.
+    - `compared`: In how many of them the published counts give a figure to hold it against.
+    - `hits`: In how many of these it is the one that the published counts give.
+    - `hits_by_chance`: How many hits placebos have: the same figures, held against the counts of other areas of like
+      size.
+    - `contradictions`: In how many areas no true counts could give it.
+    - `contradictions_by_chance`: In how many areas no true counts could give a placebo.
+    - `step`: The step of its grid where it is the same everywhere; else the one that most areas have.
+    - `reveals`: Of a recomputable one, the rounded counts that are published nowhere else but follow from it, in words.
+    - `left`: Of a rate that is evidence: how many values its numerator has on average before the rate is used, and with
+      it.
+    - `excludes`: Of evidence: in how large a part of the areas it excludes some of the counts that were possible without
+      it.
     """
 
     figure: Figure
@@ -237,34 +206,20 @@ def _steps_json(grid: Grid) -> list[dict[str, Any]]:
 class Structure:
     """What is known of a release before anything is inferred from it.
 
-    Parameters
-    ----------
-    columns : tuple of Column
-        The release's.
-    areas : int
-        How many areas were seen.
-    mechanisms : tuple
-        How each column was published; None where that is not known. Such columns are in no sum.
-    how : tuple of MechanismEvidence
-        What the mechanisms are based on.
-    sums, rejected : tuple of JudgedSum
-        The sums that hold, one-part sums for counts that were rounded anew among them; and those that do not.
-    repeats : tuple of Repeat
-        Columns that show the same count.
-    alias : mapping
-        Columns that repeat another one number by number, with that column.
-    guessed : frozenset of int
-        Those of them that nobody proposed: only the numbers say that the two are one count.
-    equations : tuple
-        What to infer from: the kept sums with aliases replaced, each once.
-    equation_sums : tuple of int
-        For each equation the kept sum that it comes from, as a position in `sums`.
-    geography : tuple of GeographyVerdict
-        What adds up across areas.
-    figures : tuple of JudgedFigure
-        The release's figures, in its order, and what they tell.
-    notes : tuple of str
-        What a user should know: declared mechanisms that do not fit, mostly.
+    - `columns`: The release's.
+    - `areas`: How many areas were seen.
+    - `mechanisms`: How each column was published; None where that is not known. Such columns are in no sum.
+    - `how`: What the mechanisms are based on.
+    - `sums`, `rejected`: The sums that hold, one-part sums for counts that were rounded anew among them; and those that
+      do not.
+    - `repeats`: Columns that show the same count.
+    - `alias`: Columns that repeat another one number by number, with that column.
+    - `guessed`: Those of them that nobody proposed: only the numbers say that the two are one count.
+    - `equations`: What to infer from: the kept sums with aliases replaced, each once.
+    - `equation_sums`: For each equation the kept sum that it comes from, as a position in `sums`.
+    - `geography`: What adds up across areas.
+    - `figures`: The release's figures, in its order, and what they tell.
+    - `notes`: What a user should know: declared mechanisms that do not fit, mostly.
     """
 
     columns: tuple[Column, ...]
@@ -324,22 +279,13 @@ class PlannedFigure:
 class PlanFile:
     """The user's decisions, from a plan file: they override the verdicts of the counts.
 
-    Parameters
-    ----------
-    mechanisms : tuple
-        Mechanism, keys of columns, and line.
-    sums : tuple of PlannedSum
-        Which sums to use or not.
-    repeats : tuple
-        Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
-    matches : tuple of Match
-        Of several files, which columns of one are columns of those before it.
-    keys : tuple
-        Tables, with the constant of their keys, or None where every count has its own random number; and line.
-    figures : tuple of PlannedFigure
-        What rates, means and medians are of, and which to use.
-    text, where : str
-        The file's text and name, for errors.
+    - `mechanisms`: Mechanism, keys of columns, and line.
+    - `sums`: Which sums to use or not.
+    - `repeats`: Keys of columns that show the same count, whether they are alike, whether that is to be used, and line.
+    - `matches`: Of several files, which columns of one are columns of those before it.
+    - `keys`: Tables, with the constant of their keys, or None where every count has its own random number; and line.
+    - `figures`: What rates, means and medians are of, and which to use.
+    - `text`, `where`: The file's text and name, for errors.
     """
 
     mechanisms: tuple[tuple[Mechanism, tuple[str, ...], int], ...] = ()

@@ -40,23 +40,15 @@ _FEW = 0.01
 class FamilyFit:
     """What was found of the families of one pair of levels.
 
-    Parameters
-    ----------
-    holds : array
-        Which families fit.
-    sure : array
-        Those of them with a count that was published as it is, and is the children's sum to the last person.
-    columns : array
-        The columns of counts that add up.
-    reasons : mapping
-        Why families do not fit, and how many.
-    equal, compared : int
-        Of the rounded counts above 0 of areas with a single child: how many are the same there, out of how many.
-    cells : tuple of int
-        Of the counts that could be compared: how many can be the sum of the children's, out of how many.
-    odd : array
-        By family: a column of which the parent's count cannot be the sum of the children's, though nearly all others of the
-        family can; -1 where there is none.
+    - `holds`: Which families fit.
+    - `sure`: Those of them with a count that was published as it is, and is the children's sum to the last person.
+    - `columns`: The columns of counts that add up.
+    - `reasons`: Why families do not fit, and how many.
+    - `equal`, `compared`: Of the rounded counts above 0 of areas with a single child: how many are the same there, out of
+      how many.
+    - `cells`: Of the counts that could be compared: how many can be the sum of the children's, out of how many.
+    - `odd`: By family: a column of which the parent's count cannot be the sum of the children's, though nearly all others
+      of the family can; -1 where there is none.
     """
 
     holds: Bools
@@ -79,23 +71,7 @@ def judge_families(
     adjusted: Sequence[int],
     tables: Sequence[str],
 ) -> FamilyFit:
-    """Compare every parent with the sum of its children.
-
-    Parameters
-    ----------
-    parents, children : array
-        Positions of areas: a parent a family, and all children.
-    family : array
-        To which of the families each child belongs, in ascending order.
-    pick : function
-        Returns the counts of the areas at some positions.
-    adjustable : array
-        The areas in which exact counts may have been changed, over all areas.
-    mechanisms, adjusted : sequence
-        How each column was published, and by how much exact counts may have been changed.
-    tables : sequence of str
-        The table that each column stands in.
-    """
+    """Compare every parent with the sum of its children."""
     compare = _Comparison(mechanisms, adjusted, tables)
     starts = np.searchsorted(family, np.arange(len(parents) + 1))
     at_once = max(1, _CELLS // max(1, len(mechanisms)))

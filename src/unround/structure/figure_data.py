@@ -38,12 +38,8 @@ class CountData:
 class FigureData:
     """Keeps the figures, and the counts that they are of, block by block.
 
-    Parameters
-    ----------
-    figures : sequence of Figure
-        Of the release, in its order.
-    place : mapping
-        Where each column of counts is, by its key.
+    - `figures`: Of the release, in its order.
+    - `place`: Where each column of counts is, by its key.
     """
 
     def __init__(self, figures: Sequence[Figure], place: Mapping[str, int]) -> None:

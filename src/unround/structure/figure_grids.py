@@ -39,17 +39,7 @@ _UNKNOWN = 1 << 50
 
 
 def steps_of(grid: Grid, values: FigureValues, units: Ints | None = None) -> Ints:
-    """Return the step around every value, in `FIGURE_UNIT`, as `Grid.step` does one by one.
-
-    Parameters
-    ----------
-    grid : Grid
-        Of the figure.
-    values : array
-        Figures as in `Block.figures`; what is absent gets any step.
-    units : array, optional
-        The published universe of each, for grids that depend on it; negative where it is not known.
-    """
+    """Return the step around every value, in `FIGURE_UNIT`, as `Grid.step` does one by one."""
     size = np.where(values == FIGURE_ABSENT, 0, np.abs(values))
     ends, table, edges = _in_units(grid)
     row = np.zeros(len(size), np.int64) if units is None else np.searchsorted(edges, units, side="right")
@@ -125,13 +115,6 @@ def find_grid(values: FigureValues, units: Ints | None = None) -> Grid:
     That a step is too large can be seen in values that are no multiples of it; that it is not, never for certain. So a
     step counts as possible in every area but those that are clearly larger than some whose values rule it out, as steps do
     not grow with the number of units.
-
-    Parameters
-    ----------
-    values : array
-        All there are, in units.
-    units : array, optional
-        The published universe of each, on which steps may depend; negative where it is not known.
     """
     size = np.abs(values)
     fine = decimals_of(size)
@@ -183,13 +166,6 @@ def largest_in_use(values: Ints, low: int = 0, high: int | None = None) -> int:
 
     Going from fine to coarse, a step is in use if clearly more values are multiples of it than there are beside these
     multiples, on the finer grids in use: so a slope in the values, or a second grid, is not taken for a step.
-
-    Parameters
-    ----------
-    values : array
-        At least a few.
-    low, high : int
-        The range that they are from; at its ends other steps begin, so that these say nothing.
     """
     inner = values[(values > low) & (values < (high if high is not None else values.max() + 1))]
     if len(inner) < FEW // 2:

@@ -24,12 +24,8 @@ FEWEST = 3
 class Leaning:
     """What residuals are made of.
 
-    Parameters
-    ----------
-    share, error : float
-        Of the total that the parts miss, and its standard error.
-    each : float
-        By how much a small part is published too low, on average; in units of counts.
+    - `share`, `error`: Of the total that the parts miss, and its standard error.
+    - `each`: By how much a small part is published too low, on average; in units of counts.
     """
 
     share: float
@@ -40,25 +36,14 @@ class Leaning:
 class LeaningTally:
     """The sums of squares and products that the split of residuals follows from, added up over all areas.
 
-    Parameters
-    ----------
-    number : int
-        How many sums there are.
+    - `number`: How many sums there are.
     """
 
     def __init__(self, number: int) -> None:
         self._areas, self._total, self._both, self._few, self._by_total, self._by_few, self._square = np.zeros((7, number))
 
     def add(self, complete: NDArray[np.bool_], total: Ints, few: Ints, residual: Ints) -> None:
-        """Add some areas (sums × areas).
-
-        Parameters
-        ----------
-        complete : array
-            Where all counts of a sum are published.
-        total, few, residual : array
-            The total, the number of small parts, and the residual; anything where not complete.
-        """
+        """Add some areas (sums × areas)."""
         t, s, r = (np.where(complete, of, 0).astype(np.float64) for of in (total, few, residual))
         self._areas += complete.sum(1)
         for into, one, other in (

@@ -144,19 +144,7 @@ def detect(
 ) -> tuple[list[Mechanism | None], list[MechanismEvidence]]:
     """Find out how every column was published.
 
-    Parameters
-    ----------
-    found : Divisibility
-        What divides the counts.
-    columns : sequence of Column
-        Those with a declared mechanism keep it.
-    declared_by : sequence of str
-        Who declared it, per column; see `MechanismEvidence`.
-
-    Returns
-    -------
-    tuple
-        The mechanisms (None where it cannot be told), and what they rest on, table by table.
+    The mechanisms (None where it cannot be told), and what they rest on, table by table.
     """
     bases = [_base(found, at) for at in range(len(columns))]
     blocks: dict[str, list[int]] = {}

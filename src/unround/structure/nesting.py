@@ -28,14 +28,9 @@ Places = NDArray[np.int64]
 class ParentRoute:
     """Areas of one level that may make up areas of another.
 
-    Parameters
-    ----------
-    child, parent : str
-        The levels, as the file calls them.
-    by : str
-        What says so: the name of a column, or "code".
-    children, parents : array
-        Positions of areas: the first of these lies in the first of those, and so on.
+    - `child`, `parent`: The levels, as the file calls them.
+    - `by`: What says so: the name of a column, or "code".
+    - `children`, `parents`: Positions of areas: the first of these lies in the first of those, and so on.
     """
 
     child: str
@@ -161,24 +156,15 @@ MOST_SHOWN = 12
 class NestingLevel:
     """Areas of one level that make up areas of another.
 
-    Parameters
-    ----------
-    child, parent : str
-        The two levels, as the file calls them.
-    by : str
-        What links them: the name of a column of the file, or "code".
-    parents, children : int
-        How many families fit, and how many children they have; only these are linked.
-    by_k : mapping
-        How many of these parents have 1, 2, 3-4, 5-10, or more children.
-    columns : array
-        For every column of the release, whether it adds up.
-    alike : bool or None
-        Whether a parent with a single child shows the child's numbers: then it tells nothing new. None without such.
-    rejected : mapping
-        Families that do not fit, and are not linked: how many, by reason.
-    why : str
-        What tells all this, for people.
+    - `child`, `parent`: The two levels, as the file calls them.
+    - `by`: What links them: the name of a column of the file, or "code".
+    - `parents`, `children`: How many families fit, and how many children they have; only these are linked.
+    - `by_k`: How many of these parents have 1, 2, 3-4, 5-10, or more children.
+    - `columns`: For every column of the release, whether it adds up.
+    - `alike`: Whether a parent with a single child shows the child's numbers: then it tells nothing new. None without
+      such.
+    - `rejected`: Families that do not fit, and are not linked: how many, by reason.
+    - `why`: What tells all this, for people.
     """
 
     child: str
@@ -217,14 +203,9 @@ class NestingLevel:
 class Misfit:
     """A count that cannot be the sum of the same counts of the areas that make up its area, though its others can.
 
-    Parameters
-    ----------
-    parent : int
-        The position of the area.
-    column : int
-        The column.
-    text : str
-        The arithmetic, for people.
+    - `parent`: The position of the area.
+    - `column`: The column.
+    - `text`: The arithmetic, for people.
     """
 
     parent: int
@@ -236,20 +217,13 @@ class Misfit:
 class Nesting:
     """Which areas make up which.
 
-    Parameters
-    ----------
-    parent : array
-        For every area of the release the position of the area that it is a part of, or -1. All children of a parent are
-        of one level, and together they are all of it.
-    level : array
-        For every area, by which of `levels` it is linked to its parent, or -1.
-    sure : array
-        For every area, whether it is a parent of which some count, published as it is, is the children's sum to the last
-        person. Where not, an area without many people may be missing among the children, and nothing shows it.
-    levels : tuple of NestingLevel
-        The pairs of levels, the smallest parents first; those without a single family that fits too.
-    odd : tuple of Misfit
-        Counts that contradict those of smaller areas; their families are not linked.
+    - `parent`: For every area of the release the position of the area that it is a part of, or -1. All children of a
+      parent are of one level, and together they are all of it.
+    - `level`: For every area, by which of `levels` it is linked to its parent, or -1.
+    - `sure`: For every area, whether it is a parent of which some count, published as it is, is the children's sum to the
+      last person. Where not, an area without many people may be missing among the children, and nothing shows it.
+    - `levels`: The pairs of levels, the smallest parents first; those without a single family that fits too.
+    - `odd`: Counts that contradict those of smaller areas; their families are not linked.
     """
 
     parent: Places = field(repr=False)
@@ -289,17 +263,6 @@ def find_nesting(
     areas: pl.DataFrame, pick: Callable[[Places], Counts], structure: Structure, axes: tuple[str, ...] = (AREA,)
 ) -> Nesting:
     """Find out which areas make up which.
-
-    Parameters
-    ----------
-    areas : DataFrame
-        All areas of the release, in order: as in `Block.areas`.
-    pick : function
-        Returns the counts (areas × columns) of the areas at some positions: `Spool.pick`.
-    structure : Structure
-        How each column was published.
-    axes : tuple of str
-        The columns of the frame that name an area; areas named by several do not nest.
 
     Notes
     -----

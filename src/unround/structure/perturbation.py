@@ -43,16 +43,10 @@ _LARGE_COUNT = 1 << 20
 class Perturbation:
     """Noise that was found.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        The kind that fits best, with its strength.
-    spread : float
-        The standard deviation of the noise on one count, from the residuals.
-    columns : frozenset of int
-        The columns of the tables in which it was found, of those that looked exact.
-    why : str
-        The evidence, in words.
+    - `mechanism`: The kind that fits best, with its strength.
+    - `spread`: The standard deviation of the noise on one count, from the residuals.
+    - `columns`: The columns of the tables in which it was found, of those that looked exact.
+    - `why`: The evidence, in words.
     """
 
     mechanism: Mechanism
@@ -64,19 +58,7 @@ class Perturbation:
 def find_perturbation(
     results: Sequence[SumTally], columns: Sequence[Column], mechanisms: Sequence[Mechanism | None], negative: bool
 ) -> Perturbation | None:
-    """Look for noise in the sums of counts that were taken for exact; None where there is no sign of it.
-
-    Parameters
-    ----------
-    results : sequence of SumTally
-        The sums, tallied with these mechanisms.
-    columns : sequence of Column
-        The release's.
-    mechanisms : sequence
-        As inferred; counts that were declared to be exact are believed to be.
-    negative : bool
-        Whether counts below 0 were published: if not, noise is cut there.
-    """
+    """Look for noise in the sums of counts that were taken for exact; None where there is no sign of it."""
     loose = {at for at, how in enumerate(mechanisms) if isinstance(how, Exact) and columns[at].mechanism is None}
     noisy = [(one, cells) for one in results if (cells := _noisy_cells(one, loose))]
     if not noisy:

@@ -47,17 +47,7 @@ _HEADER = """\
 
 
 def write_plan(structure: Structure, release: Release, matches: Sequence[Match] = ()) -> str:
-    """Return a structure as the text of a TOML file.
-
-    Parameters
-    ----------
-    structure : Structure
-        What was found out.
-    release : Release
-        What it is about.
-    matches : sequence of Match
-        The user's word on which columns of several files are one count, to be kept.
-    """
+    """Return a structure as the text of a TOML file."""
     head = _HEADER.format(source=release.source, areas=structure.areas, examples="exact, rounding:5, sample:5, nearest:3")
     keys = [column.key for column in structure.columns]
     pieces = [head, "[structure]\n"]
@@ -169,10 +159,7 @@ def _comment(text: str) -> str:
 def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     r"""Read a plan file, as `write_plan` writes it.
 
-    Raises
-    ------
-    InputError
-        Where it is no TOML, has keys that mean nothing, or values that cannot be.
+    Raises `InputError` where it is no TOML, has keys that mean nothing, or values that cannot be.
 
     Examples
     --------
@@ -186,10 +173,7 @@ def read_plan(text: str, where: str = "<plan>") -> PlanFile:
 def declaring(plan_file: PlanFile | None, release: Release, how: Mechanism | str | None) -> PlanFile | None:
     """Return a plan that also says how the counts were published of which neither plan nor file says so.
 
-    Raises
-    ------
-    InputError
-        If there is no such mechanism, or nothing left to declare.
+    Raises `InputError` if there is no such mechanism, or nothing left to declare.
     """
     if how is None:
         return plan_file
@@ -360,14 +344,9 @@ Pair = tuple[int, int]
 class AppliedPlan:
     """A plan file's overrides, with positions of columns instead of their keys.
 
-    Parameters
-    ----------
-    plan_file : PlanFile
-        The plan.
-    release : Release
-        The release that it is about.
-    insist : bool
-        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
+    - `plan_file`: The plan.
+    - `release`: The release that it is about.
+    - `insist`: Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
     """
 
     def __init__(self, plan_file: PlanFile, release: Release, insist: bool = True) -> None:
@@ -437,10 +416,7 @@ class AppliedPlan:
     def judge(self, judged: Sequence[tuple[SumTally, JudgedSum]]) -> list[JudgedSum]:
         """Return the verdicts, with the user's decisions in place of those of the counts.
 
-        Raises
-        ------
-        InputError
-            Where the user insists on a sum that is impossible in most areas, or cannot be used.
+        Raises `InputError` where the user insists on a sum that is impossible in most areas, or cannot be used.
         """
         return [self._one(result, checked) for result, checked in judged]
 

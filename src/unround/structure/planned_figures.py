@@ -43,10 +43,7 @@ def with_planned(
 ) -> tuple[Figure, ...]:
     """Return the figures of a release, with what a plan says they are of.
 
-    Raises
-    ------
-    InputError
-        Where the plan names figures or counts that are not there.
+    Raises `InputError` where the plan names figures or counts that are not there.
     """
     known = {figure.name: figure for figure in figures}
     for one in planned:

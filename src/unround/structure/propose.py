@@ -24,14 +24,9 @@ _TRIED = 3
 class SumSearch:
     """Looks for sums in the counts of a sample of areas.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        The release's.
-    sample : array
-        Areas × columns.
-    reach : array
-        How far a published count of each column can be from the true one.
+    - `columns`: The release's.
+    - `sample`: Areas × columns.
+    - `reach`: How far a published count of each column can be from the true one.
     """
 
     def __init__(self, columns: Sequence[Column], sample: Counts, reach: NDArray[np.int32]) -> None:
@@ -62,14 +57,7 @@ class SumSearch:
             yield from (found for found in lists.values() if len(found) > 2)
 
     def runs(self, known: Sequence[Equation]) -> list[Proposal]:
-        """Return totals that stand directly before or after a run of columns with their sum.
-
-        Parameters
-        ----------
-        known : sequence
-            Sums that hold already: their totals are not looked at again, and their parts are skipped where the total
-            itself is a part of a larger one.
-        """
+        """Return totals that stand directly before or after a run of columns with their sum."""
         heads: dict[int, list[int]] = {}
         for total, parts in known:
             if len(parts) > 1:

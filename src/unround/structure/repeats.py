@@ -35,17 +35,6 @@ def pairs_to_try(
     Only columns of different tables are compared, and only those with the same codes on all axes but the first. Within one
     table a part may be almost all of its total, and there are about as many husbands as couples: near enough to pass
     every test, and still not the same.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        The release's.
-    sample : array
-        Areas × columns.
-    reach : array
-        How far a published count of each column can be from the true one.
-    skip : pairs
-        Columns that are known to be different: a total and its part, for instance.
     """
     shown = sample > ABSENT
     counts = np.where(shown, sample, 0).astype(np.int64)
@@ -130,17 +119,6 @@ def stars(
 
     More comparisons would say the same again, and close loops. But columns that were rounded anew against the head may
     still be alike among themselves, and then count once.
-
-    Parameters
-    ----------
-    pairs : sequence of Proposal
-        Pairs of columns that show the same count.
-    compare : function
-        Judges pairs by a sample of areas.
-    mechanisms : sequence
-        One per column.
-    inside : container of pairs
-        Totals and what is inside them: such a part cannot be the same as its total, nor as what that is the same as.
     """
     together = [
         ([one for one in columns if not any((other, one) in inside for other in columns)], origin)
@@ -189,15 +167,7 @@ def files_alike(checked: Sequence[JudgedSum]) -> bool:
 def gather(
     same: Sequence[JudgedSum], kept: Sequence[JudgedSum], names: Sequence[str]
 ) -> tuple[list[Repeat], dict[int, int]]:
-    """Put pairs together: groups of columns that are alike, groups that were rounded anew; and who stands for whom.
-
-    Parameters
-    ----------
-    same, kept : sequence of JudgedSum
-        Pairs, as one-part sums, that are alike; and those that were rounded anew.
-    names : sequence of str
-        The columns' keys.
-    """
+    """Put pairs together: groups of columns that are alike, groups that were rounded anew; and who stands for whom."""
     alike: dict[int, list[JudgedSum]] = {}
     anew: dict[int, list[JudgedSum]] = {}
     for into, pairs in ((alike, same), (anew, kept)):

@@ -34,16 +34,10 @@ TELLING = 20
 class ResidualTally:
     """The residuals of many sums, added up over all areas.
 
-    Parameters
-    ----------
-    sums : sequence of Proposal
-        The sums; those with a column of unknown mechanism are never judged.
-    mechanisms : sequence
-        One per column.
-    windows : ScatterWindows
-        The same, ready to look up.
-    adjusted : sequence of int
-        By how much an exact count may have been changed, a column.
+    - `sums`: The sums; those with a column of unknown mechanism are never judged.
+    - `mechanisms`: One per column.
+    - `windows`: The same, ready to look up.
+    - `adjusted`: By how much an exact count may have been changed, a column.
     """
 
     def __init__(

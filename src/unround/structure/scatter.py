@@ -27,19 +27,13 @@ _LEVELS = 31
 class Scatter:
     """How published counts scatter around true ones.
 
-    Parameters
-    ----------
-    step : int
-        The smallest count above zero that can be published.
-    variance : array
-        Of published − true, by the number of binary digits of the count.
-    at_zero : float
-        The same for a true count of zero.
-    small : float
-        The largest variance that each published count under twice the step can stand for, on average over all areas: a
-        true 1 that seldom comes up is the worst, for it is published as nothing or as far too much.
-    drift, small_drift : float
-        How far published counts lie from true ones on average: large ones; and at most, small ones. Zero without bias.
+    - `step`: The smallest count above zero that can be published.
+    - `variance`: Of published − true, by the number of binary digits of the count.
+    - `at_zero`: The same for a true count of zero.
+    - `small`: The largest variance that each published count under twice the step can stand for, on average over all
+      areas: a true 1 that seldom comes up is the worst, for it is published as nothing or as far too much.
+    - `drift`, `small_drift`: How far published counts lie from true ones on average: large ones; and at most, small ones.
+      Zero without bias.
     """
 
     step: int
@@ -109,12 +103,8 @@ def _known(mechanism: Mechanism) -> Ints:
 class ScatterWindows:
     """How far true counts can lie below and above published ones, for whole tables at once.
 
-    Parameters
-    ----------
-    mechanisms : sequence
-        One per column; columns without one are treated as unpublished.
-    adjusted : sequence of int
-        By how much an exact count may have been changed, a column.
+    - `mechanisms`: One per column; columns without one are treated as unpublished.
+    - `adjusted`: By how much an exact count may have been changed, a column.
     """
 
     def __init__(self, mechanisms: Sequence[Mechanism | None], adjusted: Sequence[int]) -> None:
@@ -126,15 +116,7 @@ class ScatterWindows:
         self._adjusted = [(at, by) for at, by in enumerate(adjusted) if by]
 
     def of(self, counts: Counts, adjustable: NDArray[np.bool_]) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """Return how far down and up, and which cells are published and possible; elsewhere both are 0.
-
-        Parameters
-        ----------
-        counts : array
-            Areas × columns.
-        adjustable : array
-            The areas in which exact counts may have been changed.
-        """
+        """Return how far down and up, and which cells are published and possible; elsewhere both are 0."""
         down, up = np.zeros_like(counts), np.zeros_like(counts)
         seen = np.zeros(counts.shape, dtype=np.bool_)
         for kind, columns in self._kinds:

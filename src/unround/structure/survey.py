@@ -45,19 +45,8 @@ _CELLS = 2_000_000
 def find_structure(release: Release, blocks: Iterable[Block] | None = None, rules: PlanFile | None = None) -> Structure:
     """Find out the sums, repeats and mechanisms of a release.
 
-    Parameters
-    ----------
-    release : Release
-        What was published.
-    blocks : iterable of Block, optional
-        Its areas, if they are at hand; else the file is read.
-    rules : PlanFile, optional
-        The user's word, from `read_plan`.
-
-    Raises
-    ------
-    InputError
-        Where the user's word names columns that are not there, or sums that the counts make impossible.
+    Raises `InputError` where the user's word names columns that are not there, or sums that the counts make
+    impossible.
     """
     survey = Survey(release, rules)
     for block in release.blocks() if blocks is None else blocks:
@@ -71,14 +60,9 @@ class Survey:
     The first areas (`LOOK`) are kept: mechanisms are told from them, and sums searched for in them. From then on every sum
     is tallied over all areas, those first ones included.
 
-    Parameters
-    ----------
-    release : Release
-        What was published.
-    rules : PlanFile, optional
-        The user's decisions.
-    insist : bool
-        Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
+    - `release`: What was published.
+    - `rules`: The user's decisions.
+    - `insist`: Whether an impossible sum in the user's plan is an error; if not, it is rejected like others.
     """
 
     def __init__(self, release: Release, rules: PlanFile | None = None, *, insist: bool = True) -> None:

@@ -46,10 +46,7 @@ def lean_of(results: Sequence[SumTally]) -> dict[Mechanism, float]:
     believe these sums. It shows in all of them alike, in proportion to the small counts that they have; a missing part
     shows in one.
 
-    Returns
-    -------
-    dict
-        For each mechanism the typical mean residual per small count, in steps between counts.
+    For each mechanism the typical mean residual per small count, in steps between counts.
     """
     ratios: dict[Mechanism, list[float]] = {}
     for result in results:

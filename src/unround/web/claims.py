@@ -45,14 +45,9 @@ NUMBERS = ("published", "low", "high", "value", *PROBABILITIES, "due_to_sums")
 class Found:
     """The findings that pass a filter.
 
-    Parameters
-    ----------
-    places : array
-        Their positions among all, in the order that was asked for.
-    choices : mapping
-        For each facet the classes that are offered, and how many findings each would show.
-    steps : tuple of Choice
-        Likewise for the least probability.
+    - `places`: Their positions among all, in the order that was asked for.
+    - `choices`: For each facet the classes that are offered, and how many findings each would show.
+    - `steps`: Likewise for the least probability.
     """
 
     places: NDArray[np.int64]
@@ -150,19 +145,7 @@ def area_size_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def find(claims: Claims, wanted: Filter, facets: Mapping[str, Facet], areas: TextIndex, cells: TextIndex) -> Found:
-    """Return the findings that pass a filter, and what every facet offers.
-
-    Parameters
-    ----------
-    claims : Claims
-        All findings.
-    wanted : Filter
-        What to keep.
-    facets : mapping
-        The facets, by their names.
-    areas, cells : TextIndex
-        Find areas and cells by their names.
-    """
+    """Return the findings that pass a filter, and what every facet offers."""
     chosen = {name: facet_mask(facets[name], keys) for name, keys in wanted.chosen.items()}
     masks = list(chosen.values())
     if wanted.probability:

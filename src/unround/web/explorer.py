@@ -352,10 +352,8 @@ class Shelf:
     def explorer(self) -> Explorer:
         """Return the explorer of what lies in the folder now.
 
-        Raises
-        ------
-        InputError
-            If the audit is gone, or is being written anew: what is in memory no longer fits the files.
+        Raises `InputError` if the audit is gone, or is being written anew: what is in memory no longer fits the
+        files.
         """
         with self._lock:
             now = self._now()

@@ -33,16 +33,10 @@ LISTED = 12
 class Facet:
     """One way of sorting findings into classes.
 
-    Parameters
-    ----------
-    name, title : str
-        The parameter of an address, and what people read.
-    keys, labels : sequence of str
-        For each class what stands in an address, and what people read.
-    codes : array
-        For every finding the position of its class.
-    by_number : bool
-        Whether the classes with the most findings come first, and not those that come first in the release.
+    - `name`, `title`: The parameter of an address, and what people read.
+    - `keys`, `labels`: For each class what stands in an address, and what people read.
+    - `codes`: For every finding the position of its class.
+    - `by_number`: Whether the classes with the most findings come first, and not those that come first in the release.
     """
 
     name: str
@@ -55,10 +49,8 @@ class Facet:
     def position(self, key: str) -> int:
         """Return the position of a class.
 
-        Raises
-        ------
-        InputError
-            If there is none of that name: a filter that is ignored would show the wrong findings under its name.
+        Raises `InputError` if there is none of that name: a filter that is ignored would show the wrong findings
+        under its name.
         """
         at = self._places.get(key)
         if at is None:
@@ -77,18 +69,11 @@ class Facet:
 class Filter:
     """Which findings are wanted.
 
-    Parameters
-    ----------
-    chosen : mapping
-        For each facet the classes that are wanted; all, where it is not there.
-    probability : float
-        The least probability, under the most cautious prior.
-    line : int or None
-        Only this characteristic, by its place in the outline.
-    words, area : str
-        Words that must all occur in the names of area and count; or of the area alone.
-    sort : str
-        One of `SORTS`.
+    - `chosen`: For each facet the classes that are wanted; all, where it is not there.
+    - `probability`: The least probability, under the most cautious prior.
+    - `line`: Only this characteristic, by its place in the outline.
+    - `words`, `area`: Words that must all occur in the names of area and count; or of the area alone.
+    - `sort`: One of `SORTS`.
     """
 
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -102,10 +87,7 @@ class Filter:
     def read(cls, query: QueryParams, facets: Mapping[str, Facet], lines: int) -> Filter:
         """Read a filter from the parameters of an address.
 
-        Raises
-        ------
-        InputError
-            For a parameter that means nothing.
+        Raises `InputError` for a parameter that means nothing.
         """
         chosen = {}
         for name, facet in facets.items():

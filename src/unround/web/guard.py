@@ -50,12 +50,8 @@ OURSELVES = frozenset({"", "same-origin", "none"})
 class Guard:
     """Middleware that refuses requests meant for another host or sent by another site, and everything but reading.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What it guards.
-    hosts : frozenset of str
-        Names and addresses, without ports; `ANY_ADDRESS` stands for all addresses in numbers.
+    - `app`: What it guards.
+    - `hosts`: Names and addresses, without ports; `ANY_ADDRESS` stands for all addresses in numbers.
     """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:

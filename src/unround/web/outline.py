@@ -16,18 +16,11 @@ UNNAMED = "Other counts"
 class OutlineLine:
     """One characteristic.
 
-    Parameters
-    ----------
-    at : int
-        Its place in the outline.
-    label, code : str
-        What it counts, and its code.
-    level : int
-        How deep it stands under the first line of its table.
-    parent : int or None
-        The line it stands under.
-    cells : tuple
-        Its cell for each of the outline's variants; None where there is none.
+    - `at`: Its place in the outline.
+    - `label`, `code`: What it counts, and its code.
+    - `level`: How deep it stands under the first line of its table.
+    - `parent`: The line it stands under.
+    - `cells`: Its cell for each of the outline's variants; None where there is none.
     """
 
     at: int
@@ -56,14 +49,9 @@ class OutlineTable:
 class Outline:
     """All tables of a release.
 
-    Parameters
-    ----------
-    variants : tuple of str
-        The sexes, or ("",) for tables that are not by sex.
-    tables : tuple of OutlineTable
-        In the order in which they were published.
-    table_of : tuple of int
-        For every cell, the table that it stands in.
+    - `variants`: The sexes, or ("",) for tables that are not by sex.
+    - `tables`: In the order in which they were published.
+    - `table_of`: For every cell, the table that it stands in.
     """
 
     variants: tuple[str, ...]

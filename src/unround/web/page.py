@@ -85,21 +85,13 @@ class Asked:
 class Page:
     """What a view answers with.
 
-    Parameters
-    ----------
-    template : str
-        Makes HTML of it.
-    title : str
-        Of the page.
-    told : any
-        What the JSON twin says.
-    more : mapping
-        What only the template needs: drawings, addresses, texts.
-    table : function
-        Returns what the CSV export holds, a row each; None where there is nothing to export.
-    status : int
-        The HTTP status of the JSON twin: what is wrong with a text being typed is an error for a program, but for people it
-        is an answer like any other.
+    - `template`: Makes HTML of it.
+    - `title`: Of the page.
+    - `told`: What the JSON twin says.
+    - `more`: What only the template needs: drawings, addresses, texts.
+    - `table`: Returns what the CSV export holds, a row each; None where there is nothing to export.
+    - `status`: The HTTP status of the JSON twin: what is wrong with a text being typed is an error for a program, but for
+      people it is an answer like any other.
     """
 
     template: str

@@ -100,14 +100,9 @@ def level_named(level: str) -> str:
 class Grouping:
     """Areas sorted into places.
 
-    Parameters
-    ----------
-    word : str
-        What the places are: "metropolitan area".
-    keys, names : list of str
-        Their codes, and what they are called.
-    of : array
-        For every area the position of its place; the last one, "elsewhere", where the file names none.
+    - `word`: What the places are: "metropolitan area".
+    - `keys`, `names`: Their codes, and what they are called.
+    - `of`: For every area the position of its place; the last one, "elsewhere", where the file names none.
     """
 
     word: str
@@ -119,12 +114,8 @@ class Grouping:
 class Places:
     """The names of areas, and of the places around them.
 
-    Parameters
-    ----------
-    areas : DataFrame
-        The areas of an audit.
-    codes, names : sequence of str
-        Of every area; a name is "" where there is none but the code.
+    - `areas`: The areas of an audit.
+    - `codes`, `names`: Of every area; a name is "" where there is none but the code.
     """
 
     def __init__(self, areas: pl.DataFrame, codes: Sequence[str], names: Sequence[str]) -> None:

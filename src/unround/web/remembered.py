@@ -13,10 +13,7 @@ Kept = TypeVar("Kept")
 class Remembered(Generic[Key, Kept]):
     """Values by their keys; those that nobody asked for in a long time are forgotten first. Threads may share it.
 
-    Parameters
-    ----------
-    most : int
-        How large all values together may be. The last one is kept, however large it is.
+    - `most`: How large all values together may be. The last one is kept, however large it is.
 
     Examples
     --------

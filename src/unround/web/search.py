@@ -36,12 +36,8 @@ def words_of(query: str) -> list[str]:
 class TextIndex:
     """Things with a code and a name, to be found by any part of either, or of what is said about them.
 
-    Parameters
-    ----------
-    codes, names : list of str
-        A code and a name each; where a name is the code again, or ends it, it is "".
-    about : list of str, optional
-        More text to be found by: where an area lies, the table of a characteristic.
+    - `codes`, `names`: A code and a name each; where a name is the code again, or ends it, it is "".
+    - `about`: More text to be found by: where an area lies, the table of a characteristic.
     """
 
     def __init__(self, codes: list[str], names: list[str], about: list[str] | None = None) -> None:

@@ -30,14 +30,9 @@ ORIGINS = {
 class TableSums:
     """The sums of one table.
 
-    Parameters
-    ----------
-    sums : tuple of int
-        Between its lines, and of counts that are shown twice, by position.
-    splits : int
-        How many lines are split by sex.
-    heads, parts : frozenset of int
-        The lines that are totals of these sums, and those that are parts of one.
+    - `sums`: Between its lines, and of counts that are shown twice, by position.
+    - `splits`: How many lines are split by sex.
+    - `heads`, `parts`: The lines that are totals of these sums, and those that are parts of one.
     """
 
     sums: tuple[int, ...]
@@ -99,17 +94,7 @@ def sum_told(model: Model, equation: int) -> dict[str, Any]:
 
 
 def map_of(table: OutlineTable, heads: frozenset[int], parts: frozenset[int], *, labels: bool) -> Markup:
-    """Draw the sums of a table: a rectangle for each line, and to its right the lines under it, which add up to its height.
-
-    Parameters
-    ----------
-    table : OutlineTable
-        Its lines.
-    heads, parts : frozenset of int
-        The lines that are totals of a sum that is used, and those that are parts of one.
-    labels : bool
-        Whether to name the leaves; without names the picture is small.
-    """
+    """Draw the sums of a table: a rectangle per line, and to its right the lines under it, which add up to its height."""
     leaves = [line for line in table.lines if line.at not in table.parents]
     row = ROW if labels else max(1.0, min(6.0, 90 / max(1, len(leaves))))
     wide = WIDTH if labels else 14

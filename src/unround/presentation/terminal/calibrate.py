@@ -23,15 +23,7 @@ from unround.presentation.terminal.layout import bullets, items, plain_table
 
 
 def show_calibration(told: dict[str, Any], console: Console) -> None:
-    """Print how often claims are right, the worst world first, and which prior to trust when.
-
-    Parameters
-    ----------
-    told : dict
-        `Calibrations.to_json()`.
-    console : Console
-        Where to print.
-    """
+    """Print how often claims are right, the worst world first, and which prior to trust when."""
     if len(told["worlds"]) > 1:
         console.print("[bold]Likely claims, the worst world first[/]")
         heads, rows = worlds_table(told["worlds"])

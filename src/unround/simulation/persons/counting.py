@@ -37,18 +37,11 @@ def query(sets: Mapping[str, frozenset[int]], sizes: Mapping[str, int]) -> Query
 class Margin:
     """All queries about the same attributes.
 
-    Parameters
-    ----------
-    attributes : tuple of str
-        Those attributes.
-    classes : tuple of arrays
-        For each the class of every value.
-    shape : tuple of int
-        How many classes each attribute has.
-    columns : array
-        The positions of the queries among all queries.
-    starts, held : arrays
-        Atom a belongs to the queries columns[held[starts[a]:starts[a + 1]]].
+    - `attributes`: Those attributes.
+    - `classes`: For each the class of every value.
+    - `shape`: How many classes each attribute has.
+    - `columns`: The positions of the queries among all queries.
+    - `starts`, `held`: Atom a belongs to the queries columns[held[starts[a]:starts[a + 1]]].
     """
 
     attributes: tuple[str, ...]
@@ -73,15 +66,7 @@ class Margin:
 
 
 def margins(queries: Sequence[Query], sizes: Mapping[str, int]) -> list[Margin]:
-    """Group queries by their attributes.
-
-    Parameters
-    ----------
-    queries : sequence
-        What is counted.
-    sizes : mapping
-        How many values each attribute has.
-    """
+    """Group queries by their attributes."""
     groups: dict[tuple[str, ...], list[int]] = {}
     for place, one in enumerate(queries):
         groups.setdefault(tuple(name for name, _ in one), []).append(place)
@@ -118,23 +103,7 @@ def counted(
     codes: Mapping[str, Codes],
     weights: NDArray[np.uint64] | None = None,
 ) -> NDArray[Any]:
-    """Answer all queries: areas × queries.
-
-    Parameters
-    ----------
-    grouped : sequence of Margin
-        The queries.
-    number : int
-        How many queries there are.
-    area : array
-        The area of every person, from 0.
-    areas : int
-        How many areas there are.
-    codes : mapping
-        The code of every person, by attribute.
-    weights : array, optional
-        Keys to be added up, modulo 2⁶⁴, in place of counting persons.
-    """
+    """Answer all queries: areas × queries."""
     found = np.zeros((areas, number), dtype=np.int64 if weights is None else np.uint64)
     for margin in grouped:
         place = area * margin.atoms + margin.atom_of(codes)

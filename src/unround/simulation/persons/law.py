@@ -80,18 +80,11 @@ _BELIEVES = np.array(  # by birthplace
 class PersonBlock:
     """The people of some areas, in the order of their areas.
 
-    Parameters
-    ----------
-    first : int
-        The number of the first area.
-    area : array
-        In which area of the block each person lives.
-    codes : dict
-        The code of every person, by attribute.
-    keys : array
-        The key of every person's record, in units of 2⁻⁶⁴.
-    areas : int
-        How many areas there are in the block.
+    - `first`: The number of the first area.
+    - `area`: In which area of the block each person lives.
+    - `codes`: The code of every person, by attribute.
+    - `keys`: The key of every person's record, in units of 2⁻⁶⁴.
+    - `areas`: How many areas there are in the block.
     """
 
     first: int

@@ -22,15 +22,10 @@ Sums = dict[str, tuple[str, ...]]
 class TableAxis:
     """One axis of a table.
 
-    Parameters
-    ----------
-    name : str
-        What it is called in the file: an attribute, or "characteristic".
-    sets : mapping
-        For every code the attribute that it is about, and the codes of the values that it stands for; an empty attribute
-        stands for everyone.
-    sums : dict
-        Totals among its codes, and the parts of each.
+    - `name`: What it is called in the file: an attribute, or "characteristic".
+    - `sets`: For every code the attribute that it is about, and the codes of the values that it stands for; an empty
+      attribute stands for everyone.
+    - `sums`: Totals among its codes, and the parts of each.
     """
 
     name: str
@@ -141,10 +136,7 @@ TABLES = (
 def tables_named(names: Sequence[str] | None) -> tuple[PersonTable, ...]:
     """Return the tables of these names; all if none are named.
 
-    Raises
-    ------
-    InputError
-        If there is no such table.
+    Raises `InputError` if there is no such table.
     """
     known = {table.name: table for table in TABLES}
     if names is None:

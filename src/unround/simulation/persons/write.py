@@ -36,14 +36,9 @@ LARGEST, LARGEST_PEOPLE = 99_999, 100_000
 class Publishing:
     """How tables are published from records.
 
-    Parameters
-    ----------
-    how : Mechanism
-        What is done to every count; the number of all people stays exact.
-    keys : bool
-        Whether random numbers come from the keys of records, and a constant of every table.
-    constant : float or None
-        With keys, the constant of all tables; None draws one for each.
+    - `how`: What is done to every count; the number of all people stays exact.
+    - `keys`: Whether random numbers come from the keys of records, and a constant of every table.
+    - `constant`: With keys, the constant of all tables; None draws one for each.
     """
 
     how: Mechanism
@@ -94,23 +89,7 @@ def simulate_persons(
     constant: float | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Simulated:
-    """Write simulated persons, and tables published from them.
-
-    Parameters
-    ----------
-    out : Path
-        The folder. Files appear in it when all are complete.
-    areas, seed, people : int
-        How many areas, the seed, and how many people live in a typical area.
-    spec : str
-        How counts are published, such as "rounding:5"; the number of people of an area is published exactly.
-    names : sequence of str, optional
-        The tables to publish; all by default.
-    keys, constant
-        Whether counts are rounded by keys of records, and which constant all tables have, if not one of their own.
-    progress : function
-        Called with the number of areas done.
-    """
+    """Write simulated persons, and tables published from them."""
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
     if not 1 <= areas <= LARGEST:

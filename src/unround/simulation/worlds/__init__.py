@@ -20,10 +20,7 @@ WORLDS = {one.name: one for one in (*CATEGORIES, *PERSONS)}
 def world(name: str) -> World:
     """Return a world by its name.
 
-    Raises
-    ------
-    InputError
-        If there is none of that name.
+    Raises `InputError` if there is none of that name.
 
     Examples
     --------

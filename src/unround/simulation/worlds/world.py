@@ -28,18 +28,11 @@ Law = Callable[[int, np.random.Generator], IntArray]
 class World:
     """A table whose true counts follow a law that no prior of unround assumes.
 
-    Parameters
-    ----------
-    name : str
-        What people call it.
-    sentence : str
-        What is special about it.
-    tree : mapping
-        Totals, the root `TOTAL` first, and the parts of each.
-    law : function
-        Draws the counts of the leaves, in the order of `leaves`.
-    by_sex : bool
-        Whether every count is split into men and women.
+    - `name`: What people call it.
+    - `sentence`: What is special about it.
+    - `tree`: Totals, the root `TOTAL` first, and the parts of each.
+    - `law`: Draws the counts of the leaves, in the order of `leaves`.
+    - `by_sex`: Whether every count is split into men and women.
     """
 
     name: str
@@ -86,10 +79,7 @@ class World:
     def draw(self, areas: int, rng: np.random.Generator) -> IntArray:
         """Draw the counts of the leaves: areas × leaves, or areas × leaves × (men, women).
 
-        Raises
-        ------
-        InputError
-            Without any area.
+        Raises `InputError`: Without any area.
         """
         if areas < 1:
             raise InputError(f"a world has at least one area, not {areas}.")

@@ -26,23 +26,8 @@ def simulate_world(
 ) -> Simulated:
     """Write a world as it would be published, with its true counts beside it.
 
-    Parameters
-    ----------
-    out : Path
-        The folder. Files appear in it when all are complete.
-    world : World
-        What is drawn.
-    areas, seed : int
-        How many areas; and the seed: the same one gives the same numbers, and those that `calibrate` draws.
-    spec : str
-        How counts are published, such as "rounding:5".
-    rounded_total : bool
-        Whether the total of all is published in the same way, in place of exactly.
-
-    Raises
-    ------
-    InputError
-        Where a choice is unknown or out of range, or the folder cannot be written or holds something else.
+    Raises `InputError` where a choice is unknown or out of range, or the folder cannot be written or holds something
+    else.
     """
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0, not {seed}.")
