@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bench.row import Pair, Ratio, Row
 from unround.audits import AuditOptions, audit
-from unround.readers import read
 from unround.release import Release
 from unround.simulation import simulate
+from unround.tables import read
 
 AREAS, ROWS = 150, "all"
 LONGEST = 1.25

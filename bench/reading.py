@@ -17,8 +17,8 @@ from pathlib import Path
 import polars as pl
 
 from bench.row import Pair, Ratio, Row, interleaved
-from unround.readers import read
 from unround.simulation import simulate
+from unround.tables import read
 
 AREAS = {"short": 4_000, "all": 700}
 """By rows of the profile: about 290 MB each."""

@@ -23,8 +23,8 @@ from fuzz.load import processor_time
 from bench.row import Row, Time
 from unround.audits import audit
 from unround.boundaries import keep_boundaries
-from unround.readers import read
 from unround.simulation import simulate
+from unround.tables import read
 
 AREAS = 61_029
 EACH = 60

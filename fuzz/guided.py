@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 WATCHED = (
-    "unround.readers", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
+    "unround.tables", "unround.equations", "unround.mechanisms", "unround.structure", "unround.system", "unround.web",
     "unround.audits.folder", "unround.audits.verification", "unround.audits.keys", "unround.reviews",
     "unround.protection.given", "unround.simulation.constants", "unround.arguments", "unround.small_files",
 )  # fmt: skip
@@ -28,7 +28,7 @@ def main(name: str, runs: str, seconds: str) -> None:
     # What is compiled must not be watched, for then it no longer compiles.
     import unround.audits
     import unround.explanation.cell
-    import unround.readers.line_scan  # noqa: F401
+    import unround.tables.line_scan  # noqa: F401
 
     with atheris.instrument_imports(include=list(WATCHED)):
         from fuzz import targets

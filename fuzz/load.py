@@ -293,8 +293,8 @@ def run(folder: Path, rate: float = RATE, seconds: float = SECONDS, seed: int = 
 def audited(place: Path, areas: int) -> Path:
     """Return the audit of a simulated census, made in a folder."""
     from unround.audits import audit
-    from unround.readers import read
     from unround.simulation import simulate
+    from unround.tables import read
 
     audit(read(simulate(place / "census", areas, 1).files[0]), place / "audit")
     return place / "audit"

@@ -85,7 +85,7 @@ QUERIES = (
 
 def _table(name: str = "a.csv", **more: bytes) -> Run:
     def run(data: bytes) -> None:
-        from unround.readers import read
+        from unround.tables import read
 
         path = as_file(name, data)
         rest = {key: as_file(f"{key}.csv", value) for key, value in more.items()}
@@ -95,8 +95,8 @@ def _table(name: str = "a.csv", **more: bytes) -> Run:
 
 
 def _bulk(data: bytes) -> None:
-    from unround.readers import read
-    from unround.readers.source import Source
+    from unround.tables import read
+    from unround.tables.source import Source
 
     path = as_file("a.csv", data)
     release = read(path, "statcan")
@@ -128,8 +128,8 @@ def _packed(data: bytes) -> None:
 
 
 def _tidy(data: bytes) -> None:
-    from unround.readers import read
-    from unround.readers.source import Source
+    from unround.tables import read
+    from unround.tables.source import Source
 
     path = as_file("a.csv", data)
     release = read(path, "tidy")
@@ -151,20 +151,20 @@ def _tidy(data: bytes) -> None:
 
 
 def _tidy_toml(data: bytes) -> None:
-    from unround.readers import read
+    from unround.tables import read
 
     gone_through(read(as_file("t.csv", TIDY_OF_TOML.encode()), "tidy", toml=as_file("t.toml", data)))
 
 
 def _described(data: bytes) -> None:
-    from unround.readers import read
+    from unround.tables import read
 
     gone_through(read(as_file("t.csv", data), "tidy", toml=as_file("t.toml", TOML.encode())))
 
 
 def _hierarchy(name: str) -> Run:
     def run(data: bytes) -> None:
-        from unround.readers.hierarchy import fit, read_hierarchy
+        from unround.tables.hierarchy import fit, read_hierarchy
 
         codes = ("all", "young", "old", "0-4", "5-9")
         fit(read_hierarchy(as_file(name, data), codes, None), codes, name)
@@ -175,7 +175,7 @@ def _hierarchy(name: str) -> Run:
 def _numbers(data: bytes) -> None:
     import polars as pl
 
-    from unround.readers.symbols import as_counts
+    from unround.tables.symbols import as_counts
 
     cells = data.decode("utf-8", errors="replace").split("\n")
     counts, _ = as_counts(pl.Series(cells, dtype=pl.String))
@@ -194,7 +194,7 @@ def _frame(data: bytes) -> None:
     import polars as pl
 
     from unround.errors import InputError
-    from unround.readers.frames import from_frame
+    from unround.tables.frames import from_frame
 
     try:
         given = json.loads(data)
@@ -209,8 +209,7 @@ def _described_on_the_way(name: str) -> Run:
     """Describe a table that nobody described, and read it as its own description says."""
 
     def run(data: bytes) -> None:
-        from unround.describing import describe
-        from unround.readers import read
+        from unround.tables import describe, read
 
         path, toml = as_file(name, data), place() / "drafted.toml"
         found = describe(path)
@@ -296,7 +295,7 @@ AUDIT_FILES = {
 def audit_folder() -> Path:
     """Return an audit of the example of the documentation."""
     from unround.audits import audit
-    from unround.readers import read
+    from unround.tables import read
 
     audit(read(EXAMPLES / "survey.toml"), place() / "audit")
     return place() / "audit"
@@ -333,7 +332,7 @@ def _audit(name: str) -> Run:
         from unround.audits.folder import OURS, seal
         from unround.explanation.cell import explain_at
         from unround.proofs import check_proof
-        from unround.readers.parquet import FATAL, fault_in
+        from unround.tables.parquet import FATAL, fault_in
 
         file = _damaged() / name
         file.write_bytes(data)

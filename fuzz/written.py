@@ -150,7 +150,7 @@ def _sheet(name: str, part: str, others: dict[str, str]) -> Run:
     """Put an input in place of the part of a spreadsheet that holds its cells: damage within, where no checksum tells."""
 
     def run(data: bytes) -> None:
-        from unround.readers.grid import read_grid
+        from unround.tables.grid import read_grid
 
         grid = read_grid(as_file(name, _packed({**others, part: data})))
         if not grid.cells.height:
@@ -209,8 +209,8 @@ def _key_sums(data: bytes) -> None:
     import numpy as np
 
     from unround.protection.given import GivenKeys
-    from unround.readers import read
-    from unround.spool import Spool
+    from unround.tables import read
+    from unround.tables.spool import Spool
 
     release = read(as_file("k.csv", TABLE.encode()), "tidy", toml=as_file("k.toml", TABLE_TOML.encode()))
     spool = Spool(place() / "k.bin", len(release.columns))
@@ -261,7 +261,7 @@ def _described(table: str, toml: str, *, alter_table: bool) -> Run:
     """Read a sheet with a header of its own by its description; an input replaces one of the two."""
 
     def run(data: bytes) -> None:
-        from unround.readers import read
+        from unround.tables import read
 
         texts = (data, toml.encode()) if alter_table else (table.encode(), data)
         gone_through(read(as_file("h.csv", texts[0]), "tidy", toml=as_file("h.toml", texts[1])))
@@ -270,13 +270,13 @@ def _described(table: str, toml: str, *, alter_table: bool) -> Run:
 
 
 def _grid(data: bytes) -> None:
-    from unround.readers.grid import read_grid
+    from unround.tables.grid import read_grid
 
     read_grid(as_file("g.csv", data))
 
 
 def _px(data: bytes) -> None:
-    from unround.readers.pcaxis import read_px
+    from unround.tables.pcaxis import read_px
 
     table = read_px(as_file("g.px", data))
     if len(table.header[0]) != table.cells.width:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import unround
 from unround.audits import audit
-from unround.readers import read
 from unround.simulation import simulate
+from unround.tables import read
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from unround import readers
+from unround import tables
 
 SOURCE = Path(__file__).parents[1] / "src" / "unround"
 
@@ -29,11 +29,9 @@ ORDER = [
     "equations",
     "tails",
     "expectation",
-    "readers",
-    "join",
+    "regions",
     "structure",
-    "describing",
-    "spool",
+    "tables",
     "crossed",
     "infer",
     "batch",
@@ -130,7 +128,7 @@ def test_packages_list_modules_that_are_there(path: Path) -> None:
     package = importlib.import_module(".".join(path.parent.relative_to(SOURCE.parent).parts))
     for entry in re.findall(r"^- (`.*?):", package.__doc__ or "", re.MULTILINE):
         for name in re.findall(r"`(\w+)`", entry):
-            assert path.with_name(f"{name}.py").exists() or hasattr(package, name) or name in readers.FORMATS, name
+            assert path.with_name(f"{name}.py").exists() or hasattr(package, name) or name in tables.FORMATS, name
 
 
 def test_the_checker_shares_nothing_with_the_engines() -> None:

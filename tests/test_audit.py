@@ -22,9 +22,9 @@ from unround.errors import InputError
 from unround.explanation.cell import explain
 from unround.presentation.words import growth
 from unround.proofs import check_proof
-from unround.readers import read
-from unround.readers.frames import from_frame
 from unround.simulation import simulate
+from unround.tables import read
+from unround.tables.frames import from_frame
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 KEYS = ["region", "characteristic_id", "sex"]

@@ -16,8 +16,8 @@ from unround.audits.scoring import ANY_VALUE, ENOUGH, ENOUGH_SMALL, ClaimScore, 
 from unround.comparison import simulated
 from unround.comparison.calibration import BINS, Calibration, Reliability, calibrate, calibrate_release
 from unround.errors import InputError
-from unround.readers import read
 from unround.simulation import simulate
+from unround.tables import read
 
 
 @cache

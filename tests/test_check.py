@@ -21,9 +21,9 @@ from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
 from unround.presentation.check import fit_in_words, residual_plot
 from unround.prior.histograms import BELOW, CAP
-from unround.readers import read
 from unround.release import Column, Proposal
 from unround.structure import read_plan
+from unround.tables import read
 
 LARGE = even_series(5, 2)[0].real
 """Shares of |r| = 0, 5, 10 of large counts, rounded independently."""

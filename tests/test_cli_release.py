@@ -140,7 +140,7 @@ def test_a_full_temporary_folder_is_named(run: Run, monkeypatch: pytest.MonkeyPa
     def full(*_: object) -> None:
         raise OSError("7 requested and 0 written")  # as numpy has it
 
-    monkeypatch.setattr("unround.spool.Spool.add", full)
+    monkeypatch.setattr("unround.tables.spool.Spool.add", full)
     for command in ("check", "inspect"):
         ran = run(command, SURVEY)
         assert ran.code == 2
@@ -152,7 +152,7 @@ def test_too_little_memory_ends_with_words(run: Run, monkeypatch: pytest.MonkeyP
     def too_much(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("unround.spool.Spool.add", too_much)
+    monkeypatch.setattr("unround.tables.spool.Spool.add", too_much)
     ran = run("inspect", SURVEY)
     assert ran.code == 2
     assert "not enough memory" in ran.err

@@ -32,9 +32,9 @@ from unround.infer import infer
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
 from unround.presentation.compare import sentences
 from unround.prior import Prior
-from unround.readers import read
 from unround.release import Column
 from unround.simulation import simulate
+from unround.tables import read
 
 ROUNDED, NOISY = "rounding:5", "laplace:1.45"
 SEEDS = 3

@@ -18,11 +18,10 @@ import unround
 from tests import tables
 from tests.conftest import Run
 from tests.shapes import examples
-from unround.describing import Question, describe
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding
-from unround.readers import read
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, Counts, Release
+from unround.tables import Question, describe, read
 
 AGES = ("0-14", "15-64", "65+")
 

@@ -21,10 +21,10 @@ from unround.differences import diff
 from unround.differences.match import MatchedAudits
 from unround.differences.run import KEY, tally
 from unround.errors import InputError
-from unround.readers import read
-from unround.readers.areas import with_areas
-from unround.readers.frames import from_frame
 from unround.simulation import simulate
+from unround.tables import read
+from unround.tables.areas import with_areas
+from unround.tables.frames import from_frame
 
 from .conftest import Run
 

@@ -16,16 +16,16 @@ import unround
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
 from unround.presentation.terminal.figures import figures_in_words
-from unround.readers import read
-from unround.readers.edges import edges_of, finest
-from unround.readers.figure_labels import TableLine, propose
-from unround.readers.figure_values import as_figures
-from unround.readers.kinds import kinds_of
-from unround.readers.lines import ProfileLine, blocks_of
 from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release
 from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
 from unround.structure.figure_grids import find_grid, steps_of
+from unround.tables import read
+from unround.tables.edges import edges_of, finest
+from unround.tables.figure_labels import TableLine, propose
+from unround.tables.figure_values import as_figures
+from unround.tables.kinds import kinds_of
+from unround.tables.lines import ProfileLine, blocks_of
 
 AREAS, SEED = 420, 7
 BULK = "98-401-X2021006_English_CSV_data.csv"

@@ -16,8 +16,8 @@ from unround.audits.verification import verify
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
 from unround.presentation.words import figures_used
-from unround.readers import read
 from unround.simulation import Rounds, simulate
+from unround.tables import read
 
 AREAS = 150
 

@@ -21,9 +21,9 @@ import pytest
 from tests.conftest import Run
 from tests.test_read_bulk import HEADER, area, profile, written
 from unround.errors import InputError
-from unround.readers import parquet, read, source
-from unround.readers.frames import from_frame
 from unround.release import ABSENT, LARGEST, NOT_AVAILABLE, UNREADABLE, Release
+from unround.tables import parquet, read, source
+from unround.tables.frames import from_frame
 
 MEGABYTE = 1 << 20
 THOROUGH = "UNROUND_THOROUGH" in os.environ
@@ -441,7 +441,7 @@ def test_areas_and_characteristics_that_come_again(tmp_path: Path) -> None:
 
 
 def test_an_area_split_between_blocks_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from unround.readers import stream
+    from unround.tables import stream
 
     monkeypatch.setattr(stream, "BLOCK_ROWS", 10)
     monkeypatch.setattr(stream, "CHUNK", 500)

@@ -20,9 +20,9 @@ from unround.audits.certificates import read_proof
 from unround.errors import InputError
 from unround.explanation.cell import explain_in, infer_area
 from unround.mechanisms import mechanism
-from unround.readers import read
-from unround.readers.hierarchy import fit, read_hierarchy
 from unround.structure import read_plan
+from unround.tables import read
+from unround.tables.hierarchy import fit, read_hierarchy
 
 DEEP = 100_000
 

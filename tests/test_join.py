@@ -16,12 +16,11 @@ from tests.conftest import Run
 from tests.shapes import judge
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind
-from unround.join import Match, join, with_truth
 from unround.mechanisms import Exact, Rounding
-from unround.readers import read
-from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Proposal, Release, adjustable
+from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Match, Proposal, Release, adjustable
 from unround.simulation import simulate
 from unround.structure import find_structure
+from unround.tables import join, read, with_truth
 
 SEXES = ("total", "men", "women")
 

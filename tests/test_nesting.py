@@ -11,14 +11,13 @@ import pytest
 
 from tests.conftest import Run
 from unround.errors import InputError
-from unround.join import join
 from unround.mechanisms import Exact, Mechanism, Rounding
-from unround.readers import read
-from unround.readers.areas import AreasFile, with_areas
 from unround.release import SUPPRESSED, Block, Column, Counts, Release
 from unround.simulation import simulate
 from unround.simulation.geography import plan
 from unround.structure import Nesting, find_nesting, find_structure
+from unround.tables import join, read
+from unround.tables.areas import AreasFile, with_areas
 
 KEYS = ("population", *(f"age{n}" for n in range(6)))
 
@@ -310,7 +309,7 @@ def test_new_zealand_in_one_command(run: Run, census_data: Path, tmp_path: Path)
 
 
 def test_an_areas_file_with_two_columns_of_one_name_is_refused(tmp_path):
-    from unround.readers.areas import AreasFile
+    from unround.tables.areas import AreasFile
 
     (tmp_path / "areas.csv").write_text("code,region, region\n1,10,100\n")
     with pytest.raises(InputError, match="two columns that are called 'region'"):

@@ -52,10 +52,10 @@ from unround.prior.mixture import (
 from unround.prior.sample import AreaSample
 from unround.prior.sexes import PRECISIONS, SexSplits
 from unround.prior.weights import EXPOSURES, FLOOR
-from unround.readers import read
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, published_counts, schema
 from unround.system import System
+from unround.tables import read
 
 Array = NDArray[np.int64]
 Floats = NDArray[np.float64]

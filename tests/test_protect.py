@@ -18,9 +18,9 @@ from unround.protection import ProtectionScore, additive, parse_protection, publ
 from unround.protection.release import ProtectOptions, protect
 from unround.protection.table import publish_in_steps
 from unround.protection.walk import Loops, tableaux, walk
-from unround.readers import read
-from unround.readers.frames import from_frame
 from unround.simulation import simulate
+from unround.tables import read
+from unround.tables.frames import from_frame
 
 Sums = tuple[tuple[int, tuple[int, ...]], ...]
 

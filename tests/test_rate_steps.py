@@ -15,10 +15,10 @@ from unround.audits import AuditOptions
 from unround.comparison.rates import rate_values
 from unround.errors import InputError
 from unround.mechanisms import Rounding
-from unround.readers import read
 from unround.release import FIGURE_ABSENT, NOT_AVAILABLE
 from unround.scenarios import rate_steps
 from unround.scenarios.rates import STEPS, choose_rates, printing
+from unround.tables import read
 
 from .conftest import Run
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from unround.errors import InputError
-from unround.readers.stream import ahead
+from unround.tables.stream import ahead
 
 
 def threads() -> list[str]:

@@ -18,9 +18,6 @@ from hypothesis import strategies as st
 
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.readers import bulk, read, stream
-from unround.readers.line_scan import NO_ID, SHORT, FieldPlaces, ScanBuffers, scan
-from unround.readers.symbols import as_counts
 from unround.release import (
     ABSENT,
     NOT_APPLICABLE,
@@ -32,6 +29,9 @@ from unround.release import (
     Release,
 )
 from unround.simulation import simulate
+from unround.tables import bulk, read, stream
+from unround.tables.line_scan import NO_ID, SHORT, FieldPlaces, ScanBuffers, scan
+from unround.tables.symbols import as_counts
 
 HEADER = [
     "CENSUS_YEAR",

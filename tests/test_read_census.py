@@ -12,18 +12,18 @@ import pytest
 
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.readers import read
-from unround.readers.ages import ALL, EVER, AgeRun, age_range, tile
-from unround.readers.censusmapper import matches as is_censusmapper
-from unround.readers.first_names import matches as is_first_names
-from unround.readers.indicators import FIGURES
-from unround.readers.indicators import matches as is_indicators
-from unround.readers.kinds import COUNT, kinds_of
-from unround.readers.profile_2021 import LAST, PARTS
-from unround.readers.profile_page import matches as is_profile_page
-from unround.readers.regions import adjustable, published_exactly
+from unround.regions import adjustable, published_exactly
 from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Release
 from unround.simulation import simulate
+from unround.tables import read
+from unround.tables.ages import ALL, EVER, AgeRun, age_range, tile
+from unround.tables.censusmapper import matches as is_censusmapper
+from unround.tables.first_names import matches as is_first_names
+from unround.tables.indicators import FIGURES
+from unround.tables.indicators import matches as is_indicators
+from unround.tables.kinds import COUNT, kinds_of
+from unround.tables.profile_2021 import LAST, PARTS
+from unround.tables.profile_page import matches as is_profile_page
 
 
 def whole(release: Release) -> tuple[pl.DataFrame, dict[str, list[int]]]:

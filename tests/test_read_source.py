@@ -14,11 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unround.errors import InputError
-from unround.readers import FORMATS, read, source
-from unround.readers.kinds import kind_of, kinds_of
-from unround.readers.lines import ProfileLine, blocks_of, by_sex, indented, universes
-from unround.readers.source import Source
-from unround.readers.symbols import as_counts
 from unround.release import (
     ABSENT,
     LARGEST,
@@ -30,6 +25,11 @@ from unround.release import (
     Column,
     Proposal,
 )
+from unround.tables import FORMATS, read, source
+from unround.tables.kinds import kind_of, kinds_of
+from unround.tables.lines import ProfileLine, blocks_of, by_sex, indented, universes
+from unround.tables.source import Source
+from unround.tables.symbols import as_counts
 
 TABLE = "area,name,count\r\n1,Montréal,15\r\n2,“Trois” – Rivières,20\r\n"
 

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from unround.errors import InputError
-from unround.readers import read, statsnz
-from unround.readers.areas import with_areas
-from unround.readers.source import Source
-from unround.readers.statsnz import understand
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Counts, Release
+from unround.tables import read, statsnz
+from unround.tables.areas import with_areas
+from unround.tables.source import Source
+from unround.tables.statsnz import understand
 
 GROUPS = """\
 usually_resident_population_count,

@@ -13,11 +13,11 @@ import pytest
 from unround import Cell, Sum, System, check_proof, solve
 from unround.errors import InputError, UnknownFormat
 from unround.mechanisms import Exact, Rounding
-from unround.readers import tidy
-from unround.readers.description_file import make_description, read_description
-from unround.readers.frames import from_frame
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts, Release
 from unround.simulation import simulate
+from unround.tables import tidy
+from unround.tables.description_file import make_description, read_description
+from unround.tables.frames import from_frame
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

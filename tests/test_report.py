@@ -30,8 +30,8 @@ from unround.presentation.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, p
 from unround.presentation.strongest import MOST, letters, sentences, strongest
 from unround.presentation.waffle import Share, squares, waffle
 from unround.presentation.words import NOTICE, headline, notice, verdict
-from unround.readers import read
-from unround.readers.frames import from_frame
+from unround.tables import read
+from unround.tables.frames import from_frame
 
 BULK = "98-401-X2021006_English_CSV_data.csv"
 SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"

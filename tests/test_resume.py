@@ -23,8 +23,8 @@ from unround.audits.folder import RUN
 from unround.audits.work import PARTS, PREPARED, Job, add_up, job_folder, new_part, part_folder
 from unround.errors import InputError
 from unround.output import DONE, MOVING
-from unround.readers import read
 from unround.simulation import simulate
+from unround.tables import read
 
 FOLDER = ".audit"
 THOROUGH = "UNROUND_THOROUGH" in os.environ
@@ -317,8 +317,8 @@ def kill_at(owner, name, counts=lambda *_: True):
 if moment == "moving":
     kill_at(Path, "replace", lambda path, target: path.parent.name == "done" and Path(target).parent.name == "out")
 elif moment == "reading":
-    from unround.readers import stream
-    from unround.spool import Spool
+    from unround.tables import stream
+    from unround.tables.spool import Spool
     from unround.audits import work
     kill_at(stream, "_rows")
     kill_at(Spool, "add")

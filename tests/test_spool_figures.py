@@ -9,7 +9,7 @@ import polars as pl
 
 from unround.figures import Figure, FigureKind
 from unround.release import AREA, FIGURE_ABSENT, Block, Column, Release
-from unround.spool import Spool, survey
+from unround.tables.spool import Spool, survey
 
 VALUES = np.array([[124_000, FIGURE_ABSENT], [0, 385_000], [1_000_000, 420_000]], dtype=np.int64)
 COUNTS = np.array([[60, 500], [0, 45], [50, 50]], dtype=np.int32)

@@ -11,11 +11,11 @@ import pytest
 from unround import simulation as sim
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.readers import read
 from unround.release import SUPPRESSED, Block, Column, Proposal, Release
 from unround.structure import PlanFile, Survey, find_structure, read_plan, survey, write_plan
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.repeats import groups, related
+from unround.tables import read
 
 SEXES = sim.SEXES
 

@@ -15,8 +15,8 @@ from unround.audits.suspects import LEVEL, _bound, chance_below, find_suspects
 from unround.explanation.cell import explain
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.presentation.words import conclusion
-from unround.readers.frames import from_frame
 from unround.release import Column, Release
+from unround.tables.frames import from_frame
 
 PARTS = [f"p{k:02}" for k in range(18)]
 

@@ -16,11 +16,11 @@ from tests.test_structure import columns_of, release_of, rounded, verdict
 from unround.errors import ArgumentError
 from unround.mechanisms import Exact, Rounding, Sample, Unpublished, mechanism
 from unround.presentation.terminal.inspect import show_inspection
-from unround.readers import read
-from unround.readers.named_tables import NamedLine, partitions_by_name, tables_by_name
-from unround.readers.profile_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
 from unround.release import SUPPRESSED, Proposal, Release
 from unround.structure import declaring, find_structure, read_plan, write_plan
+from unround.tables import read
+from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
+from unround.tables.profile_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
 
 RNG = np.random.default_rng
 

@@ -110,7 +110,7 @@ def test_what_the_claims_rest_on_has_its_reasons(hostile: TestClient) -> None:
 def test_an_audit_that_finds_nothing_says_so_and_no_more(tmp_path: Path) -> None:
     """Large counts that add up: nothing follows, and every page still has something to say."""
     from unround.audits import audit
-    from unround.readers import read
+    from unround.tables import read
 
     lines = ["place,age,persons"]
     for k in range(40):
@@ -198,7 +198,7 @@ def test_certificates_hold(hostile: TestClient, hostile_audit: Path) -> None:
 
 def test_a_table_that_is_not_by_sex(tmp_path: Path) -> None:
     from unround.audits import audit
-    from unround.readers import read
+    from unround.tables import read
 
     lines = ["year,place,age,persons"]
     for year in (2020, 2021):
@@ -739,8 +739,8 @@ def test_any_code_has_an_address(text: str) -> None:
 
 def test_without_indentation_the_sums_tell_what_stands_under_what(tmp_path: Path) -> None:
     from unround.audits import audit
-    from unround.readers import read
     from unround.simulation import simulate
+    from unround.tables import read
 
     file = simulate(tmp_path / "census", 80, seed=3, format="censusmapper").files[0]
     outline = Explorer(audit(read(file), tmp_path / "audit")).outline

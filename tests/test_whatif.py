@@ -14,11 +14,11 @@ import pytest
 from unround.audits import AuditOptions
 from unround.errors import InputError
 from unround.mechanisms import Rounding
-from unround.readers import read
 from unround.release import ABSENT
 from unround.scenarios import whatif
 from unround.scenarios.repairs import REPAIRS
 from unround.scenarios.trying import ranked
+from unround.tables import read
 
 from .conftest import Run
 

@@ -15,9 +15,9 @@ from unround.comparison.calibration import calibrate
 from unround.comparison.worlds import SENTENCES, SHORT, calibrate_worlds, material_of_world
 from unround.errors import InputError
 from unround.mechanisms import Exact
-from unround.readers import read
 from unround.simulation.worlds import TOTAL, WORLDS, World, world
 from unround.simulation.worlds.write import simulate_world
+from unround.tables import read
 
 EACH = pytest.mark.parametrize("one", WORLDS.values(), ids=WORLDS)
 

@@ -19,7 +19,7 @@ The public functions are called like the commands. From one sum to a whole censu
 - Errors. `InputError` is about what was given, `Infeasible` about data that no true counts fit, `InternalError` a fault of
   unround itself.
 
-Behind these, the data go one way: `readers` → `release` → `structure` (sums) → a plan of the sums, and inference on it, by
+Behind these, the data go one way: `tables` → `release` → `structure` (sums) → a plan of the sums, and inference on it, by
 `infer` for one system, by `batch` and `linked` for blocks of areas → `audits` (findings) → `presentation` and `web`.
 CONTRIBUTING.md has the whole map, and the docstring of every package that of its modules.
 

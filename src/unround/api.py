@@ -49,7 +49,6 @@ from unround.results.shown import as_result
 
 if TYPE_CHECKING:
     from unround import audits
-    from unround.describing import Question
     from unround.mechanisms import Mechanism
     from unround.release import Release
     from unround.results.described import Described
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from unround.reviews import Policy
     from unround.structure import PlanFile
     from unround.system import System
+    from unround.tables import Question
 
 # -- one system -------------------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ def read(
         A file as downloaded (CSV, TAB, Parquet, XLSX, ODS or PX), or a frame of polars or pandas. Several become one
         release.
     file_format : str
-        For files: "auto", or one of `unround.readers.FORMATS`.
+        For files: "auto", or one of `unround.tables.FORMATS`.
     description : path or mapping, optional
         What the columns of a table are: a TOML file, as `describe` drafts it, or for a frame its keys and values.
     sheet : str, optional
@@ -189,7 +189,7 @@ def read(
     plan : PlanFile or path, optional
         Your own decisions; here only which columns of several files are the same counts ([[match]]).
     **columns
-        For a frame, its description as keywords: `area`, `sums`, `exact` …; see `unround.readers.frames.from_frame`.
+        For a frame, its description as keywords: `area`, `sums`, `exact` …; see `unround.tables.frames.from_frame`.
     progress
         See the top of this module.
 
@@ -200,8 +200,8 @@ def read(
     >>> [column.key for column in read(frame, area="town", sums={"all": ["young", "old"]}).columns]
     ['all', 'young', 'old']
     """
-    from unround.join import join
-    from unround.readers.areas import with_areas
+    from unround.tables import join
+    from unround.tables.areas import with_areas
 
     tables = list(table) if isinstance(table, list | tuple) else [table]
     how, plan_file = mechanism_name(base, mechanism), plan_file_of(plan)
@@ -282,10 +282,10 @@ def describe(
     >>> [(one.candidate.shown, one.used) for one in describe(frame).verdicts]
     [('Total = Men + Women', True)]
     """
-    from unround.describing import describe as describe_table
-    from unround.describing.questions import take_default
-    from unround.readers import census_format
     from unround.results.described import Described
+    from unround.tables import census_format
+    from unround.tables import describe as describe_table
+    from unround.tables.questions import take_default
 
     how = mechanism_name(base, mechanism)
     given = Path(table) if isinstance(table, str | os.PathLike) else table
@@ -405,9 +405,9 @@ def audit(
     from unround.audits import AuditOptions
     from unround.audits import audit as audit_into
     from unround.boundaries import keep_boundaries, read_shapes
-    from unround.join import with_truth
     from unround.presentation.report import write_pages
     from unround.results.tables import AuditFolder
+    from unround.tables import with_truth
 
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom, figures)
     true_counts = None if truth is None else read(truth)
@@ -485,13 +485,13 @@ def review(
     table, plan, base, mechanism, progress, command, **reading
         See the top of this module.
     """
-    from unround.join import with_truth
     from unround.presentation.review import write_review
     from unround.results.publishing import Review
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
     from unround.reviews.exceptions import Entry
     from unround.reviews.run import ReviewOptions
+    from unround.tables import with_truth
 
     if accept and out is None:
         raise ArgumentError("{accept} is recorded in a folder: give one with {out}.")

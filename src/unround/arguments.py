@@ -124,9 +124,9 @@ def open_table(
 def _opened(
     table: Table, file_format: str, description: Any, columns: Mapping[str, Any] | None, sheet: str | None
 ) -> Release:
-    from unround.readers import read as read_file
-    from unround.readers.frames import from_frame
     from unround.release import Release
+    from unround.tables import read as read_file
+    from unround.tables.frames import from_frame
 
     if columns and isinstance(table, str | os.PathLike | Release):
         raise InputError(f"{', '.join(columns)}: there is no such argument, except for frames, and this is not a frame.")
@@ -191,7 +191,7 @@ def declared(release: Release, how: str) -> Release:
 
 def _described(table: Table, **options: Any) -> Release:
     """Return a table that nobody described."""
-    from unround.describing import describe
+    from unround.tables import describe
 
     return describe(table, **options).release
 

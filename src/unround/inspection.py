@@ -14,12 +14,11 @@ from unround.audits.block import Auditor
 from unround.audits.model import Model, display_name
 from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
-from unround.join import Match
 from unround.output import scratch_folder
 from unround.prior import Prior
-from unround.release import ABSENT, WHY_ABSENT, Release, adjustable, table_of
-from unround.spool import Spool, Stage, survey
+from unround.release import ABSENT, WHY_ABSENT, Match, Release, adjustable, table_of
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
+from unround.tables.spool import Spool, Stage, survey
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,3 +207,19 @@ class Release:
     def index(self) -> dict[str, int]:
         """Where each column is, by its key."""
         return {column.key: at for at, column in enumerate(self.columns)}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The user's decision on which columns of a file are columns of earlier files.
+
+    - `file`: The file's name, with or without its folder.
+    - `columns`: Keys of its columns, with the keys of what they are the same count as; "" for nothing.
+    - `characteristics`: The same for all sexes at once: codes on the first axis.
+    - `line`: Its line in the plan file.
+    """
+
+    file: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    characteristics: Mapping[str, str] = field(default_factory=dict)
+    line: int = 0

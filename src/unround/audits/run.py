@@ -40,9 +40,9 @@ from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
 from unround.output import write_json
 from unround.release import ABSENT, Release
-from unround.spool import Spool, Stage
-from unround.spool import survey as survey
 from unround.structure import Nesting, PlanFile, Structure, find_nesting
+from unround.tables.spool import Spool, Stage
+from unround.tables.spool import survey as survey
 
 if TYPE_CHECKING:
     from unround.prior import Prior

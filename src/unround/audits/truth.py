@@ -18,7 +18,7 @@ from unround.audits.scoring import BANDS, ClaimScore
 from unround.errors import InputError
 from unround.linked.methods import METHODS
 from unround.release import ABSENT, Counts, Release
-from unround.spool import Spool
+from unround.tables.spool import Spool
 
 if TYPE_CHECKING:
     import polars as pl

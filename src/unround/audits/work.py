@@ -43,7 +43,7 @@ from unround.audits.truth import Score, Truth
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
 from unround.prior import Prior
 from unround.release import FigureValues, Release, adjustable
-from unround.spool import COUNTS, Spool
+from unround.tables.spool import COUNTS, Spool
 
 if TYPE_CHECKING:
     import polars as pl

@@ -35,9 +35,9 @@ from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words
 from unround.release import Column, Release
-from unround.spool import Spool, Stage, survey
 from unround.structure import JudgedFigure, PlanFile, Structure
 from unround.system import Cell, Sum, System
+from unround.tables.spool import Spool, Stage, survey
 
 NOT_INDEPENDENT = "rounding departs from independence"
 """What is said of columns whose residuals do not fit independent rounding."""

@@ -8,9 +8,9 @@ from itertools import combinations, product
 
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
-from unround.readers.ages import age_range
 from unround.release import Column, Release, table_of
 from unround.structure import JudgedSum, PlanFile, Structure
+from unround.tables.ages import age_range
 
 LEAST_STEPS = 8
 """The least total, in steps between published counts: 40 where counts were rounded to base 5. Below that, the windows of

@@ -13,7 +13,7 @@ from unround.cli.common import Json, Sheet, console, print_json, say, tell
 from unround.errors import InputError
 
 if TYPE_CHECKING:
-    from unround.describing import Question
+    from unround.tables import Question
 
 
 def describe(

@@ -29,7 +29,7 @@ from unround.output import scratch_folder
 from unround.prior import Prior, PriorFit
 from unround.protection.table import parse_protection
 from unround.release import ABSENT, Counts, Release, adjustable
-from unround.spool import survey
+from unround.tables.spool import survey
 
 BINS = 20
 """Bins of stated probability, all of the same width."""

@@ -17,12 +17,12 @@ from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
 from unround.prior.hierarchy import Hierarchy, Pair
 from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
-from unround.readers.regions import published_exactly
+from unround.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release
 from unround.simulation import SEXES, schema, true_counts
 from unround.simulation.figures import described_figures
 from unround.simulation.worlds import World
-from unround.spool import survey
+from unround.tables.spool import survey
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from unround.audits.ranking import SIZES, SMALL_FIRST
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.differences.match import MatchedAudits, differences, other_people
 from unround.output import scratch_folder
-from unround.spool import Stage
+from unround.tables.spool import Stage
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from unround.presentation.check import keys_explain
 from unround.presentation.strongest import Strong
 from unround.presentation.waffle import Share, per_10_000, waffle
 from unround.presentation.words import CLAIMS, at_least, percent, several
-from unround.readers import SIMULATED
+from unround.tables import SIMULATED
 
 MOST_STEPS = 4
 """Steps of a proof that can be told in two lines."""

@@ -306,7 +306,7 @@ NOTICE = (
 
 def notice(product: str | None) -> str:
     """Return what must appear under every result: whose data they are, and what the values are not."""
-    from unround.readers import SIMULATED
+    from unround.tables import SIMULATED
 
     if product and "Statistics Canada" in product:
         return NOTICE.format(product=product)

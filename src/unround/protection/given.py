@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms.base import IntArray
 from unround.protection.keys import ONE, Keys
-from unround.readers.tidy import as_table
 from unround.release import Release
-from unround.spool import Spool
+from unround.tables.spool import Spool
+from unround.tables.tidy import as_table
 
 KEY = "key"
 """The column that holds them."""

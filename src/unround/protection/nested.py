@@ -6,7 +6,7 @@ import numpy as np
 
 from unround.mechanisms.base import IntArray
 from unround.protection.keys import CellKeys, Keys
-from unround.spool import Spool
+from unround.tables.spool import Spool
 
 AT_ONCE = 2048
 """Areas whose keys are worked out together."""

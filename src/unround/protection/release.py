@@ -22,12 +22,12 @@ from unround.mechanisms.base import IntArray
 from unround.mechanisms.sampling import SystemGenerator
 from unround.output import output_folder
 from unround.protection.table import ALIKE, Protection, ProtectionScore, keepable, publish_in_steps
-from unround.readers import SIMULATED
-from unround.readers.regions import published_exactly
+from unround.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
 from unround.simulation.write import ABOUT, TABLE, Parts
-from unround.spool import Spool, Stage, survey
 from unround.structure import PlanFile, Structure
+from unround.tables import SIMULATED
+from unround.tables.spool import Spool, Stage, survey
 
 NOTE = "PROTECTED.txt"
 NOTE_TITLE = "Protected by unround: not to be published with the table"

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.mechanisms import Exact, Mechanism, Unpublished
-from unround.readers.ages import age_range
 from unround.reconstruction.ondisk import CountTable, Rows
 from unround.reconstruction.records import Records
 from unround.release import ABSENT, Column, Release
 from unround.simulation.persons.counting import Query, counted, margins, query
+from unround.tables.ages import age_range
 
 _TOTAL = re.compile(r"(?:total\b.*|all\b.*|both sexes|everyone|persons|population(?:, \d+)?)", re.IGNORECASE)
 _GROUP = re.compile(r"[ _-]?(?:groups?|years?|status|id)$", re.IGNORECASE)

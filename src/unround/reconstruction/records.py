@@ -13,13 +13,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from unround.errors import InputError
-from unround.readers.parquet import fault_in
 from unround.reconstruction.ondisk import AT_ONCE, Rows
 from unround.simulation import NOTE
 from unround.simulation.companions import NOTE_TITLE
 from unround.simulation.persons.attributes import KEY
 from unround.simulation.persons.law import TYPICAL, PersonBlock, person_blocks
 from unround.simulation.persons.write import records as drawn_records
+from unround.tables.parquet import fault_in
 
 Codes = NDArray[np.int16]
 Ints = NDArray[np.int64]

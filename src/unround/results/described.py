@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unround import describing
 from unround.results.shown import Shown
+from unround.tables import describing
 
 if TYPE_CHECKING:
     from rich.console import Console

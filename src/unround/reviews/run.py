@@ -41,8 +41,8 @@ from unround.reviews.trying import Excused, Setting, try_repairs
 from unround.reviews.wording import counts_in_words, limit_in_words, policy_in_words, reason_in_words
 from unround.reviews.workbook import CELLS, read_entries, write_workbook
 from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
-from unround.spool import Stage, survey
 from unround.structure import PlanFile
+from unround.tables.spool import Stage, survey
 
 AUDIT, REPORT, PAGE = REVIEWED, REVIEW, "review.html"
 OURS = (AUDIT, CELLS, DECISIONS, PAGE, REPORT)

@@ -20,7 +20,7 @@ from unround.reviews.policy import KINDS, Policy
 from unround.reviews.repairs import BASE, ROUND, Repair, repairs_of
 from unround.reviews.table import ReviewedTable
 from unround.reviews.worlds import EXACT, Worlds
-from unround.spool import Stage
+from unround.tables.spool import Stage
 
 ENOUGH = 2
 """Publications after which a repair that one of them showed not to be within policy is not published again."""

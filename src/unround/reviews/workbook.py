@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from unround.errors import InputError
-from unround.readers.spreadsheet import read_sheet
 from unround.reviews.exceptions import Entry
+from unround.tables.spreadsheet import read_sheet
 
 CELLS = "cells.xlsx"
 MOST_ROWS = 1_000_000

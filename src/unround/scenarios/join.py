@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unround.errors import InputError
-from unround.join import join
-from unround.join.matching import match_areas, match_columns
 from unround.mechanisms import Mechanism
 from unround.release import Block, Column, Progress, Proposal, Release
 from unround.structure.repeats import FILES
+from unround.tables import join
+from unround.tables.matching import match_areas, match_columns
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,8 +20,8 @@ from unround.scenarios.scenario import check_fit, published_by
 from unround.scenarios.tables import Numbers, kept, spooled
 from unround.scenarios.trying import EXACT, SIMULATED, Auditing, exposed, score_of
 from unround.scenarios.world import Draw
-from unround.spool import Stage
 from unround.structure import PlanFile
+from unround.tables.spool import Stage
 
 TRUE_COUNTS, PUBLISHED_COUNTS = "true", "published"
 """What rates are computed from."""

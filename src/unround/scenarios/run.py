@@ -22,8 +22,8 @@ from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
 from unround.scenarios.tables import Numbers, kept, spooled
 from unround.scenarios.trying import Auditing, exposed, tried
-from unround.spool import Spool, Stage
 from unround.structure import PlanFile, find_structure
+from unround.tables.spool import Spool, Stage
 
 BEFORE, AFTER, REPORT, PAGE = "before", "after", "whatif.json", "whatif.html"
 OURS = (BEFORE, AFTER, PAGE, REPORT)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms import HIDDEN, Mechanism
 from unround.release import ABSENT, NOT_AVAILABLE, SUPPRESSED, Block, Column, Counts, Progress, Proposal, Release
-from unround.spool import Spool
+from unround.tables.spool import Spool
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,8 +18,8 @@ from unround.scenarios.repairs import Repair, cost, exposure
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, renamed
 from unround.scenarios.world import World, plausible
-from unround.spool import Stage
 from unround.structure import PlanFile
+from unround.tables.spool import Stage
 
 EXACT, SIMULATED = "exact", "simulated"
 """How a repair was tried: on what is published; or on counts that were drawn to be plausible."""

@@ -24,7 +24,7 @@ from unround.protection.additive import nearest_consistent
 from unround.release import ABSENT, NOT_AVAILABLE, Block, Counts, Release, adjustable
 from unround.scenarios.scenario import Scenario
 from unround.scenarios.tables import Numbers, called, keys_of, published_anew, repeated
-from unround.spool import Spool
+from unround.tables.spool import Spool
 
 MOST_AREAS = 2000
 """Areas that are simulated; where there are more, so many are drawn from them."""

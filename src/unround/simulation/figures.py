@@ -12,12 +12,12 @@ import numpy as np
 
 from unround.errors import InputError
 from unround.figures import Figure
-from unround.readers.figure_labels import TableLine, propose
-from unround.readers.lines import ProfileLine, blocks_of
 from unround.simulation.counts import FIGURES, MISSING, CountBlock, stream
 from unround.simulation.people import Floats
 from unround.simulation.profile import SAMPLE
 from unround.simulation.schema import SEXES, Row, Schema
+from unround.tables.figure_labels import TableLine, propose
+from unround.tables.lines import ProfileLine, blocks_of
 
 TRUE, PUBLISHED, NONE = "true", "published", "none"
 SOURCES = (TRUE, PUBLISHED, NONE)

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround.readers.profile_2021 import vector_of
 from unround.simulation.companions import META_NOTE, meta, release_toml
 from unround.simulation.counts import MISSING, PLAIN, CountBlock, Rounds
 from unround.simulation.figures import NONE, described_figures, figures, ratio
@@ -25,6 +24,7 @@ from unround.simulation.geography import LEVEL_NAMES
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT
 from unround.simulation.schema import SEXES, Row, Schema
+from unround.tables.profile_2021 import vector_of
 
 
 def rates(values: Floats, table: Schema) -> Floats:

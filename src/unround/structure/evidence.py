@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from unround.figures import Figure, Grid
-from unround.join.matching import Match
 from unround.mechanisms import Exact, Mechanism
-from unround.release import Column
+from unround.release import Column, Match
 
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""

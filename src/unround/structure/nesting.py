@@ -72,7 +72,7 @@ def _routes(areas: pl.DataFrame, axis: str, levels: list[str]) -> Iterator[tuple
     """Go through everything that says where areas lie: what says so, and for every area a position or -1."""
     import polars as pl
 
-    from unround.readers.regions import KINDS, around, identities
+    from unround.regions import KINDS, around, identities
 
     codes = areas[axis].cast(pl.String)
     own = identities(codes, pl.Series(levels, dtype=pl.String))

@@ -15,9 +15,8 @@ from typing import Any, NoReturn
 
 from unround.errors import ArgumentError, InputError
 from unround.figures import Figure
-from unround.join import Match
 from unround.mechanisms import Mechanism, mechanism
-from unround.release import Column, Proposal, Release
+from unround.release import Column, Match, Proposal, Release
 from unround.small_files import parsed_toml
 from unround.structure.evidence import JudgedFigure, JudgedSum, Name, PlanFile, PlannedFigure, PlannedSum, Structure
 from unround.structure.planned_figures import figure_entries, overruled, planned_figure, with_planned

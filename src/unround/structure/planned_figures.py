@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from unround.errors import InputError
-from unround.figures import Figure
-from unround.readers.figure_rules import KEYS, figure_from
+from unround.figures import FIGURE_KEYS, Figure, figure_from
 from unround.structure.evidence import JudgedFigure, PlannedFigure
 
 
@@ -28,9 +27,11 @@ def planned_figure(entry: Mapping[str, Any], line: int, wrong: Callable[[str, st
     told = {key: value for key, value in entry.items() if key != "use"}
     if "column" in told and len(told) == 1:
         return PlannedFigure((str(told["column"]),), use, None, line)
-    if not set(told) <= set(KEYS):
-        odd = next(key for key in told if key not in KEYS)
-        raise wrong(f"{odd!r} has no meaning in [[structure.figures]]; the keys are use, columns, {', '.join(KEYS)}.", odd)
+    if not set(told) <= set(FIGURE_KEYS):
+        odd = next(key for key in told if key not in FIGURE_KEYS)
+        raise wrong(
+            f"{odd!r} has no meaning in [[structure.figures]]; the keys are use, columns, {', '.join(FIGURE_KEYS)}.", odd
+        )
     figure = figure_from(told, wrong)
     return PlannedFigure((figure.name,), use, figure, line)
 

@@ -6,10 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unround.describing import Described
-from unround.describing.axes import DraftAxis
 from unround.presentation.terminal.layout import bullets, items
 from unround.presentation.words import several
+from unround.tables import Described
+from unround.tables.axes import DraftAxis
 
 FEW = 6
 """Codes of an axis that are shown."""

@@ -1,0 +1,206 @@
+"""Tables: a file, a sheet or a frame becomes a Release; nothing else in unround parses tables.
+
+Formats, in the order in which a file is tried on them:
+
+- `statcan` (bulk.py): Statistics Canada's bulk files, a line a characteristic and area;
+- `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
+- `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, one line per area;
+- `indicators` (indicators.py): one line per area, columns called `indicator_<ID>`;
+- `first-names` (first_names.py): names with total, men+ and women+;
+- `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
+- `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
+
+What stands behind the last: spreadsheet.py and pcaxis.py read files, grid.py is a sheet as rows of text, reshape.py turns
+wide tables into one row per count, cells.py puts these together. A file that is in none of these formats raises
+`UnknownFormat`, and a description of it is drafted and verified:
+
+- `describing`: `describe` is the whole way; `Described` is what comes out
+- `opening`, `layout`: a file or frame as a table with a header; where in a sheet the header is, and where the table ends
+- `number_style`: how numbers are written: what groups their digits, what parts decimals, which signs stand in their place
+- `roles`: which columns hold codes, names, counts, or neither
+- `axes`: what the codes of rows and headers stand for; names such as "Men 0-14" taken apart
+- `candidates`: sums that names suggest: totals, sexes, ages that tile another age
+- `verdicts`: which of them the counts confirm, how counts were published, and which are exact
+- `age_groups`, `words`: what ages, totals, sexes and areas are called
+- `questions`: what cannot be known, and the answer if nobody is there to be asked
+- `draft`, `writing`: the description as a TOML file, and what was found written into it
+
+Releases, once there are some:
+
+- `joining`: `join` takes releases and returns one; their counts are on disk, read together, area by area
+- `matching`: which columns of the files are one count, and which areas are one area
+- `spool`: a release on disk, read once
+
+Rates, means and medians are kept beside the counts. figure_labels.py says what they are of by labels and positions, with
+edges.py for groups; documented_figures.py by the documentation of the Canadian profile; tidy_figures.py by what the user
+says. figure_values.py reads their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from unround.errors import InputError, UnknownFormat
+
+if TYPE_CHECKING:
+    from unround.release import Release
+    from unround.tables.describing import Described as Described
+    from unround.tables.describing import describe as describe
+    from unround.tables.joining import join as join
+    from unround.tables.matching import with_truth as with_truth
+    from unround.tables.questions import Question as Question
+    from unround.tables.source import Source
+
+_HOME = {
+    "Described": "describing",
+    "describe": "describing",
+    "Question": "questions",
+    "join": "joining",
+    "with_truth": "matching",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is heavy when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'unround.tables' has no attribute {name!r}")
+    return getattr(import_module(f"unround.tables.{_HOME[name]}"), name)
+
+
+LOOKS: Mapping[str, str] = {
+    "statcan": "one line per characteristic: CENSUS_YEAR,DGUID,ALT_GEO_CODE,… (CSV or TAB, also zipped)",
+    "profile-page": 'title lines "Census Profile, …", then Topic,Characteristic,Note,Total,…',
+    "censusmapper": "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
+    "indicators": "one line per area, and columns such as indicator_10",
+    "first-names": "one line per first name, with counts for total, men+ and women+",
+    "statsnz": "one line per count: code,name,variable,variable_group,count",
+    "tidy": "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it: release.toml, or called like it",
+}
+"""What each format looks like, in one line."""
+
+FORMATS: tuple[str, ...] = tuple(LOOKS)
+"""The names of the formats, in the order in which a file is tried on them."""
+
+SIMULATED = "a census simulated by `unround simulate`"
+"""The product of every file that such a census came in."""
+
+_MODULES = {"statcan": "bulk"}
+_PARQUET = (".parquet", ".pq")
+_SIMULATED = b"Simulated:"
+
+
+def read(
+    path: str | Path, file_format: str = "auto", toml: str | Path | None = None, areas: str | Path | None = None
+) -> Release:
+    """Open a published table.
+
+    The counts come when `Release.blocks` is gone through: files that may be larger than memory are not read before.
+
+    Parameters
+    ----------
+    path : path
+        The file as downloaded: plain, gzipped or zipped. For a tidy table, the data or the TOML that describes it.
+    file_format : str
+        One of `FORMATS`, or "auto" to find out.
+    toml : path, optional
+        The description of a tidy table. One that lies beside the data is found by itself if it is called like the data, or
+        is a release.toml that names them.
+    areas : path, optional
+        A file that tells which area lies in which: columns child and parent, or a column of codes for every level.
+    """
+    release = _read(Path(path), file_format, toml)
+    if areas is not None:
+        from unround.tables.areas import with_areas
+
+        release = with_areas(release, areas)
+    return replace(release, product=SIMULATED) if _is_simulated(Path(path)) else release
+
+
+def _is_simulated(path: Path) -> bool:
+    """Whether a note beside the file says that `unround simulate` wrote it: such counts are nobody's."""
+    note = path.parent / "SIMULATED.txt"
+    try:
+        if not note.is_file():  # a pipe would be waited for
+            return False
+        with note.open("rb") as file:
+            return file.read(len(_SIMULATED)) == _SIMULATED
+    except OSError:
+        return False
+
+
+def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
+    if file_format not in ("auto", *FORMATS):
+        raise InputError(f"there is no format {file_format!r}; choose auto, {', '.join(FORMATS)}.")
+    if file_format not in ("auto", "tidy") and toml is not None:
+        raise InputError(f"a TOML file describes a tidy table, not the format {file_format}; leave one of the two out.")
+    if file_format == "auto":
+        if toml is not None or path.suffix.lower() == ".toml":
+            file_format = "tidy"
+        elif (beside := _module("tidy").companion(path)) is not None:
+            file_format, toml = "tidy", beside
+        elif path.suffix.lower() in _PARQUET:
+            file_format = "tidy"
+        elif _module("spreadsheet").is_spreadsheet(path) or _module("pcaxis").is_pcaxis(path):
+            raise UnknownFormat(f"{path} needs a description, for nothing says what its cells are: unround describe {path}")
+    if file_format == "tidy":
+        return _tidy(path, None if toml is None else Path(toml))
+
+    from unround.tables.source import Source
+
+    source = Source(path)
+    if file_format == "auto":
+        file_format = _detect(source)
+        if file_format == "tidy":
+            return _tidy(path, None)
+    elif not _module(file_format).matches(source.head(), source.name):
+        raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
+    release: Release = _module(file_format).load(source)
+    return release
+
+
+def census_format(path: Path) -> str | None:
+    """Return the format of a file that needs no description, or None."""
+    from unround.tables.source import Source
+
+    if path.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(path):
+        return None
+    source = Source(path)
+    head, name = source.head(), source.name
+    return next((one for one in FORMATS if one != "tidy" and _module(one).matches(head, name)), None)
+
+
+def _module(file_format: str) -> ModuleType:
+    return import_module(f"unround.tables.{_MODULES.get(file_format, file_format.replace('-', '_'))}")
+
+
+def _tidy(path: Path, toml: Path | None) -> Release:
+    release: Release = _module("tidy").load(path, toml)
+    return release
+
+
+def _detect(source: Source) -> str:
+    """Find the format by the head of the file."""
+    head, name = source.head(), source.name
+    for file_format in FORMATS:
+        if _module(file_format).matches(head, name):
+            return file_format
+    known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
+    raise UnknownFormat(
+        f"{source.path} matches none of the formats that unround knows; {_seen(source)}\nThe formats "
+        f"are:\n{known}\nTo describe a table of your own, run: unround describe {source.path}"
+    )
+
+
+def _seen(source: Source) -> str:
+    """Say what the head looks like, and what may be wrong with it."""
+    from unround.tables.source import called
+
+    lines = [line for line in source.head().splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    shown = first if len(first) <= 120 else first[:119] + "…"
+    return f"its first line, separated by {called(source.delimiter)}s, is\n    {shown}"

@@ -1,0 +1,245 @@
+"""Axes: what the codes in columns and in headers stand for, and what each axis is to be called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from unround.errors import InputError
+from unround.tables.age_groups import written_age
+from unround.tables.cells import code_text
+from unround.tables.description import BY_KEY
+from unround.tables.grid import HeadedTable, letters
+from unround.tables.roles import Roles
+from unround.tables.words import (
+    AGES,
+    AREAS,
+    CODES,
+    LETTERS,
+    MEN,
+    SEXES,
+    TIMES,
+    TOTALS,
+    WOMEN,
+    about,
+    is_total,
+    sex_of,
+    tokens,
+)
+
+AGE, SEX, AREA, TIME, OTHER = "age", "sex", "area", "time", "other"
+"""What an axis is about."""
+_MOST = 0.6
+"""An axis with so many ages among its codes is one of ages."""
+LONGEST_NAME = 40
+_LABELLED = re.compile(r"[^:]{1,30}: .+")
+_YEAR = re.compile(r"(?:18|19|20)\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftAxis:
+    """An axis of the table.
+
+    - `name`: What it is called in the description.
+    - `about`: AGE, SEX, AREA, TIME or OTHER.
+    - `codes`: Its codes, in the order of the table; `labels` gives what people read for them.
+    - `column`, `label`: The columns that hold its codes and their names; None where they stand in the header.
+    - `header`: The row of the header that its codes stand in, from 1.
+    - `fill`: Whether an empty cell repeats the code above.
+    """
+
+    name: str
+    about: str
+    codes: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict, repr=False)
+    column: str | None = None
+    label: str | None = None
+    header: int | None = None
+    fill: bool = False
+
+    def names_of(self, code: str) -> tuple[str, str]:
+        """Return a code and what people read for it."""
+        return code, self.labels.get(code, code)
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """All axes of a table; `counts` lists the codes of every column of counts where one name says several things."""
+
+    rows: tuple[DraftAxis, ...]
+    across: tuple[DraftAxis, ...]
+    counts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[DraftAxis, ...]:
+        """Those of the rows first."""
+        return (*self.rows, *self.across)
+
+
+def find_axes(table: HeadedTable, roles: Roles, heading: str = "") -> Axes:
+    """Find the axes of a table whose columns are known."""
+    names = table.names
+    rows = []
+    for one in roles.axes:
+        cells = code_text(table.column(one.at)).drop_nulls()
+        codes = tuple(cells.filter(cells != "").unique(maintain_order=True))
+        labels = {}
+        if one.label is not None:
+            labels = dict(zip(code_text(table.column(one.at)), code_text(table.column(one.label)), strict=True))
+        shown = {code: label for code, label in labels.items() if code and label}
+        if not shown and all(_LABELLED.fullmatch(code) for code in codes):
+            shown = {code: code.partition(":")[2].strip() for code in codes}  # "1: Males", as SDMX-CSV has it with labels
+        kind = subject(names[one.at], codes, shown)
+        label = None if one.label is None else names[one.label]
+        called = names[one.at]
+        if label is not None and set(tokens(called)) <= CODES:
+            called = label  # "Code" says nothing about what it is the code of
+        if not table.is_named(one.at):
+            called, kind = "", AREA if kind == OTHER else kind  # what stands first, without a name, are areas
+        kind = subject(called, codes, shown) if kind == OTHER else kind
+        rows.append(DraftAxis(slug(called, kind), kind, codes, shown, names[one.at], label, None, one.fill))
+    across: list[DraftAxis] = []
+    if nameless := [at for at in roles.values if not table.is_named(at)]:
+        raise InputError(
+            f"{table.source}: {len(nameless)} columns of counts have no name in the header, the first of them column "
+            f"{letters(nameless[0])}. Name them, then run: unround describe {table.source}"
+        )
+    counts: Mapping[str, Mapping[str, str]] = {}
+    if len(roles.values) > 1:
+        across = _header_axes(table, roles.values, heading)
+        if not across:
+            raise InputError(
+                f"{table.source}: the header does not tell its {len(roles.values)} columns of counts apart. Give each a "
+                f"name, then run: unround describe {table.source}"
+            )
+        if len(across) == 1 and (apart := split_by_sex(across[0].codes)):
+            across, counts = _listed(across[0], [names[at] for at in roles.values], apart)
+    return _distinct(Axes(tuple(rows), tuple(across), counts))
+
+
+def _header_axes(table: HeadedTable, values: Sequence[int], heading: str) -> list[DraftAxis]:
+    """Return an axis for every row of the header that says different things of different columns."""
+    found = []
+    for number, row in enumerate(table.header, start=1):
+        said = [row[at] for at in values]
+        codes = tuple(dict.fromkeys(code for code in said if code))
+        if len(codes) > 1:
+            kind = subject("", codes, {})
+            found.append(DraftAxis(slug(heading, kind), kind, codes, header=number))
+    return found
+
+
+def subject(name: str, codes: Sequence[str], labels: Mapping[str, str]) -> str:
+    """Return what an axis is about, by its codes and by its name."""
+    read = [(code, labels.get(code, code)) for code in codes]
+    sexes = {sex for texts in read if (sex := sex_of(*texts))}
+    others = [texts for texts in read if sex_of(*texts) is None and not is_total(*texts)]
+    if sexes == {"men", "women"} and len(others) <= 2:
+        return SEX
+    ages = sum(any(written_age(text) is not None for text in texts) for texts in read)
+    telling = [texts for texts in read if not is_total(*texts)]
+    written = sum(any(not text.isdigit() and written_age(text) is not None for text in texts) for texts in read)
+    if telling and ages >= _MOST * len(telling) and (about(name, AGES) or (not name and ages > 1) or written > 1):
+        return AGE
+    if about(name, SEXES):
+        return SEX
+    if about(name, TIMES) or all(_YEAR.fullmatch(code) for code in codes):
+        return TIME
+    return AREA if about(name, AREAS) else OTHER
+
+
+def slug(name: str, kind: str) -> str:
+    """Return what to call an axis: the column's own name, tidied; or what it is about.
+
+    Examples
+    --------
+    >>> slug("Region / Name", OTHER), slug("", AGE), slug("columns", OTHER), slug("Wohnort (Code)", OTHER)
+    ('region_name', 'age', 'columns_', 'wohnort_code')
+    """
+    words = "_".join(re.findall(r"\w+", name.partition(":")[0].lower()))[:LONGEST_NAME].strip("_")
+    words = words or ({OTHER: "column"}.get(kind, kind))
+    return f"{words}_" if words == BY_KEY else words
+
+
+def _distinct(axes: Axes) -> Axes:
+    """Give every axis a name of its own."""
+    taken: set[str] = set()
+    changed: dict[str, str] = {}
+    made = []
+    for axis in axes.all:
+        name, number = axis.name, 2
+        while name in taken:
+            name, number = f"{axis.name}_{number}", number + 1
+        taken.add(name)
+        if axis.header is None and axis.column is None:
+            changed[axis.name] = name
+        made.append(replace(axis, name=name))
+    counts = {
+        column: {changed.get(axis, axis): code for axis, code in codes.items()} for column, codes in axes.counts.items()
+    }
+    return Axes(tuple(made[: len(axes.rows)]), tuple(made[len(axes.rows) :]), counts)
+
+
+def split_by_sex(names: Sequence[str]) -> dict[str, tuple[str, str]] | None:
+    """Take names such as "Men 0-14" apart into what is counted and a sex; None where that is not what they say.
+
+    Examples
+    --------
+    >>> split_by_sex(["Total", "Men", "Women", "0-14", "Men 0-14", "Women 0-14"])["Men 0-14"]
+    ('0-14', 'Men')
+    >>> split_by_sex(["f_0_14", "m_0_14", "f_15", "m_15"])["m_0_14"]
+    ('0_14', 'm')
+    >>> split_by_sex(["all", "young", "old"]) is None
+    True
+    """
+    found: dict[str, tuple[str, str]] = {}
+    by_sex: dict[str, set[str]] = {"men": set(), "women": set()}
+    for name in names:
+        rest, sex = _without(name, MEN | WOMEN)
+        found[name] = (rest, sex)
+        if sex:
+            by_sex[str(sex_of(sex))].add(rest)
+    if not by_sex["men"] or by_sex["men"] != by_sex["women"]:
+        return None
+    wholes = by_sex["men"]
+    spelt = {sex_of(sex): sex for _, sex in found.values() if sex}
+    if len(wholes) < 2 and "" in wholes:
+        return None  # total, men and women: one axis
+    made: dict[str, tuple[str, str]] = {}
+    for name, (rest, sex) in found.items():
+        if not sex:
+            bare, total = _without(name, TOTALS)
+            rest = bare if total and (bare in wholes or not bare) else name
+            rest = "" if is_total(rest) else rest
+        made[name] = (rest or "total", str(spelt[sex_of(sex)]) if sex else "total")
+    return made if len(set(made.values())) == len(made) else None
+
+
+def _without(name: str, words: Iterable[str]) -> tuple[str, str]:
+    """Return a name without the first of some words that it has, and that word.
+
+    Letters that stand for a sex are looked for at the ends of a name only.
+    """
+    known = set(words)
+    pieces = [piece for piece in re.split(r"([\s_/,;:.|()\[\]]+|-(?=\D)|(?<=\D)-)", name) if piece]
+    for at, piece in enumerate(pieces):
+        word = piece.lower()
+        if word in known and (word not in LETTERS or at in (0, len(pieces) - 1)):
+            left = pieces[:at] + pieces[at + 1 :]
+            return "".join(left).strip(" \t_/,;:.|()[]-"), piece
+    return name.strip(), ""
+
+
+def _listed(
+    axis: DraftAxis, columns: Sequence[str], apart: Mapping[str, tuple[str, str]]
+) -> tuple[list[DraftAxis], Mapping[str, Mapping[str, str]]]:
+    """Return the two axes of names that were taken apart, and the codes of every column."""
+    first = tuple(dict.fromkeys(rest for rest, _ in apart.values()))
+    sexes = tuple(dict.fromkeys(sex for _, sex in apart.values()))
+    kind = subject("", first, {})
+    name = axis.name if axis.name not in (OTHER, "column") else slug("", kind)
+    name = "characteristic" if name in (SEX, "column") else name
+    across = [DraftAxis(name, kind, first), DraftAxis(SEX, SEX, sexes)]
+    counts = {column: {name: apart[code][0], SEX: apart[code][1]} for column, code in zip(columns, axis.codes, strict=True)}
+    return across, counts

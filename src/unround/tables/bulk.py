@@ -1,0 +1,280 @@
+"""The Canadian bulk format: Statistics Canada's census profile, a line a characteristic and area, of any size.
+
+The columns are found by their names in the first line, except the seven that are all called SYMBOL: each belongs to the
+column before it. What an area can have is decided from the first areas; the rest of the file then streams through, some
+hundred areas at a time, and nothing in it that does not fit passes without an error or a note.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.figures import Figure
+from unround.regions import published_exactly, with_limits
+from unround.release import ABSENT, AREA, NOT_APPLICABLE, UNREADABLE, Column, Release
+from unround.small_files import LONGEST_NAME
+from unround.tables.figure_labels import TableLine, propose
+from unround.tables.kinds import COUNT, kinds_of
+from unround.tables.lines import FIRST, ProfileLine, blocks_of, by_sex, indented, universes
+from unround.tables.source import Source
+from unround.tables.stream import TakenRows, blocks
+from unround.tables.symbols import as_counts
+
+NAME = "statcan"
+SEXES = ("total", "men", "women")
+CHUNK = 1 << 22
+SAMPLE = 1 << 26
+"""Bytes, at most, from which to tell what an area has."""
+LAST_ID = 1_000_000
+"""There is room for every characteristic up to the last: a number that is no number of one must not ask for gigabytes."""
+DECIMAL = "figure with decimals"
+DECIMALS = 0.25
+"""If so large a share of a line's numbers have decimals, it is no count, whatever it is called."""
+
+_YEAR, _REGION, _CODE, _LEVEL, _NAME = "CENSUS_YEAR", "DGUID", "ALT_GEO_CODE", "GEO_LEVEL", "GEO_NAME"
+_ID, _LABEL, _SYMBOL = "CHARACTERISTIC_ID", "CHARACTERISTIC_NAME", "SYMBOL"
+_COUNTS = ("C1_COUNT_TOTAL", "C2_COUNT_MEN+", "C3_COUNT_WOMEN+")
+_NEEDED = (_YEAR, _REGION, _LEVEL, _NAME, _ID, _LABEL, _COUNTS[0])
+
+
+def matches(head: str, name: str) -> bool:  # noqa: ARG001 - every format is asked in the same way
+    """Say whether a file begins like a bulk file."""
+    first = head.partition("\n")[0]
+    return all(column in first for column in (_REGION, _ID, _LABEL, _COUNTS[0]))
+
+
+def load(source: Source) -> Release:
+    """Read what an area has; the counts come with the blocks.
+
+    Raises `InputError` if columns are missing or there are no lines; while going through the blocks also where lines
+    do not fit the first one, an area stands in two places, or it has a characteristic twice.
+    """
+    header = _header(source)
+    sample, complete = _sample(source, header)
+    lines, alike = _lines(sample, source)
+    if not alike and not complete:
+        lines = _all_lines(source, header)
+    year = str(sample["year"][0]).strip()
+    columns, figures, taken, left_out = _take(header, sample, lines, year)
+    notes = list(source.notes)
+    return Release(
+        source=str(source.path),
+        file_format=NAME,
+        columns=columns,
+        axes=("characteristic_id", "sex"),
+        areas=(AREA,),
+        read=partial(blocks, source, taken, notes),
+        proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
+        size=source.size,
+        product=f"Statistics Canada, {year} Census of Population, Census Profile",
+        figures=figures,
+        left_out=left_out,
+        notes=notes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Where the columns are: by name, and of the counts with the sign beside each."""
+
+    width: int
+    delimiter: str
+    at: Mapping[str, int]
+    cells: tuple[tuple[int, int | None], ...]
+
+
+def _header(source: Source) -> Header:
+    first = source.head().partition("\n")[0].rstrip("\r")
+    names = [name.strip() for name in next(csv.reader([first], delimiter=source.delimiter))]
+    at = {name: place for place, name in reversed(list(enumerate(names)))}
+    missing = [name for name in _NEEDED if name not in at]
+    if missing:
+        raise InputError(
+            f"{source.path} does not have the column {missing[0]} of a bulk file; its first line is\n    {first[:200]}\n"
+            "Give the file as downloaded, with its columns separated by commas or tabs."
+        )
+    men, women = (name in at for name in _COUNTS[1:])
+    if men != women:  # a column taken for its neighbour would be men for women
+        raise InputError(f"{source.path} has {_COUNTS[2 - men]} but not {_COUNTS[1 + men]}; give the file as downloaded.")
+    before = [name for name in (_REGION, _LEVEL, _NAME, _CODE) if at.get(name, -1) > at[_ID]]
+    if before:
+        raise InputError(f"{source.path} has {before[0]} after {_ID}; give the file with its columns as downloaded.")
+
+    def symbol(place: int) -> int | None:
+        return place + 1 if place + 1 < len(names) and names[place + 1] == _SYMBOL else None
+
+    return Header(len(names), source.delimiter, at, tuple((at[name], symbol(at[name])) for name in _COUNTS if name in at))
+
+
+# What an area has
+
+
+def _frame(chunk: bytes, header: Header, wanted: Mapping[str, int], source: Source) -> pl.DataFrame:
+    """Read some columns of a chunk, all as text."""
+    try:
+        frame = pl.read_csv(
+            chunk,
+            has_header=False,
+            schema={str(at): pl.String for at in range(header.width)},
+            columns=sorted(set(wanted.values())),
+            separator=header.delimiter,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise InputError(
+            f"{source.path} has lines that do not match its first one ({str(error).splitlines()[0]}); download it again."
+        ) from None
+    return frame.select(pl.col(str(at)).alias(name) for name, at in wanted.items()).drop_nulls("region")
+
+
+def _body(source: Source) -> Iterator[bytes]:
+    """Go through the file without its first line."""
+    for number, chunk in enumerate(source.chunks(size=CHUNK)):
+        body = chunk if number else chunk[chunk.index(b"\n") + 1 :]
+        # Polars would take an empty line at the beginning for a table of one column.
+        if body := body.lstrip(b"\r\n"):
+            yield body
+
+
+def _sample(source: Source, header: Header) -> tuple[pl.DataFrame, bool]:
+    """Read the first areas, whole; say whether they are all."""
+    wanted = {"region": header.at[_REGION], "id": header.at[_ID], "label": header.at[_LABEL], "year": header.at[_YEAR]}
+    for sex, (count, symbol) in enumerate(header.cells):
+        wanted[f"count {sex}"] = count
+        if symbol is not None:
+            wanted[f"symbol {sex}"] = symbol
+    chunks = _body(source)
+    sample, size = pl.DataFrame(), 0
+    while (chunk := next(chunks, None)) is not None:
+        sample = sample.vstack(_frame(chunk, header, wanted, source)) if size else _frame(chunk, header, wanted, source)
+        size += len(chunk)
+        if len(sample) and sample["region"][-1] != sample["region"][0]:
+            # The last area may go on in the next chunk, if there is one.
+            complete = next(chunks, None) is None
+            return (sample if complete else sample.filter(pl.col("region") != sample["region"][-1])), complete
+        if size > SAMPLE:
+            raise InputError(f"{source.path} has no second area in its first {SAMPLE:,} bytes; download it again.")
+    if sample.is_empty():
+        raise InputError(f"{source.path} has a first line, but no counts below it; download it again.")
+    return sample, True
+
+
+def _lines(sample: pl.DataFrame, source: Source) -> tuple[list[ProfileLine], bool]:
+    """Return the characteristics in the order of the file, and whether every area has the same ones."""
+    distinct = sample.unique("id", keep="first", maintain_order=True)
+    first = sample.filter(pl.col("region") == sample["region"][0])
+    alike = len(first) == len(distinct) and len(sample) == sample["region"].n_unique() * len(distinct)
+    found = [_line(number, label, source) for number, label in distinct.select("id", "label").iter_rows()]
+    # Where areas differ, the order of the numbers is the order of the table.
+    return (found if len(first) == len(distinct) else sorted(found, key=lambda line: line.id)), alike
+
+
+def _line(number: str | None, label: str | None, source: Source) -> ProfileLine:
+    if number is None or not number.isascii() or not number.isdigit() or len(number) > 9 or int(number) > LAST_ID:
+        shown = number if number is None or len(number) < 40 else f"{number[:39]}…"
+        raise InputError(
+            f"{source.path} has a line whose {_ID} is {shown!r}, not a number up to {LAST_ID:,}; download it again."
+        )
+    if label is not None and len(label) > LONGEST_NAME:
+        raise InputError(
+            f"{source.path}: the name of characteristic {number} has {len(label):,} characters. Look there for a quote that "
+            "is not closed, or download the file again."
+        )
+    return ProfileLine.of(int(number), label or "")
+
+
+def _all_lines(source: Source, header: Header) -> list[ProfileLine]:
+    """Go through the whole file for its characteristics: areas differ in what they have."""
+    wanted = {"region": header.at[_REGION], "id": header.at[_ID], "label": header.at[_LABEL]}
+    found: dict[int, ProfileLine] = {}
+    for chunk in _body(source):
+        for number, label in _frame(chunk, header, wanted, source).unique("id").select("id", "label").iter_rows():
+            line = _line(number, label, source)
+            found.setdefault(line.id, line)
+    return [found[number] for number in sorted(found)]
+
+
+# What is taken of it
+
+
+def _take(
+    header: Header, sample: pl.DataFrame, lines: list[ProfileLine], year: str
+) -> tuple[tuple[Column, ...], tuple[Figure, ...], TakenRows, dict[str, tuple[str, ...]]]:
+    """Decide which cells are columns of counts, and which are figures."""
+    fractions, nothing = _looked_at(header, sample, lines)
+    kinds = kinds_of([line.label for line in lines], [line.depth for line in lines])
+    kinds = [DECIMAL if kind == COUNT and broken else kind for kind, broken in zip(kinds, fractions, strict=True)]
+    tables = blocks_of(lines)
+    sexes = [tuple(SEXES[sex] for sex in range(len(header.cells)) if not nothing[at, sex]) for at in range(len(lines))]
+    figures = propose(
+        [TableLine(str(line.id), line.label, line.depth, table, kind, there)
+         for line, table, kind, there in zip(lines, tables, kinds, sexes, strict=True)]
+    )  # fmt: skip
+    figured = {figure.name.partition("/")[0] for figure in figures}
+    columns, places, left_out = list[Column](), list[tuple[int, int]](), dict[str, list[str]]()
+    for at, (line, kind, table) in enumerate(zip(lines, kinds, tables, strict=True)):
+        if kind != COUNT:
+            if str(line.id) not in figured:
+                left_out.setdefault(kind, []).append(line.label)
+            continue
+        mechanism, adjusted = published_exactly(line.label) if table == FIRST else (None, 0)
+        for sex in range(len(header.cells)):
+            if nothing[at, sex]:
+                left_out.setdefault("not applicable", []).append(f"{line.label}, {SEXES[sex]}")
+                continue
+            key = f"{line.id}/{SEXES[sex]}" if sex else str(line.id)
+            codes = (str(line.id), SEXES[sex])
+            columns.append(Column(key, codes, line.label, table, line.depth, mechanism, adjusted))
+            places.append((at, sex))
+    if not columns:
+        raise InputError("none of the characteristics in this file is a count; choose a profile that has counts.")
+    counted = np.array([kind == COUNT for kind in kinds])
+    line_of = {str(line.id): at for at, line in enumerate(lines)}
+    names = [figure.name.partition("/") for figure in figures]
+    figure_places = [(line_of[number], SEXES.index(sex or SEXES[0])) for number, _, sex in names]
+    population = next((at for at, column in enumerate(columns) if column.label == f"Population, {year}"), None)
+    taken = TakenRows(
+        delimiter=header.delimiter,
+        region=header.at[_REGION],
+        id=header.at[_ID],
+        cells=tuple((count, -1 if symbol is None else symbol) for count, symbol in header.cells),
+        described={
+            name: header.at[column]
+            for name, column in (("region", _REGION), ("name", _NAME), ("level", _LEVEL), ("code", _CODE))
+            if column in header.at
+        },
+        ids=np.array([line.id for line in lines], dtype=np.int32),
+        counted=counted,
+        places=np.array(places, dtype=np.int64),
+        figures=np.array(figure_places, dtype=np.int64).reshape(-1, 2),
+        nothing=nothing & counted[:, None],
+        keys=tuple(column.key for column in columns),
+        population=population,
+    )
+    told = {kind: tuple(labels) for kind, labels in left_out.items()}
+    return tuple(with_limits(columns)), tuple(figures), taken, told
+
+
+def _looked_at(
+    header: Header, sample: pl.DataFrame, lines: list[ProfileLine]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which lines show decimals, and which lines × sexes are not applicable in any of the first areas."""
+    place = {line.id: at for at, line in enumerate(lines)}
+    at = sample["id"].cast(pl.Int64).replace_strict(place, return_dtype=pl.Int64).to_numpy()
+    shown, readable = np.zeros(len(lines)), np.zeros(len(lines))
+    # Of what the first areas do not have, nobody knows yet.
+    nothing = np.repeat(np.bincount(at, minlength=len(lines))[:, None] > 0, len(header.cells), axis=1)
+    for sex in range(len(header.cells)):
+        signs = sample[f"symbol {sex}"] if f"symbol {sex}" in sample.columns else None
+        counts, decimals = as_counts(sample[f"count {sex}"], signs)
+        shown += np.bincount(at, weights=decimals, minlength=len(lines))
+        readable += np.bincount(at, weights=(counts > ABSENT) | (counts == UNREADABLE), minlength=len(lines))
+        nothing[:, sex] &= np.bincount(at, weights=counts != NOT_APPLICABLE, minlength=len(lines)) == 0
+    return shown > DECIMALS * readable, nothing

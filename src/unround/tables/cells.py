@@ -1,0 +1,424 @@
+"""Cells: a table with one row per cell, and a description that says what its columns mean, become a Release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.mechanisms import Mechanism
+from unround.release import (
+    AREA,
+    FIGURE_ABSENT,
+    NOT_AVAILABLE,
+    UNREADABLE,
+    Block,
+    Column,
+    Counts,
+    FigureValues,
+    Progress,
+    Proposal,
+    Release,
+)
+from unround.small_files import shortened
+from unround.tables.description import AREAS, BY_KEY, CHARACTERISTIC, SEX, AxisRule, Description, SumRule, near
+from unround.tables.figure_values import as_figures
+from unround.tables.hierarchy import fit, parents, read_hierarchy
+from unround.tables.symbols import as_counts
+from unround.tables.tidy_figures import figures_of_table
+
+AREAS_AT_ONCE = 2_000
+TABLE, ALL = "table", "all"
+"""The axis and the code of the only row of a table in which every axis is one of columns."""
+
+ROOM, EMPTY = 50_000_000, 50
+"""A table with more cells than this may have as many empty ones for each that is there."""
+
+_DENSE = 50_000_000
+_MOST_COMBINATIONS = 2.0**62
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Axis:
+    """An axis as the data have it: its codes in the order of their first cells, and which of them each cell has."""
+
+    rule: AxisRule
+    codes: list[str]
+    at: Index
+    labels: dict[str, str]
+    sums: tuple[SumRule, ...] = ()
+
+
+def assemble(
+    table: pl.DataFrame,
+    description: Description,
+    *,
+    source: str,
+    form: str = "tidy",
+    size: int = 0,
+    notes: Sequence[str] = (),
+) -> Release:
+    """Return the release that a table in long form holds.
+
+    Raises `InputError` where the description names columns or codes that are not there, a code is missing, or a cell
+    is there twice.
+    """
+    told = list(notes)
+    if not table.height:
+        raise InputError(f"{source} has a header but no rows; there is nothing to read.")
+    _require(table, description, source)
+    row_rules, column_rules = description.split()
+    census = {rule.name for rule in column_rules} in ({name, SEX} for name in CHARACTERISTIC)
+    if census:
+        column_rules = tuple(sorted(column_rules, key=lambda rule: rule.name == SEX))
+    rows = [_with_sums(_axis(table, rule, source), description, told) for rule in row_rules]
+    columns = [_with_sums(_axis(table, rule, source), description, told) for rule in column_rules]
+    _check_codes([*rows, *columns], description)
+
+    row, row_codes = _places(rows, table.height)
+    column, column_codes = _places(columns, table.height)
+    values, fractions = _values(table, description, told)
+    require_room(len(row_codes), len(column_codes), table.height, source)
+    counts = np.full((len(row_codes), len(column_codes)), NOT_AVAILABLE, dtype=np.int32)
+    _refuse_twice(row * len(column_codes) + column, counts.size, table, description, source)
+    counts[row, column] = values
+
+    above = parents({item.total: item.parts for item in columns[0].sums if len(item.parts) > 1})
+    rules = [(rule.mechanism, {axis: frozenset(codes) for axis, codes in rule.where.items()}) for rule in description.rules]
+    stands = _stands(above)
+    made = [_column(codes, columns, stands, description.default, rules, census) for codes in column_codes]
+    _refuse_same_key(made, source)
+    shows = np.zeros(len(made), dtype=bool)
+    shows[column[fractions]] = True
+    figures = figures_of_table(made, shows.tolist(), [axis.rule.name for axis in columns], description)
+    named = {figure.name for figure in figures}
+    shows |= np.array([item.key in named for item in made])
+    kept = [item for item, out in zip(made, shows, strict=True) if not out]
+    odd = tuple(item.key for item, out in zip(made, shows, strict=True) if out and item.key not in named)
+    place = {item.key: at for at, item in enumerate(made)}
+    printed = _printed(table, description, row, column, counts.shape, [place[figure.name] for figure in figures])
+    proposals = _proposals(kept, columns, description, told)
+    frame = _frame(table, rows, row, row_codes, told, census)
+    areas = tuple(frame.columns[: max(1, len(rows))])
+    return Release(
+        source=source,
+        file_format=form,
+        columns=tuple(kept),
+        axes=("characteristic_id", SEX) if census else tuple(axis.rule.name for axis in columns),
+        areas=areas,
+        read=in_blocks(frame, np.ascontiguousarray(counts[:, ~shows]), size, printed),
+        figures=tuple(figures),
+        proposals=proposals,
+        size=size,
+        product=description.product,
+        left_out={"numbers with decimals": odd} if odd else {},
+        notes=told,
+    )
+
+
+def _printed(
+    table: pl.DataFrame, description: Description, row: Index, column: Index, shape: tuple[int, ...], places: Sequence[int]
+) -> FigureValues:
+    """Return the values of figures, rows × figures."""
+    found = np.full((shape[0], len(places)), FIGURE_ABSENT, dtype=np.int64)
+    if places:
+        at = np.full(shape[1], -1, dtype=np.int64)
+        at[list(places)] = np.arange(len(places))
+        here = at[column] >= 0
+        found[row[here], at[column[here]]] = as_figures(table[description.value].filter(pl.Series(here)))
+    return found
+
+
+def in_blocks(
+    frame: pl.DataFrame, counts: Counts, size: int, figures: FigureValues | None = None
+) -> Callable[[Progress], Iterator[Block]]:
+    """Return what goes through a table in memory as `Release.read` does through a file."""
+    kept = figures if figures is not None and figures.shape[1] else None
+
+    def read(progress: Progress) -> Iterator[Block]:
+        for start in range(0, len(counts), AREAS_AT_ONCE):
+            few = slice(start, start + AREAS_AT_ONCE)
+            yield Block(frame[few], counts[few], None if kept is None else kept[few])
+            progress(size * min(start + AREAS_AT_ONCE, len(counts)) // len(counts))
+
+    return read
+
+
+def _require(table: pl.DataFrame, description: Description, source: str) -> None:
+    wanted = {description.value: "value"}
+    for axis in description.axes:
+        for key, name in (("column", axis.column), ("name", axis.label), ("level", axis.level), ("parent", axis.parent)):
+            if name is not None:
+                wanted.setdefault(name, f"axes.{axis.name}.{key}")
+    for name, key in wanted.items():
+        if f"{name}_duplicated_0" in table.columns:  # what polars calls the second of a name
+            raise InputError(f"{source} has two columns called {name!r}, and {key} names it; rename one of them.")
+        if name not in table.columns:
+            raise InputError(
+                f"{description.where}: {key} names the column {name!r}, which {source} does not "
+                f"have.{near(name, table.columns)} "
+                f"Its columns are {shortened(table.columns)}."
+            )
+
+
+def code_text(series: pl.Series) -> pl.Series:
+    """Return codes or names as text: 7, whether the file has it as 7 or as 7.0."""
+    if series.dtype.is_nested() or series.dtype in (pl.Binary, pl.Object):
+        raise InputError(f"the column {series.name!r} holds {series.dtype}, not codes or names; write it as text.")
+    if series.dtype.is_float() and (series.drop_nulls().drop_nans() % 1 == 0).all():
+        series = series.fill_nan(None).cast(pl.Int64)
+    return series.cast(pl.String).str.strip_chars()
+
+
+def _axis(table: pl.DataFrame, rule: AxisRule, source: str) -> _Axis:
+    series = code_text(table[rule.column])
+    empty = (series.is_null() | (series == "")).fill_null(True)
+    if empty.any():
+        raise InputError(
+            f"{source}: {empty.sum():,} rows are empty in {rule.column!r}, the first of them row "
+            f"{(empty.arg_max() or 0) + 1:,} below the header. Every cell needs all its codes: fill them in, or delete "
+            f"the row."
+        )
+    codes = series.unique(maintain_order=True)
+    at = series.cast(pl.Enum(codes)).to_physical().to_numpy().astype(np.int64)
+    names = list(codes)
+    if rule.label is not None:
+        shown = code_text(table[rule.label])
+        first = first_of(at, len(codes))
+        names = [name or code for name, code in zip(shown.gather(first), codes, strict=True)]
+    return _Axis(rule, list(codes), at, dict(zip(codes, names, strict=True)))
+
+
+def _with_sums(axis: _Axis, description: Description, notes: list[str]) -> _Axis:
+    """Gather the sums of an axis from its own, its hierarchy, and those at the end of the description."""
+    rule = axis.rule
+    sums = list(rule.sums)
+    if rule.hierarchy is not None:
+        tree, told = fit(read_hierarchy(rule.hierarchy, axis.codes, rule.total), axis.codes, str(rule.hierarchy))
+        notes += told
+        sums += [SumRule(rule.name, total, parts) for total, parts in tree.items()]
+    sums += [item for item in description.sums if item.axis == rule.name]
+    return replace(axis, sums=tuple(dict.fromkeys(sums)))
+
+
+def _check_codes(axes: Sequence[_Axis], description: Description) -> None:
+    """Refuse codes in the description that never occur: one of them is misspelt, or the data are not what they should be."""
+    for axis in axes:
+        said = [code for item in axis.sums for code in (item.total, *item.parts)]
+        said += [code for rule in description.rules for code in rule.where.get(axis.rule.name, ())]
+        gone = [code for code in dict.fromkeys(said) if code not in axis.labels]
+        if gone:
+            listed = ", ".join(map(repr, gone[:5])) + (f" and {len(gone) - 5} more" if len(gone) > 5 else "")
+            known = ", ".join(axis.codes[:8]) + (", …" if len(axis.codes) > 8 else "")
+            raise InputError(
+                f"{description.where} has codes of {axis.rule.name!r} that do not occur in the data: {listed}."
+                f"{near(gone[0], axis.codes)} The column {axis.rule.column!r} holds {known}."
+            )
+
+
+def require_room(rows: int, columns: int, cells: int, source: str) -> None:
+    """Refuse a table that is nearly empty: one in which hardly any two rows have a column in common."""
+    if rows * columns > max(ROOM, EMPTY * cells):
+        raise InputError(
+            f"{source} would be a table of {rows:,} rows and {columns:,} columns for {cells:,} cells: its rows have "
+            "hardly any column in common. Check which axes are rows and which are columns."
+        )
+
+
+def first_of(at: Index, many: int) -> Index:
+    """Return where each of `many` numbers occurs first."""
+    first = np.empty(many, dtype=np.int64)
+    first[at[::-1]] = np.arange(len(at) - 1, -1, -1)
+    return first
+
+
+def _places(axes: Sequence[_Axis], cells: int) -> tuple[Index, list[tuple[str, ...]]]:
+    """Give every combination of codes that occurs a number, axis by axis in the order of their first cells."""
+    if not axes:
+        return np.zeros(cells, dtype=np.int64), [(ALL,)]
+    shape = tuple(len(axis.codes) for axis in axes)
+    if np.prod(shape, dtype=float) > _MOST_COMBINATIONS:
+        raise InputError(f"there are too many combinations of {', '.join(axis.rule.name for axis in axes)} to be a table.")
+    joint = np.ravel_multi_index([axis.at for axis in axes], shape).astype(np.int64)
+    if np.prod(shape, dtype=float) <= _DENSE:
+        there = np.zeros(shape, dtype=bool).ravel()
+        there[joint] = True
+        found, place = np.flatnonzero(there), (np.cumsum(there) - 1)[joint]
+    else:
+        found, place = np.unique(joint, return_inverse=True)
+    each = np.unravel_index(found, shape)
+    codes = [[axis.codes[at] for at in along] for axis, along in zip(axes, each, strict=True)]
+    return place, list(zip(*codes, strict=True))
+
+
+def _values(table: pl.DataFrame, description: Description, notes: list[str]) -> tuple[Counts, NDArray[np.bool_]]:
+    """Return the counts, and which cells hold a number with a fraction."""
+    series = table[description.value]
+    if not (series.dtype.is_numeric() or series.dtype in (pl.String, pl.Null)):
+        raise InputError(f"the column {description.value!r} holds {series.dtype}, not counts; write them as whole numbers.")
+    series = series.fill_null("") if series.dtype == pl.String else series
+    counts, decimals = as_counts(series, blank=description.missing)
+    if description.symbols and series.dtype == pl.String:
+        bare = series.str.strip_chars()
+        for symbol, means in description.symbols.items():
+            at = (bare == symbol).fill_null(False).to_numpy()
+            counts[at], decimals[at] = means, False
+    fractions = decimals & (counts == UNREADABLE)
+    other = (counts == UNREADABLE) & ~decimals
+    if other.any():
+        texts = series.filter(pl.Series(other)).cast(pl.String).unique(maintain_order=True)
+        shown = ", ".join(map(repr, texts[:5]))
+        notes.append(
+            f"{int(other.sum()):,} cells hold neither a count nor a known symbol: {shown}. "
+            'Say what symbols mean in the description: symbols = { "…" = "suppressed" }.'
+        )
+    return counts, fractions
+
+
+def repeats(cell: Index, many: int) -> Index:
+    """Return the positions of numbers below `many` that occurred before, in ascending order."""
+    there = np.zeros(many, dtype=bool)
+    there[cell] = True
+    if int(there.sum()) == len(cell):
+        return np.empty(0, dtype=np.int64)
+    order = np.argsort(cell, kind="stable")
+    return np.sort(order[1:][cell[order][1:] == cell[order][:-1]])
+
+
+def _refuse_twice(cell: Index, many: int, table: pl.DataFrame, description: Description, source: str) -> None:
+    again = repeats(cell, many)
+    if len(again):
+        one = int(again[0])
+        codes = ", ".join(f"{axis.name} {code_text(table[axis.column][[one]])[0]}" for axis in description.axes)
+        raise InputError(
+            f"{source} has {len(again):,} cells more than once, the first of them ({codes}) again in row {one + 1:,} "
+            "below the header. Delete the repeats; or, if another column distinguishes them, make it an axis."
+        )
+
+
+def _refuse_same_key(columns: Sequence[Column], source: str) -> None:
+    seen: dict[str, Column] = {}
+    for column in columns:
+        other = seen.setdefault(column.key, column)
+        if other is not column:
+            raise InputError(
+                f"{source}: the codes {other.codes} and {column.codes} both give {column.key!r}. Remove the / from them."
+            )
+
+
+def _column(
+    codes: tuple[str, ...],
+    axes: Sequence[_Axis],
+    stands: Mapping[str, tuple[int, str]],
+    default: Mechanism | None,
+    rules: Sequence[tuple[Mechanism, Mapping[str, frozenset[str]]]],
+    census: bool,
+) -> Column:
+    """Return one column. The tree of the first axis gives it its depth and its block."""
+    by_axis = {axis.rule.name: code for axis, code in zip(axes, codes, strict=True)}
+    how = default
+    for mechanism, where in rules:
+        if all(by_axis[axis] in wanted for axis, wanted in where.items()):
+            how = mechanism
+    depth, root = stands.get(codes[0], (0, ""))
+    shown = [axis.labels[code] for axis, code in zip(axes, codes, strict=True) if axis.rule.name != SEX or len(axes) == 1]
+    key = "/".join(codes[:-1] if census and codes[-1] == "total" else codes)
+    return Column(key, codes, ", ".join(shown), block=axes[0].labels[root] if root else "", depth=depth, mechanism=how)
+
+
+def _stands(above: Mapping[str, str]) -> dict[str, tuple[int, str]]:
+    """Return how deep every code of a sum stands, and under which code all in all; each is gone through once."""
+    stands: dict[str, tuple[int, str]] = {}
+    for code in (*above, *above.values()):
+        way, top = dict.fromkeys([code]), code
+        while top not in stands and top in above and above[top] not in way:
+            top = above[top]
+            way[top] = None
+        depth, root = stands.setdefault(top, (0, top))
+        for at in reversed(list(way)):
+            if at not in stands:
+                depth += 1
+                stands[at] = depth, root
+    return stands
+
+
+def _proposals(
+    columns: Sequence[Column], axes: Sequence[_Axis], description: Description, notes: list[str]
+) -> tuple[Proposal, ...]:
+    """Spread every sum over all combinations of the other axes' codes at which its total and parts are there."""
+    found: list[Proposal] = []
+    for place, axis in enumerate(axes):
+        groups: dict[tuple[str, ...], dict[str, int]] = {}
+        for at, column in enumerate(columns):
+            others = column.codes[:place] + column.codes[place + 1 :]
+            groups.setdefault(others, {})[column.codes[place]] = at
+        for item in axis.sums:
+            before, broken = len(found), []
+            for others, group in groups.items():
+                parts = [group[part] for part in item.parts if part in group]
+                if item.total in group and len(parts) == len(item.parts):
+                    found.append(Proposal(group[item.total], tuple(parts), "file"))
+                elif item.total in group and parts:
+                    broken.append("/".join(others) or ALL)
+            sum_ = f"{item.total} = {' + '.join(item.parts)}"
+            if broken:
+                notes.append(f"The sum {sum_} is skipped at {', '.join(broken[:5])}: some of its parts are not in the file.")
+            elif len(found) == before:
+                notes.append(f"The sum {sum_} is skipped: its codes never occur together.")
+    index = {column.key: at for at, column in enumerate(columns)}
+    for item in description.sums:
+        if item.axis == BY_KEY:
+            for key in (item.total, *item.parts):
+                if key not in index:
+                    raise InputError(
+                        f"{description.where}: a sum names the column {key!r}, which does not exist.{near(key, index)}"
+                    )
+            found.append(Proposal(index[item.total], tuple(index[part] for part in item.parts), "file"))
+    return tuple(dict.fromkeys(found))
+
+
+def _frame(
+    table: pl.DataFrame, rows: Sequence[_Axis], row: Index, codes: Sequence[tuple[str, ...]], notes: list[str], census: bool
+) -> pl.DataFrame:
+    """Return one line for every row of the release: its codes, names, level and parent."""
+    many = len(codes)
+    first = first_of(row, many)
+    level, parent = pl.Series([""] * many, dtype=pl.String), pl.Series([None] * many, dtype=pl.String)
+    axes, names = {}, {}
+    if not rows:
+        axes[TABLE] = pl.Series([ALL] * many)
+    for place, axis in enumerate(rows):
+        rule = axis.rule
+        called = AREA if census and len(rows) == 1 and rule.name in AREAS else rule.name
+        axes[called] = pl.Series([code[place] for code in codes], dtype=pl.String)
+        if rule.label is not None or called == AREA:
+            names[f"{called}_name"] = pl.Series([axis.labels[code] for code in axes[called]], dtype=pl.String)
+        for column in (rule.label, rule.level, rule.parent):
+            if column is not None:
+                _note_changes(table[column], axis, column, notes)
+        if rule.level is not None:
+            level = code_text(table[rule.level]).gather(first).fill_null("")
+        if len(rows) > 1 and (rule.parent is not None or axis.sums):
+            several = " and ".join(item.rule.name for item in rows)
+            notes.append(f"Sums over {rule.name!r} are not used: the rows are combinations of {several}.")
+        elif rule.parent is not None:
+            parent = code_text(table[rule.parent]).gather(first).replace("", None)
+        elif axis.sums:
+            above = parents({item.total: item.parts for item in axis.sums})
+            parent = pl.Series([above.get(code) for code in axes[called]], dtype=pl.String)
+    adjustable = pl.Series([None] * many, dtype=pl.Boolean)  # a description does not say
+    return pl.DataFrame({**axes, **names, "level": level, "parent": parent, "adjustable": adjustable})
+
+
+def _note_changes(series: pl.Series, axis: _Axis, column: str, notes: list[str]) -> None:
+    """Tell where one code goes with several names, levels or parents; the first is used."""
+    text = code_text(series).fill_null("")
+    changes = (text != text.gather(first_of(axis.at, len(axis.codes))[axis.at])).to_numpy()
+    if changes.any():
+        code = axis.codes[int(axis.at[int(changes.argmax())])]
+        notes.append(f"{column!r} differs between rows of {axis.rule.name} {code}, among others; the first value is used.")

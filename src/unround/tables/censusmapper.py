@@ -1,0 +1,427 @@
+"""CensusMapper: the wide format of censusmapper.ca, cancensus and pycancensus, of any census year.
+
+A line an area, a column a "vector". Headers read `v_CA21_14: 0 to 4 years, - Total`, or for older years and other options
+`v_CA16_4: 0 to 14 years`, or only `v_CA21_14`. A characteristic by sex has three vectors in a row: total, men, women.
+Columns are paired by vector and label together, for labels repeat with other meanings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from unround.errors import InputError
+from unround.figures import Figure
+from unround.regions import adjustable, published_exactly, with_limits
+from unround.release import AREA, Column, FigureValues, Proposal, Release
+from unround.tables.ages import ALL, AgeRun, age_range, tile
+from unround.tables.documented import with_documented
+from unround.tables.documented_figures import documented_figures
+from unround.tables.figure_labels import TableLine, key_of, propose
+from unround.tables.figure_values import figures_of
+from unround.tables.kinds import COUNT, kind_of
+from unround.tables.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
+from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
+from unround.tables.profile_2021 import DATASET, FIVE_YEARS, TABLES, id_of, table_of_vector, vector_of
+from unround.tables.source import Source
+from unround.tables.wide import (
+    FRACTIONS,
+    LeftOut,
+    WideTable,
+    counts_of,
+    read_blocks,
+    read_wide,
+    refuse_repeated,
+    unreadable,
+)
+
+LAYOUT = "censusmapper"
+_VECTOR = re.compile(r"(v_([A-Za-z0-9]+(?:_[A-Za-z0-9]+)*)_(\d+))(?:\s*:\s*(.*?))?\s*", re.DOTALL)
+_SEX = re.compile(r"(.*?)\s*,?\s*-\s*(total|males?|females?|men\+?|women\+?)", re.IGNORECASE | re.DOTALL)
+_SEXES = {"t": TOTAL, "m": MEN, "f": WOMEN, "w": WOMEN}
+_STEP = {TOTAL: 0, MEN: 1, WOMEN: 2}
+
+_BASE = {
+    "geouid": AREA, "geo_uid": AREA, "id": AREA,
+    "type": "level", "t": "level",
+    "region_name": "region_name", "name": "region_name",
+    "population": "Population", "pop": "Population",
+    "dwellings": "Dwellings", "dw": "Dwellings",
+    "households": "Households", "hh": "Households",
+    "csd_uid": "csd", "cd_uid": "cd", "ct_uid": "ct", "cma_uid": "cma", "pr_uid": "pr", "c_uid": "c", "da_uid": "da",
+}  # fmt: skip
+"""What is known of columns other than vectors, by their names in lower case: GeoJSON and some versions shorten them."""
+
+EXACT = ("Population", "Dwellings", "Households")
+_BASE_IDS = {"Population": 1, "Dwellings": 4, "Households": 5}
+
+_CODES = ("csd", "cd", "ct", "cma", "pr", "c", "da")
+_WITHIN = {
+    "DB": ("da", 8), "DA": ("csd", 4), "EA": ("csd", 0), "CT": ("cma", 0), "CSD": ("cd", 4), "CD": ("pr", 2), "PR": ("c", 0),
+}  # fmt: skip
+"""By level, the column that names the area around one, and how much of its own code does so where that is not there."""
+
+_HOUSEHOLDS = re.compile(
+    r"(?:total - )?(?:occupied private dwellings by structural type|private dwellings occupied by usual residents"
+    r"|private households by household size|household type\b"
+    r"|household (?:total|after-tax) income groups .*private households)",
+    re.IGNORECASE,
+)
+_DWELLINGS = re.compile(r"total private dwellings", re.IGNORECASE)
+"""Totals of tables that count the same people, dwellings or households."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Vector:
+    """One column of the file: `place` there, the parts of its header, and `of`, the number of its characteristic's total."""
+
+    place: int
+    header: str
+    code: str
+    dataset: str
+    number: int
+    label: str
+    sex: str
+    of: int
+
+
+def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
+    """Say whether a file that begins so is a CensusMapper table."""
+    first = head.split("\n", 1)[0].lower()
+    return (
+        re.search(r"(?:^|[,;\t\"]) *v_[a-z0-9]+(?:_[a-z0-9]+)*_\d", first) is not None and "characteristic_id" not in first
+    )
+
+
+def load(source: Source) -> Release:
+    """Read a CensusMapper table.
+
+    Raises `InputError` where there is no column of area codes, an area repeats, or lines differ in length.
+    """
+    table = read_wide(source)
+    base, others = _base(table)
+    if AREA not in base:
+        raise InputError(f"{source.path} has no column GeoUID and so no area codes; ask CensusMapper for it, or add one.")
+    notes = list(source.notes)
+    every = _paired(_vectors(source, table), notes)
+    left_out = LeftOut()
+    vectors, counts = _only_counts(table, every, left_out)
+    figures, values = _figures(table, every, {vector.code for vector in vectors}, base)
+    whole = [name for name in EXACT if name in base]
+    whole_counts, _ = counts_of(table, [base[name] for name in whole])
+    areas = _areas(table, base, others, dict(zip(whole, whole_counts.T, strict=True)))
+    refuse_repeated(source, areas, [AREA])
+    counts = np.hstack([whole_counts, counts])
+    columns = [_column(name, TOTAL, name, FIRST) for name in whole]
+    tables = _tables(every, {vector.code for vector in vectors})
+    columns += [_column(_id(vector), vector.sex, vector.label, tables[vector.code]) for vector in vectors]
+    if not columns:
+        raise InputError(f"{source.path} has no columns of counts, only codes; ask CensusMapper for vectors of counts.")
+    proposals = _proposals(columns, _age_runs(vectors))
+    if _is_documented(every):
+        columns, counts, more = with_documented(columns, counts, _characteristics(columns), _characteristic)
+        proposals += more
+    return Release(
+        source=str(source.path),
+        file_format=LAYOUT,
+        columns=tuple(with_limits(columns)),
+        axes=("characteristic_id", "sex"),
+        areas=(AREA,),
+        read=read_blocks(areas, counts, source.size, values),
+        proposals=tuple(proposals),
+        size=source.size,
+        product=_product({vector.dataset for vector in vectors}),
+        figures=tuple(figures),
+        left_out=left_out.without({vector.header for vector in every if _key(vector) in {one.name for one in figures}}),
+        notes=[*notes, *unreadable(counts)],
+    )
+
+
+# The header
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+def _base(table: WideTable) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the places of the columns that are no vectors: those that have a meaning here, and the others."""
+    base: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for place, name in enumerate(table.header):
+        if _VECTOR.fullmatch(name):
+            continue
+        meaning = _BASE.get(_plain(name))
+        if meaning is not None and meaning not in base:
+            base[meaning] = place
+        else:
+            others[name or f"column {place + 1}"] = place
+    return base, others
+
+
+def _vectors(source: Source, table: WideTable) -> list[_Vector]:
+    found, seen = [], set[str]()
+    for place, header in enumerate(table.header):
+        if parsed := _VECTOR.fullmatch(header):
+            code, dataset, number, text = parsed[1], parsed[2], int(parsed[3]), parsed[4] or ""
+            suffix = _SEX.fullmatch(text)
+            label = suffix[1] if suffix else text
+            sex = _SEXES[suffix[2][0].lower()] if suffix else ""
+            if code in seen:
+                raise InputError(f"{source.path} has vector {code} more than once; keep one of its columns.")
+            seen.add(code)
+            found.append(_Vector(place, header, code, dataset, number, label.rstrip(" ,") or code, sex, number))
+    return sorted(found, key=lambda vector: (vector.dataset, vector.number))
+
+
+def _paired(vectors: Sequence[_Vector], notes: list[str]) -> list[_Vector]:
+    """Find the total of every vector: itself, or one or two numbers before.
+
+    Without suffixes, three vectors in a row with one label are total, men and women. A suffix is taken at its word, unless
+    the vector that should be the total has another label.
+    """
+    at = {(vector.dataset, vector.number): vector for vector in vectors}
+    paired: dict[tuple[str, int], _Vector] = {}
+    guessed = 0
+    for vector in vectors:
+        here = vector.dataset, vector.number
+        if here in paired:
+            continue
+        if vector.sex:
+            first = at.get((vector.dataset, vector.number - _STEP[vector.sex]))
+            alike = first is None or (first.label == vector.label and first.sex in ("", TOTAL))
+            paired[here] = replace(vector, of=vector.number - _STEP[vector.sex] if alike else vector.number)
+            continue
+        three = [at.get((vector.dataset, vector.number + step)) for step in range(3)]
+        if vector.label != vector.code and all(v is not None and v.label == vector.label and not v.sex for v in three):
+            guessed += 1
+            for sex, member in zip((TOTAL, MEN, WOMEN), three, strict=True):
+                assert member is not None  # all three are there
+                paired[member.dataset, member.number] = replace(member, sex=sex, of=vector.number)
+        else:
+            paired[here] = replace(vector, sex=TOTAL)
+    if guessed:
+        notes.append(f"{guessed} labels occur three times in a row; they are read as total, men and women, in this order.")
+    bare = sum(vector.label == vector.code for vector in vectors)
+    if bare:
+        notes.append(
+            f"{bare} columns are named by vector code only: their sex is not known, and medians or amounts cannot be "
+            f"distinguished from "
+            "counts unless they have decimals. Download the table with labels to resolve this."
+        )
+    return [paired[vector.dataset, vector.number] for vector in vectors]
+
+
+def _id(vector: _Vector) -> str:
+    return f"v_{vector.dataset}_{vector.of}"
+
+
+# The cells
+
+
+def _only_counts(table: WideTable, vectors: Sequence[_Vector], left_out: LeftOut) -> tuple[list[_Vector], np.ndarray]:
+    """Keep the vectors that hold counts. What has decimals in one sex is no count in the others either."""
+    counting = []
+    for vector in vectors:
+        kind = kind_of(vector.label)
+        if kind == COUNT:
+            counting.append(vector)
+        else:
+            left_out.add(kind, vector.header)
+    counts, shares = counts_of(table, [vector.place for vector in counting])
+    broken = {_id(vector) for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
+    kept = [at for at, vector in enumerate(counting) if _id(vector) not in broken]
+    for vector in counting:
+        if _id(vector) in broken:
+            left_out.add("decimals", vector.header)
+    return [counting[at] for at in kept], counts[:, kept]
+
+
+def _figures(
+    table: WideTable, vectors: Sequence[_Vector], counting: set[str], base: Mapping[str, int]
+) -> tuple[list[Figure], FigureValues]:
+    """Return the rates, means and medians, and their values: as documented for 2021, else as labels tell."""
+    tables = _tables(vectors, counting)
+    sexes: dict[str, list[str]] = {}
+    for vector in vectors:
+        sexes.setdefault(_id(vector), []).append(vector.sex)
+    kinds = {}  # what has decimals in one sex is no count in the others either
+    for vector in vectors:
+        kind = kind_of(vector.label)
+        kinds[_id(vector)] = kind if kind != COUNT or vector.code in counting else "decimals"
+    lines = {
+        _id(vector): TableLine(
+            _id(vector), vector.label, 0, tables[vector.code], kinds[_id(vector)], tuple(sexes[_id(vector)])
+        )
+        for vector in vectors
+    }
+    whole = [TableLine(name, name, 0, FIRST, COUNT) for name in EXACT if name in base]
+    if _is_documented(vectors):
+        numbers = {vector.of: _id(vector) for vector in vectors if vector.dataset == DATASET}
+        known = {number: lines[one] for of, one in numbers.items() if (number := id_of(of)) is not None}
+        known |= {_BASE_IDS[line.id]: line for line in whole}
+        figures = documented_figures(known)
+    else:
+        figures = propose([*whole, *lines.values()])
+    places = {_key(vector): vector.place for vector in vectors}
+    return figures, figures_of([table.column(places[figure.name]) for figure in figures], len(table.cells))
+
+
+def _key(vector: _Vector) -> str:
+    return key_of(_id(vector), vector.sex)
+
+
+def _areas(
+    table: WideTable, base: Mapping[str, int], others: Mapping[str, int], exact: Mapping[str, np.ndarray]
+) -> pl.DataFrame:
+    def text(name: str) -> pl.Series:
+        if name not in base:
+            return pl.Series(name, [None] * len(table.cells), dtype=pl.String)
+        cells = table.column(base[name]).str.strip_chars()
+        return cells.set(cells.is_in(["NA", ""]), None).alias(name)
+
+    nothing = [0] * len(table.cells)
+    levels = text("level").fill_null("").to_list()
+    population = exact["Population"].tolist() if "Population" in exact else nothing
+    codes = {name: text(name) for name in _CODES if name in base}
+    around = {name: column.to_list() for name, column in codes.items()}
+    country = next((code for code, level in zip(text(AREA), levels, strict=True) if level == "C"), None)
+
+    def parent(code: str | None, level: str, at: int) -> str | None:
+        column, digits = _WITHIN.get(level, ("", 0))
+        named = around[column][at] if column in around else None
+        return named or (code[:digits] if code and digits else country if level == "PR" else None)
+
+    frame = pl.DataFrame(
+        {
+            AREA: text(AREA),
+            "region_name": text("region_name").fill_null(text(AREA)),
+            "level": levels,
+            "parent": pl.Series(
+                [parent(code, level, at) for at, (code, level) in enumerate(zip(text(AREA), levels, strict=True))],
+                dtype=pl.String,
+            ),
+            "adjustable": [adjustable(level, people) for level, people in zip(levels, population, strict=True)],
+        }
+    )
+    taken = {*frame.columns, *codes}
+    more = [table.column(place).alias(f"{name} (file)" if name in taken else name) for name, place in others.items()]
+    return frame.hstack([*codes.values(), *more])
+
+
+# The columns and what they may add up to
+
+
+def _age_runs(vectors: Sequence[_Vector]) -> list[AgeRun]:
+    """Find the tables of ages among the totals, in the order of vectors."""
+    totals = [vector for vector in vectors if vector.sex == TOTAL]
+    return AgeRun.find([(_id(vector), vector.label) for vector in totals])
+
+
+def _is_documented(vectors: Sequence[_Vector]) -> bool:
+    """Say whether vectors of 2021 have the numbers that are documented: titles and ages stand where they should."""
+    heads = {vector_of(first) for first in TABLES}
+    for vector in vectors:
+        if vector.dataset != DATASET or vector.sex != TOTAL:
+            continue
+        if vector.label.startswith("Total - ") and vector.number not in heads:
+            return False
+        ages, youngest = age_range(vector.label), FIVE_YEARS.get(id_of(vector.number) or 0)
+        if youngest is not None and ages not in (None, (youngest, youngest + 4)):
+            return False
+    return any(vector.dataset == DATASET for vector in vectors)
+
+
+def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
+    """Return the table of every vector, by its code: as documented, or as names and order tell."""
+    found: dict[str, str] = {}
+    known = _is_documented(vectors)
+    for dataset in dict.fromkeys(vector.dataset for vector in vectors):
+        own = [vector for vector in vectors if vector.dataset == dataset]
+        if known and dataset == DATASET:
+            found |= {vector.code: table_of_vector(vector.of) for vector in own}
+            continue
+        totals = [vector for vector in own if vector.of == vector.number]
+        names = tables_by_name([NamedLine(v.number, v.label, v.code in counting) for v in totals])
+        by_number = {vector.number: name for vector, name in zip(totals, names, strict=True)}
+        found |= {vector.code: by_number.get(vector.of, vector.label) for vector in own}
+    return found
+
+
+def _characteristics(columns: Sequence[Column]) -> dict[tuple[int, str], int]:
+    """Return which columns hold characteristics of the 2021 profile, by ID and sex."""
+    found: dict[tuple[int, str], int] = {}
+    for place, column in enumerate(columns):
+        vector = _VECTOR.fullmatch(column.codes[0])
+        number = _BASE_IDS.get(column.key) if vector is None else id_of(int(vector[3])) if vector[2] == DATASET else None
+        if number is not None:
+            found.setdefault((number, column.codes[1]), place)
+    return found
+
+
+def _characteristic(number: int, sex: str) -> Column:
+    """Return a column for a characteristic of the 2021 profile that the file has not."""
+    return _column(f"v_{DATASET}_{vector_of(number)}", sex, "")
+
+
+def _column(characteristic: str, sex: str, label: str, block: str = "") -> Column:
+    key = characteristic if sex == TOTAL else f"{characteristic}/{sex}"
+    exact, adjusted = published_exactly(label)
+    return Column(key, (characteristic, sex), label, block, mechanism=exact, adjusted=adjusted)
+
+
+def _proposals(columns: Sequence[Column], runs: Sequence[AgeRun]) -> list[Proposal]:
+    """Propose sums by sex, by ages, by names that document a partition, and by what counts the same people."""
+    at = {column.key: place for place, column in enumerate(columns)}
+    found = by_sex(columns)
+    totals = [(column.key, column.label, column.block) for column in columns if column.codes[1] == TOTAL]
+    for whole, pieces in partitions_by_name(totals):
+        for ending in ("", f"/{MEN}", f"/{WOMEN}"):
+            if all(key + ending in at for key in (whole, *pieces)):
+                found.append(Proposal(at[whole + ending], tuple(at[key + ending] for key in pieces), "names"))
+    for place, column in enumerate(columns):
+        same = _same_as(column) if column.codes[1] == TOTAL else None
+        if same is not None and at.get(same, place) != place:
+            found.append(Proposal(at[same], (place,), "universe"))
+    for run in runs:
+        for total, parts in tile(run):
+            for ending in ("", f"/{MEN}", f"/{WOMEN}"):
+                keys = [part + ending for part in parts]
+                head = ("Population" if not ending else None) if total is None else total + ending
+                if head in at and all(key in at for key in keys):
+                    origin = "universe" if total is None else "names"
+                    found.append(Proposal(at[head], tuple(at[key] for key in keys), origin))
+    return found
+
+
+def _same_as(column: Column) -> str | None:
+    """Return the column that counts the same people, dwellings or households as another one, or None."""
+    label, vector = column.label, _VECTOR.fullmatch(column.codes[0])
+    everyone = age_range(label) == ALL and "male" not in label.lower()
+    if everyone or (vector and label == f"Population, {_year(vector[2])}"):
+        return "Population"
+    return "Households" if _HOUSEHOLDS.match(label) else "Dwellings" if _DWELLINGS.fullmatch(label) else None
+
+
+def _product(datasets: set[str]) -> str | None:
+    """Return what to cite: the censuses, by the two digits in the code of a data set."""
+    years = sorted({_year(dataset) for dataset in datasets} - {""})
+    if not years:
+        return None
+    return f"Statistics Canada, {' and '.join(years)} Census of Population, through CensusMapper"
+
+
+def _year(dataset: str) -> str:
+    """Return the year of a data set, or nothing.
+
+    Examples
+    --------
+    >>> _year("CA21"), _year("CA11F"), _year("CA1996"), _year("TX2018")
+    ('2021', '2011', '1996', '')
+    """
+    found = re.match(r"CA(\d{4}|\d\d)(?!\d)", dataset)
+    return "" if not found else found[1] if len(found[1]) == 4 else f"20{found[1]}"

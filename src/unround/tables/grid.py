@@ -1,0 +1,234 @@
+"""Grids: a sheet or a delimited file as rows of text, before anybody says which of them are its header.
+
+Every cell is text, as it stands in the file; an empty one is null. Rows are numbered as people see them, from 1.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from unround.errors import InputError
+from unround.tables.source import Source
+from unround.tables.wide import MOST_COLUMNS, rows_of
+
+OFFICE = (".xlsx", ".xlsm", ".xls", ".ods")
+"""How the names of spreadsheets end."""
+
+NAMES_JOINED = " / "
+"""What stands between the cells of several header rows, in the name of a column."""
+
+_PADDING = " \t\r\n\u00a0\u202f\u2009\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Cells that were merged into one: rows and columns, from 0, both ends included."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @property
+    def name(self) -> str:
+        """What spreadsheets call the range: "B4:D4"."""
+        return f"{letters(self.left)}{self.top + 1}:{letters(self.right)}{self.bottom + 1}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Rows of text.
+
+    - `cells`: Columns "0", "1", … of strings; row 0 is the first row of the file.
+    - `source`: The file.
+    - `size`: Of the file, in bytes.
+    - `sheet`: Which sheet of a spreadsheet it is.
+    - `merged`: Cells that are one, where the file says so. Only the first of them holds their content.
+    - `notes`: What a user should know about how the file was read.
+    """
+
+    cells: pl.DataFrame
+    source: str
+    size: int = 0
+    sheet: str | None = None
+    merged: tuple[Merged, ...] = ()
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def place(self) -> str:
+        """What to call the grid in errors."""
+        return self.source if self.sheet is None else f"{self.source}, sheet {self.sheet!r}"
+
+    def row(self, at: int) -> list[str]:
+        """Return one row; what is empty is ""."""
+        return ["" if cell is None else " ".join(cell.replace("\ufeff", "").split()) for cell in self.cells.row(at)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadedTable:
+    """A table whose header is known: the cells of every row of the header, column by column, and the cells below.
+
+    `header[i][j]` is what the i-th row of the header says of column j, with spanning cells repeated over what they span.
+    `cells` has columns "0", "1", …, of text or, for frames, of numbers.
+    """
+
+    header: tuple[tuple[str, ...], ...]
+    cells: pl.DataFrame
+    source: str
+    size: int = 0
+    merged: tuple[Merged, ...] = ()
+    first_row: int = 1
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        """What every column is called: the cells of its header, each once; or "column A", if there are none."""
+        joined = [
+            NAMES_JOINED.join(dict.fromkeys(cell for cell in column if cell)) for column in zip(*self.header, strict=True)
+        ]
+        return [name or f"column {letters(at)}" for at, name in enumerate(joined)]
+
+    def is_named(self, at: int) -> bool:
+        """Say whether the header names a column."""
+        return any(row[at] for row in self.header)
+
+    def column(self, at: int) -> pl.Series:
+        """Return the cells of one column."""
+        return self.cells[str(at)]
+
+
+def letters(column: int) -> str:
+    """Return what spreadsheets call a column, counted from 0.
+
+    Examples
+    --------
+    >>> letters(0), letters(27)
+    ('A', 'AB')
+    """
+    name, left = "", column + 1
+    while left:
+        left, digit = divmod(left - 1, 26)
+        name = chr(65 + digit) + name
+    return name
+
+
+def read_grid(path: Path, sheet: str | None = None) -> Grid:
+    """Read a file as rows of text.
+
+    Raises `InputError` where the file cannot be read, or is empty.
+    """
+    from unround.tables.spreadsheet import is_spreadsheet, read_sheet
+
+    if is_spreadsheet(path):
+        return read_sheet(path, sheet)
+    if sheet is not None:
+        raise InputError(f"{path} is not a spreadsheet, so it has no sheet {sheet!r}; leave the sheet out.")
+    return delimited(Source(path))
+
+
+def delimited(source: Source) -> Grid:
+    """Read a delimited file as rows of text. Rows may differ in length: titles and notes are shorter than the table."""
+    text = source.whole()
+    width = max((len(row) for _, row in rows_of(source, text)), default=0)
+    if width > MOST_COLUMNS:
+        raise InputError(f"{source.path} has over {MOST_COLUMNS:,} columns; put areas into rows, not into columns.")
+    # Polars takes the number of columns from the first row, so that one of full width is put above.
+    full = source.delimiter.encode() * max(0, width - 1) + b"\n"
+    try:
+        cells = pl.read_csv(io.BytesIO(full + text), separator=source.delimiter, has_header=False, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        said = (str(error).splitlines() or [""])[0][:200]
+        raise InputError(f"{source.path} cannot be read as a table ({said}); check its delimiters and quotes.") from None
+    cells = cells[1:]
+    cells.columns = [str(at) for at in range(cells.width)]
+    return Grid(_blank_to_null(cells), str(source.path), source.size, notes=tuple(source.notes))
+
+
+def _blank_to_null(cells: pl.DataFrame) -> pl.DataFrame:
+    bare = pl.all().str.strip_chars(_PADDING)
+    return cells.with_columns(pl.when(bare == "").then(None).otherwise(pl.all()).name.keep())
+
+
+def with_header(grid: Grid, header: Sequence[int], rows: tuple[int, int] | None = None) -> HeadedTable:
+    """Cut a grid into its header and the rows below.
+
+    Raises `InputError` where there are no such rows, or two columns are called alike.
+    """
+    first, last = rows or (max(header) + 1, grid.cells.height)
+    if min(header) < 1 or max(header) >= first or last > grid.cells.height or first > last:
+        raise InputError(
+            f"{grid.place} has {grid.cells.height:,} rows: a header in {_rows(header)} and a table from row {first} to "
+            f"{last} cannot be. `unround describe {grid.source}` finds them."
+        )
+    spans = _spanned([grid.row(at - 1) for at in header], [at - 1 for at in header], grid.merged)
+    cells = grid.cells[first - 1 : last]
+    table = HeadedTable(tuple(tuple(row) for row in spans), cells, grid.source, grid.size, grid.merged, first, grid.notes)
+    names = table.names
+    for at, name in enumerate(names):
+        if names.index(name) != at:
+            raise InputError(
+                f"{grid.place} has more than one column called {name!r} ({letters(names.index(name))} and {letters(at)}). "
+                f"Rename one of them; or, if the header has more rows, say so: unround describe {grid.source} --header 1-2"
+            )
+    return table
+
+
+def _rows(rows: Sequence[int]) -> str:
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
+
+
+def _spanned(rows: list[list[str]], places: Sequence[int], merged: Sequence[Merged]) -> list[list[str]]:
+    """Repeat cells of a header over what they span: merged cells, or cells that are empty beside a heading of several."""
+    for one in merged:
+        for at, place in enumerate(places):
+            if one.top <= place <= one.bottom:
+                origin = rows[places.index(one.top)][one.left] if one.top in places else ""
+                for column in range(one.left, min(one.right + 1, len(rows[at]))):
+                    rows[at][column] = rows[at][column] or origin
+    for at in range(len(rows) - 1):
+        row, below = rows[at], rows[at + 1]
+        for column in range(1, len(row)):
+            # A heading of several has something below it, and so has what it spans; a name of its own has not.
+            if not row[column] and row[column - 1] and below[column] and below[column - 1]:
+                row[column] = row[column - 1]
+    # A column with a name of its own in one row only, such as a total beside groups, has that name in all rows.
+    for column in range(len(rows[0])):
+        named = [row[column] for row in rows if row[column]]
+        for row in rows:
+            if not row[column] and named:
+                row[column] = named[-1]
+    return rows
+
+
+def refuse_merged_counts(table: HeadedTable, columns: Sequence[int], place: str) -> None:
+    """Complain of merged cells where counts are: one count for several cells belongs to none of them."""
+    wanted = set(columns)
+    for one in table.merged:
+        last_row = table.first_row - 1 + table.cells.height - 1
+        inside = one.top >= table.first_row - 1 and one.top <= last_row
+        if inside and any(column in wanted for column in range(one.left, one.right + 1)):
+            raise InputError(
+                f"{place}: the cells {one.name} are merged, and counts stand there. It is not known which of them the "
+                f"count belongs to: unmerge them in the spreadsheet, then run: unround describe {table.source}"
+            )
+
+
+def as_text(value: object) -> str | None:
+    """Return a value of a spreadsheet as text: 12 for 12.0, nothing for an empty cell.
+
+    Examples
+    --------
+    >>> as_text(12.0), as_text(0.5), as_text(""), as_text(" x "), as_text(float("inf"))
+    ('12', '0.5', None, ' x ', 'inf')
+    """
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return str(int(value)) if abs(value) < 1e15 and value == int(value) else repr(value)  # which may be inf or nan
+    text = str(value)
+    return text if text.strip(_PADDING) else None

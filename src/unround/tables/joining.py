@@ -1,0 +1,413 @@
+"""START HERE: several releases become one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.output import naming_temporary_folder
+from unround.release import (
+    ABSENT,
+    NOT_APPLICABLE,
+    NOT_AVAILABLE,
+    SUPPRESSED,
+    UNRELIABLE,
+    Block,
+    Column,
+    Counts,
+    Match,
+    Progress,
+    Proposal,
+    Release,
+)
+from unround.tables.matching import MatchedColumn, match_areas, match_columns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FEW, SHARE = 12, 0.2
+"""If fewer areas than this (and a smaller share of a file) are in several files, the files cannot be compared by them."""
+
+
+def join(releases: Sequence[Release], matches: Sequence[Match] = (), progress: Progress = lambda _: None) -> Release:
+    """Return several releases as one: each area once, and each count as often as it was published.
+
+    Where an area is in several files, the first published number of a count goes under its key, the second under the same
+    key with "@2", and so on; each of these is proposed to be the same count, and the data decide whether it is, and whether
+    it was rounded anew.
+
+    Raises `InputError` if the files have nothing in common, or a code means different areas in them.
+    """
+    if len(releases) == 1:
+        return releases[0]
+    _refuse(releases)
+    slots = match_columns(releases, matches)
+    stored = StoredReleases(releases, progress)
+    names, places = match_areas(_frames(stored, releases), releases)
+    rows = _rows(places, len(names))
+    _refuse_strangers(slots, rows, releases)
+    areas = _areas(stored.frames, rows, releases)
+    groups, columns, made = _layout(slots, rows)
+    dropped, notes = Dropped(), _notes(slots, rows, releases, made)
+    if figures := sum(len(release.figures) for release in releases):
+        notes.append(
+            f"{figures:,} rates, means and medians are left out: what a figure was computed from is told from the counts of "
+            "its own file. To use them, audit that file by itself."
+        )
+    first = releases[0]
+
+    def read(step: Progress) -> Iterator[Block]:
+        told = dropped.told
+        done = 0
+        for block in merged(stored, areas, rows, groups, len(columns), dropped):
+            yield block
+            done += len(block.counts)
+            step(size * done // max(1, areas.height))
+        if dropped.areas and not told:
+            notes.append(
+                f"{dropped.areas:,} {'area is' if dropped.areas == 1 else 'areas are'} in several files, too few to "
+                f"compare the "
+                f"files by: the numbers of the first file are used; {dropped.different:,} of the {dropped.counts:,} "
+                "other numbers differ from them."
+            )
+
+    size = sum(release.size for release in releases)
+    return Release(
+        source=" + ".join(release.source for release in releases),
+        file_format=" + ".join(dict.fromkeys(release.file_format for release in releases)),
+        columns=tuple(columns),
+        axes=first.axes,
+        areas=first.areas,
+        read=read,
+        proposals=tuple(_proposals(releases, slots, made)),
+        size=size,
+        product="; ".join(dict.fromkeys(release.product for release in releases if release.product)) or None,
+        left_out=_left_out(releases),
+        notes=notes,
+    )
+
+
+def _refuse(releases: Sequence[Release]) -> None:
+    """Refuse files whose cells have different axes, or that are given twice."""
+    first = releases[0]
+    for release in releases[1:]:
+        if len(release.axes) != len(first.axes) or len(release.areas) != len(first.areas):
+            raise InputError(
+                f"{_name(release)} gives counts by {', '.join((*release.areas, *release.axes))}, and {_name(first)} by "
+                f"{', '.join((*first.areas, *first.axes))}: their cells cannot be matched. Describe both with the same axes "
+                "in a TOML (see docs/linked.md), or audit them one by one."
+            )
+    paths = [Path(release.source).resolve() for release in releases if Path(release.source).is_file()]  # frames are none
+    twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
+    if twice is not None:
+        raise InputError(f"{twice.name} is given twice. Name each file once.")
+
+
+def _name(release: Release) -> str:
+    return Path(release.source).name
+
+
+def _frames(stored: StoredReleases, releases: Sequence[Release]) -> list[pl.DataFrame]:
+    """Return the areas of each file, after checking that there are some, and none twice."""
+    for frame, release in zip(stored.frames, releases, strict=True):
+        if not frame.height:
+            raise InputError(f"there is no area in {_name(release)}: it has a header, but no counts.")
+        twice = frame.filter(frame.select(release.areas).is_duplicated())
+        if twice.height:
+            named = ", ".join(str(twice[axis][0]) for axis in release.areas)
+            raise InputError(
+                f"{named} occurs more than once in {_name(release)}; each area must have all its counts in one place."
+            )
+    return stored.frames
+
+
+def _rows(places: Sequence[Sequence[int]], areas: int) -> list[Places]:
+    """Turn "which area is this row" into "which row is this area", -1 where a file does not have it."""
+    found = []
+    for own in places:
+        rows = np.full(areas, -1, dtype=np.int64)
+        rows[np.array(own, dtype=np.int64)] = np.arange(len(own))
+        found.append(rows)
+    return found
+
+
+def _refuse_strangers(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release]) -> None:
+    """Refuse a file that shares neither a column nor an area with any other."""
+    for number, release in reversed(list(enumerate(releases))):  # the first is what the others are joined to
+        shares_columns = any(number in slot.columns and len(slot.columns) > 1 for slot in slots)
+        shares_areas = any(((rows[number] >= 0) & (rows[other] >= 0)).any() for other in range(len(rows)) if other != number)
+        if not shares_columns and not shares_areas:
+            others = " or ".join(_name(other) for at, other in enumerate(releases) if at != number)
+            mine = release.columns[0].key if release.columns else "none"
+            raise InputError(
+                f"{_name(release)} has neither an area nor a column in common with {others} (its first column is {mine!r}): "
+                "nothing links their counts. Say which columns are the same with [[match]] in a plan file (see "
+                "docs/linked.md), or audit the file on its own."
+            )
+
+
+def _areas(frames: Sequence[pl.DataFrame], rows: Sequence[Places], releases: Sequence[Release]) -> pl.DataFrame:
+    """Return one frame of all areas; where files disagree, the first that says anything is used."""
+    import polars as pl
+
+    first = releases[0].areas
+    joined: dict[str, pl.Series] = {}
+    for frame, places, release in zip(frames, rows, releases, strict=True):
+        renamed = dict(zip(release.areas, first, strict=True))
+        there = pl.Series(np.where(places >= 0, places, 0))
+        absent = pl.Series(places < 0)
+        for name in frame.columns:
+            values = frame[name].gather(there)
+            values = values.set(absent, None).alias(renamed.get(name, name))
+            own = joined.get(values.name)
+            if own is not None and own.dtype != values.dtype:
+                own, values = own.cast(pl.String), values.cast(pl.String)
+            if own is not None and values.dtype == pl.String:
+                own = own.set(own == "", None)
+            joined[values.name] = values if own is None else own.zip_with(own.is_not_null(), values)
+    frame = pl.DataFrame(joined)
+    return frame.with_columns(pl.col(name).fill_null("") for name in ("level", "region_name") if name in frame.columns)
+
+
+Made = dict[int, list[int]]
+"""For every count (by its position among the matched columns) its columns in the joined release: the first number, the
+second, …."""
+
+
+def _layout(slots: Sequence[MatchedColumn], rows: Sequence[Places]) -> tuple[list[FileGroup], list[Column], Made]:
+    """Lay out the columns: counts in the order of the files, followed by the counts that are repeated."""
+    depths: dict[tuple[int, ...], int] = {}
+    together: dict[tuple[int, ...], list[int]] = {}
+    for at, slot in enumerate(slots):
+        together.setdefault(tuple(sorted(slot.columns)), []).append(at)
+    for files in together:
+        depths[files] = _depth(files, rows)
+    columns = [slot.column for slot in slots]
+    made: Made = {at: [at] for at in range(len(slots))}
+    for again in range(2, max(depths.values(), default=1) + 1):
+        for at, slot in enumerate(slots):
+            if depths[tuple(sorted(slot.columns))] >= again:
+                made[at].append(len(columns))
+                columns.append(_again(slot.column, again, {column.key for column in columns[: len(slots)]}))
+    groups = [
+        FileGroup(
+            files,
+            np.array([[slots[at].columns[file] for at in ats] for file in files], dtype=np.int64),
+            np.array([[made[at][layer] for at in ats] for layer in range(depths[files])], dtype=np.int64),
+        )
+        for files, ats in together.items()
+    ]
+    return groups, columns, made
+
+
+def _depth(files: tuple[int, ...], rows: Sequence[Places]) -> int:
+    """Return how many times counts that are in these files are published in more than a few areas."""
+    number = np.sum([rows[file] >= 0 for file in files], axis=0)
+    smallest = min(int((rows[file] >= 0).sum()) for file in files)
+    depth = 1
+    while (many := int((number > depth).sum())) and (many >= FEW or many >= SHARE * smallest):
+        depth += 1
+    return depth
+
+
+def _again(column: Column, number: int, taken: set[str]) -> Column:
+    """Return the column for the second (third, …) published number of a count."""
+    tail = f"@{number}"
+    while f"{column.key}{tail}" in taken:
+        tail += "'"
+    block = f"{column.block} {tail}" if column.block else ""
+    return replace(column, key=f"{column.key}{tail}", codes=(f"{column.codes[0]}{tail}", *column.codes[1:]), block=block)
+
+
+def _proposals(releases: Sequence[Release], slots: Sequence[MatchedColumn], made: Made) -> Iterator[Proposal]:
+    """Propose what the files propose, in the columns of the first numbers and of the later ones; and that these are one."""
+    where = {(file, at): place for place, slot in enumerate(slots) for file, at in slot.columns.items()}
+    seen = set[tuple[int, tuple[int, ...]]]()
+    for number, release in enumerate(releases):
+        for one in release.proposals:
+            cells = [made[where[number, at]] for at in (one.total, *one.parts)]
+            for layer in range(max(map(len, cells))):
+                total, *parts = (columns[min(layer, len(columns) - 1)] for columns in cells)
+                if (total, tuple(parts)) not in seen:
+                    seen.add((total, tuple(parts)))
+                    yield Proposal(total, tuple(parts), one.origin)
+    for columns in made.values():
+        for again in columns[1:]:
+            yield Proposal(again, (columns[0],), "files")
+
+
+def _left_out(releases: Sequence[Release]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for release in releases:
+        for why, labels in release.left_out.items():
+            found.setdefault(why, {}).update(dict.fromkeys(labels))
+    return {why: tuple(labels) for why, labels in found.items()}
+
+
+def _notes(slots: Sequence[MatchedColumn], rows: Sequence[Places], releases: Sequence[Release], made: Made) -> list[str]:
+    """Say how the files fit together, and what each of them notes."""
+    notes = []
+    for number, release in enumerate(releases):
+        notes += [f"{_name(release)}: {note}" for note in release.notes]
+        if number:
+            before = np.any([rows[other] >= 0 for other in range(number)], axis=0)
+            shared = int(((rows[number] >= 0) & before).sum())
+            how = [slot.how[number] for slot in slots if number in slot.columns and slot.how[number] != "own"]
+            by = {what: how.count(what) for what in ("key", "label", "the plan") if what in how}
+            told = ", ".join(f"{many:,} by {what}" for what, many in by.items()) or "none"
+            notes.append(
+                f"{_name(release)}: {shared:,} of its {int((rows[number] >= 0).sum()):,} areas are also in earlier files, "
+                f"and so are {len(how):,} of its {len(release.columns):,} columns ({told})."
+            )
+    again = sum(len(columns) - 1 for columns in made.values())
+    if again:
+        notes.append(
+            f"{again:,} columns with @2 (or @3 …) in their keys repeat counts that earlier files publish for the same "
+            f"areas: "
+            "the second (or third …) published number of each."
+        )
+    return notes
+
+
+Places = NDArray[np.int64]
+
+_CELLS = 1_000_000
+"""Counts that are processed at once."""
+_RANK = {SUPPRESSED: 3, UNRELIABLE: 2, NOT_APPLICABLE: 1, NOT_AVAILABLE: -1}
+"""Of several reasons why a count is absent, the most informative first: that it exists, and is hidden."""
+
+
+class StoredReleases:
+    """The counts of all files, in a folder that is removed when it is no longer needed.
+
+    - `releases`: The files; each is read once.
+    - `progress`: Called with the number of bytes read so far, of all files.
+    """
+
+    def __init__(self, releases: Sequence[Release], progress: Progress) -> None:
+        import polars as pl
+
+        with naming_temporary_folder():
+            self._folder = Path(tempfile.mkdtemp(prefix="unround-join-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self.frames: list[pl.DataFrame] = []
+        self._shapes: list[tuple[int, int]] = []
+        before = 0
+        for number, release in enumerate(releases):
+            frames, rows = list[pl.DataFrame](), 0
+            with naming_temporary_folder(), self._path(number).open("wb") as file:
+                for block in release.blocks(lambda done, before=before: progress(before + done)):  # type: ignore[misc]
+                    np.ascontiguousarray(block.counts, dtype=np.int32).tofile(file)
+                    frames.append(block.areas)
+                    rows += len(block.counts)
+            before += release.size
+            self.frames.append(pl.concat(frames, how="vertical_relaxed") if frames else pl.DataFrame())
+            self._shapes.append((rows, len(release.columns)))
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.bin"
+
+    def counts(self, number: int, rows: Places, columns: Places) -> Counts:
+        """Return some counts of some areas of a file; nothing available where a row is -1."""
+        shape = self._shapes[number]
+        there = rows >= 0
+        found = np.full((len(rows), len(columns)), NOT_AVAILABLE, dtype=np.int32)
+        if there.any() and len(columns):
+            table = np.memmap(self._path(number), dtype=np.int32, mode="r", shape=shape)
+            found[there] = table[rows[there]][:, columns]
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileGroup:
+    """Counts that are in the same files, how often an area can show them, and where they go.
+
+    - `files`: The files.
+    - `columns`: Files × counts: the column of each.
+    - `places`: Depth × counts: the columns of the joined release for the first number that is published, the second, ….
+    """
+
+    files: tuple[int, ...]
+    columns: Places
+    places: Places
+
+
+@dataclass(eq=False)
+class Dropped:
+    """Published numbers for which there was no room: how many, and how many of them differed."""
+
+    areas: int = 0
+    counts: int = 0
+    different: int = 0
+    told: bool = field(default=False, repr=False)
+
+
+def merged(
+    stored: StoredReleases,
+    areas: pl.DataFrame,
+    rows: Sequence[Places],
+    groups: Sequence[FileGroup],
+    columns: int,
+    dropped: Dropped,
+) -> Iterator[Block]:
+    """Go through the areas of all files."""
+    at_once = max(16, min(4096, _CELLS // max(1, columns)))
+    first_time = not dropped.told
+    for start in range(0, areas.height, at_once):
+        here = slice(start, min(start + at_once, areas.height))
+        counts = np.full((here.stop - start, columns), NOT_AVAILABLE, dtype=np.int32)
+        lost = np.zeros(here.stop - start, dtype=np.bool_)
+        for group in groups:
+            _fill(
+                counts,
+                group,
+                [stored.counts(f, rows[f][here], c) for f, c in zip(group.files, group.columns, strict=True)],
+                lost,
+                dropped if first_time else Dropped(),
+            )
+        if first_time:
+            dropped.areas += int(lost.sum())
+        yield Block(areas[here], counts)
+    dropped.told = True
+
+
+def _fill(counts: Counts, group: FileGroup, found: Sequence[Counts], lost: NDArray[np.bool_], dropped: Dropped) -> None:
+    """Put what files publish of some counts into their places: the first number first, and so on."""
+    depth = len(group.places)
+    if len(found) == 1:
+        counts[:, group.places[0]] = found[0]
+        return
+    layers = np.full((depth, *found[0].shape), NOT_AVAILABLE, dtype=np.int32)
+    number = np.zeros(found[0].shape, dtype=np.int64)
+    for values in found:
+        shown = values > ABSENT
+        for layer in range(depth):
+            new = shown & (number == layer)
+            layers[layer][new] = values[new]
+        over = shown & (number >= depth)
+        if over.any():
+            lost |= over.any(axis=1)
+            dropped.counts += int(over.sum())
+            dropped.different += int((over & (values != layers[0])).sum())
+        number += shown
+    for values in found:  # where nobody publishes a number, the best reason for that
+        absent = (number == 0) & (_rank(values) > _rank(layers[0]))
+        layers[0][absent] = values[absent]
+    for layer, places in enumerate(group.places):
+        counts[:, places] = layers[layer]
+
+
+def _rank(values: Counts) -> NDArray[np.int8]:
+    found = np.zeros(values.shape, dtype=np.int8)
+    for code, rank in _RANK.items():
+        found[values == code] = rank
+    return found

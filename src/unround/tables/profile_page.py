@@ -1,0 +1,301 @@
+"""Profile page: what the download button of a page of the Canadian Census Profile gives, for one or a few areas.
+
+Three lines of titles (the census; the areas, each above its columns; "Counts" or "Rates"), a header, a line a
+characteristic, and footnotes. Names are indented by two blanks a level, numbers are padded. There are no IDs: a line's
+number takes their place, which for the whole page of 2021 is its CHARACTERISTIC_ID.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from unround.errors import InputError
+from unround.figures import Figure
+from unround.regions import adjustable, published_exactly, with_limits
+from unround.release import AREA, FIGURE_ABSENT, NOT_APPLICABLE, Column, Counts, FigureValues, Release
+from unround.small_files import LONGEST_NAME
+from unround.tables.figure_labels import TableLine, propose
+from unround.tables.figure_values import as_figures
+from unround.tables.kinds import COUNT, kinds_of
+from unround.tables.lines import MEN, TOTAL, WOMEN, ProfileLine, blocks_of, by_sex, indented, universes
+from unround.tables.source import Source
+from unround.tables.symbols import as_counts
+from unround.tables.wide import LeftOut, ragged, read_blocks, rows_of, unreadable
+
+LAYOUT = "profile-page"
+_TITLE = re.compile(r'\s*"?Census Profile\b', re.IGNORECASE)
+_SEXES = {"total": TOTAL, "men+": MEN, "men": MEN, "male": MEN, "women+": WOMEN, "women": WOMEN, "female": WOMEN}
+_CHARACTERISTIC = ("characteristic", "characteristics")
+_BELOW = ("symbols", "symbol", "notes", "note", "footnotes", "data quality")
+_AREA = re.compile(r"(.*?)\s*\[([^\]]*)\]\s*(.*)", re.DOTALL)
+_SOURCE = re.compile(r'"?Source: *(Statistics Canada[^"\n]*)', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _PageValues:
+    """A column of numbers: its area, whether it holds counts or rates, its sex, its place and that of its flags."""
+
+    area: str
+    measure: str
+    sex: str
+    place: int
+    flag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page as text: its columns of numbers, its lines and their fields, and all that is written below them."""
+
+    values: tuple[_PageValues, ...]
+    lines: tuple[ProfileLine, ...]
+    rows: tuple[list[str], ...]
+    below: str
+
+    def column(self, place: int) -> pl.Series:
+        """Return one field of all lines."""
+        return pl.Series([row[place] for row in self.rows], dtype=pl.String)
+
+
+def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the titles say it all
+    """Say whether a file that begins so is the download of a profile page."""
+    return _TITLE.match(head) is not None and re.search(r'(?im)^"?topic"?\W+"?characteristics?\b', head) is not None
+
+
+def load(source: Source) -> Release:
+    """Read the download of a profile page.
+
+    Raises `InputError` where the header lacks what it needs, an area repeats, or a line has too many or too few
+    fields.
+    """
+    page = _page(source)
+    titles = list(dict.fromkeys(values.area for values in page.values))
+    left_out = LeftOut()
+    columns, counts, figures = _columns(page, titles, left_out)
+    if not columns:
+        raise InputError(f"{source.path} has no lines of counts; download the page with its counts.")
+    year = _year(source.head())
+    return Release(
+        source=str(source.path),
+        file_format=LAYOUT,
+        columns=tuple(with_limits(columns)),
+        axes=("characteristic_id", "sex"),
+        areas=(AREA,),
+        read=read_blocks(_areas(titles, columns, counts), counts, source.size, _figures(page, titles, figures)),
+        figures=tuple(figures),
+        proposals=(*indented(columns), *by_sex(columns), *universes(columns, year)),
+        size=source.size,
+        product=_product(page, year),
+        left_out=left_out.by_reason,
+        notes=[
+            *source.notes,
+            "The file has no IDs: characteristics are numbered by their lines.",
+            *unreadable(counts),
+        ],
+    )
+
+
+# The text
+
+
+def _page(source: Source) -> _Page:
+    """Take the file apart."""
+    text = source.whole()
+    reader = rows_of(source, text)
+    titles: list[list[str]] = []
+    for end, header in reader:  # noqa: B007 - the line is where the data end, if none follow
+        if len(header) > 1 and header[1].strip().lower() in _CHARACTERISTIC:
+            break
+        titles.append(header)
+    else:
+        raise InputError(f"{source.path} has no line Topic,Characteristic,…; download the page again as CSV.")
+    values = _values(source, titles, header)
+    rows: list[list[str]] = []
+    for end, row in reader:
+        empty = not any(field.strip() for field in row)
+        if (rows and empty) or (row and row[0].strip().rstrip(":").lower() in _BELOW):
+            break
+        if empty:
+            continue
+        if len(row) != len(header):
+            raise ragged(source, end, len(row), len(header))
+        if not row[1].strip():
+            raise InputError(f"{source.path}, line {end}: no characteristic is named; download the page again.")
+        if len(row[1]) > LONGEST_NAME:
+            raise InputError(
+                f"{source.path}, line {end}: the characteristic has a name of {len(row[1]):,} characters. Look for a quote "
+                "before that line that is not closed."
+            )
+        rows.append(row)
+    if not rows:
+        raise InputError(f"{source.path} has a header but no lines of data below it; download the page again.")
+    # Footnotes are free text, and their quotes may not close: they are looked at line by line.
+    below = text.decode("utf-8").split("\n")[end:]
+    for number, line in enumerate(below, start=end + 1):
+        try:
+            row = next(csv.reader([line], delimiter=source.delimiter), [])
+        except csv.Error:  # free text of any length
+            continue
+        if len(row) == len(header) and row[0].strip() and row[1].strip() and _is_number(row[values[0].place]):
+            raise InputError(f"{source.path}, line {number}: there are data after the footnotes. Remove what is in between.")
+    lines = tuple(ProfileLine.of(number, row[1]) for number, row in enumerate(rows, start=1))
+    return _Page(values, lines, tuple(rows), "\n".join(below))
+
+
+def _is_number(field: str) -> bool:
+    return re.fullmatch(r"\s*-?\d[\d,]*(?:\.\d+)?\s*", field) is not None
+
+
+def _values(source: Source, titles: Sequence[Sequence[str]], header: Sequence[str]) -> tuple[_PageValues, ...]:
+    """Find the columns of numbers: titles hold for all columns up to the next title."""
+    width = len(header)
+    areas = next((list(_carried(line, width)) for line in titles[1:] if any("[" in field for field in line)), None)
+    if areas is None:
+        # An area may have no level in brackets: then its name is the first title above a column.
+        named = [line for line in titles[1:] if any(field.strip() for field in line)]
+        areas = list(_carried(named[0], width)) if named else [""] * width
+    measures = next((list(_carried(line, width)) for line in titles if _measures(line)), [""] * width)
+    found: list[_PageValues] = []
+    for place, name in enumerate(header):
+        sex = _SEXES.get(name.strip().lower())
+        if sex is None:
+            continue
+        after = header[place + 1].lower() if place + 1 < width else ""
+        flag = place + 1 if "flag" in after or "symbol" in after else None
+        measure = "rate" if measures[place].lower().startswith(("rate", "percent", "%")) else COUNT
+        if not areas[place]:
+            raise InputError(
+                f"{source.path} does not say which area column {place + 1} ({name}) belongs to; download it again."
+            )
+        found.append(_PageValues(areas[place], measure, sex, place, flag))
+    if not any(values.measure == COUNT for values in found):
+        raise InputError(f"{source.path} has no column called Total, Men+ or Women+; download the page with its counts.")
+    known = {place for values in found for place in (values.place, values.flag)} | {0, 1}
+    others = [
+        name for place, name in enumerate(header) if place not in known and name.strip() and name.strip().lower() != "note"
+    ]
+    if others:
+        raise InputError(f"{source.path} has a column {others[0]!r} that is neither counts nor flags; remove it.")
+    twice = [
+        key for key, times in Counter((values.area, values.measure, values.sex) for values in found).items() if times > 1
+    ]
+    if twice:
+        raise InputError(f"{source.path} has the area {twice[0][0]} more than once; remove its copies.")
+    return tuple(found)
+
+
+def _measures(line: Sequence[str]) -> bool:
+    return any(field.strip().lower() in ("counts", "count", "rates", "rate") for field in line)
+
+
+def _carried(line: Sequence[str], width: int) -> Iterator[str]:
+    """Go through the titles above all columns: one holds until the next."""
+    title = ""
+    for place in range(width):
+        title = (" ".join(line[place].split())[:LONGEST_NAME] if place < len(line) else "") or title
+        yield title
+
+
+# What it means
+
+
+def _columns(page: _Page, titles: Sequence[str], left_out: LeftOut) -> tuple[list[Column], Counts, list[Figure]]:
+    """Make a column of every line and sex that holds counts, return these as areas × columns, and propose the figures."""
+    for measure, sex in dict.fromkeys((values.measure, values.sex) for values in page.values if values.measure != COUNT):
+        left_out.add(measure, f"all lines, {sex}")
+    places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
+    sexes = [sex for sex in (TOTAL, MEN, WOMEN) if any(sex == there for _, there in places)]
+    counts, decimals = _counts(page, [[places.get((title, sex)) for sex in sexes] for title in titles])
+    kinds = kinds_of([line.label for line in page.lines], [line.depth for line in page.lines])
+    columns, kept = list[Column](), list[Counts]()
+    # The page writes counts without a decimal point: where there is one, there is no count.
+    kinds = ["decimals" if kind == COUNT and decimals[:, at].any() else kind for at, kind in enumerate(kinds)]
+    blocks = blocks_of(page.lines)
+    there = [tuple(sex for n, sex in enumerate(sexes) if (counts[:, at, n] != NOT_APPLICABLE).any())
+             for at in range(len(page.lines))]  # fmt: skip
+    figures = propose(
+        [TableLine(str(line.id), line.label, line.depth, block, kind, own)
+         for line, block, kind, own in zip(page.lines, blocks, kinds, there, strict=True)]
+    )  # fmt: skip
+    known = {figure.name for figure in figures}
+    for at, (line, block) in enumerate(zip(page.lines, blocks, strict=True)):
+        figure = "" if kinds[at] == COUNT else kinds[at]
+        exact, adjusted = published_exactly(line.label)
+        for number, sex in enumerate(sexes):
+            key = str(line.id) if sex == TOTAL else f"{line.id}/{sex}"
+            if figure:
+                if key not in known:
+                    left_out.add(figure, f"{key} {line.label}")
+            elif (counts[:, at, number] == NOT_APPLICABLE).all():
+                left_out.add("not applicable", f"{key} {line.label}")
+            else:
+                columns.append(Column(key, (str(line.id), sex), line.label, block, line.depth, exact, adjusted))
+                kept.append(counts[:, at, number])
+    table = np.column_stack(kept) if kept else np.empty((len(titles), 0), dtype=np.int32)
+    return columns, table, figures
+
+
+def _figures(page: _Page, titles: Sequence[str], figures: Sequence[Figure]) -> FigureValues:
+    """Return the figures, areas × figures."""
+    places = {(values.area, values.sex): values for values in page.values if values.measure == COUNT}
+    found = np.full((len(titles), len(figures)), FIGURE_ABSENT, dtype=np.int64)
+    names = [figure.name.partition("/") for figure in figures]
+    for area, title in enumerate(titles):
+        for sex in (TOTAL, MEN, WOMEN):
+            if (values := places.get((title, sex))) is not None:
+                flags = None if values.flag is None else page.column(values.flag)
+                read = as_figures(page.column(values.place), flags)
+                for at, (number, _, own) in enumerate(names):
+                    if (own or TOTAL) == sex:
+                        found[area, at] = read[int(number) - 1]
+    return found
+
+
+def _counts(page: _Page, wanted: Sequence[Sequence[_PageValues | None]]) -> tuple[Counts, NDArray[np.bool_]]:
+    """Return the counts as areas × lines × sexes, and which lines show decimals in an area."""
+    counts = np.full((len(wanted), len(page.lines), len(wanted[0])), NOT_APPLICABLE, dtype=np.int32)
+    decimals = np.zeros(counts.shape[:2], dtype=bool)
+    for area, sexes in enumerate(wanted):
+        for sex, values in enumerate(sexes):
+            if values is not None:
+                flags = None if values.flag is None else page.column(values.flag)
+                counts[area, :, sex], shown = as_counts(page.column(values.place), flags)
+                decimals[area] |= shown
+    return counts, decimals
+
+
+def _areas(titles: Sequence[str], columns: Sequence[Column], counts: Counts) -> pl.DataFrame:
+    """Return one row per area. The file has no codes: the name, and the province if it is given, take their place."""
+    parsed = [found.groups() if (found := _AREA.fullmatch(title)) else (title, "", "") for title in titles]
+    short = [f"{name}{rest if rest.startswith(',') or not rest else f', {rest}'}" for name, _, rest in parsed]
+    often = Counter(short)
+    population = next((at for at, column in enumerate(columns) if column.adjusted), None)
+    people = [0] * len(titles) if population is None else counts[:, population].tolist()
+    return pl.DataFrame(
+        {
+            AREA: [code if often[code] == 1 else title for code, title in zip(short, titles, strict=True)],
+            "region_name": [name for name, _, _ in parsed],
+            "level": [level for _, level, _ in parsed],
+            "parent": pl.Series([None] * len(titles), dtype=pl.String),
+            "adjustable": [adjustable(level, number) for (_, level, _), number in zip(parsed, people, strict=True)],
+        }
+    )
+
+
+def _year(head: str) -> str:
+    """Return the year of the census, from the first title."""
+    found = re.search(r"\b((?:19|20)\d\d) Census\b", head.split("\n", 1)[0])
+    return found[1] if found else ""
+
+
+def _product(page: _Page, year: str) -> str | None:
+    if found := _SOURCE.search(page.below):
+        return found[1].rstrip('." \t\r')
+    return f"Statistics Canada, {year} Census of Population" if year else None

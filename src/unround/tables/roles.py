@@ -1,0 +1,255 @@
+"""Roles: which columns of a table hold codes, which hold names of these, which hold counts, and which neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from unround.errors import InputError
+from unround.release import ABSENT, UNREADABLE
+from unround.tables.cells import code_text
+from unround.tables.grid import HeadedTable
+from unround.tables.kinds import COUNT, kind_of
+from unround.tables.number_style import Writing, are_numbers, are_signs, bare_text, find_writing
+from unround.tables.symbols import as_counts, plain_numbers
+from unround.tables.wide import FRACTIONS
+from unround.tables.words import (
+    AGES,
+    AREAS,
+    CODES,
+    NAMES,
+    SDMX_OTHERS,
+    SDMX_STATUS,
+    SDMX_VALUE,
+    SEXES,
+    TIMES,
+    VALUES,
+    about,
+    is_total,
+    tokens,
+)
+
+GROUPED = 1 / 3
+"""A column with so many empty cells below its first one names groups of rows: a cell holds until the next."""
+LONGEST_STATUS = 3
+"""Characters of a sign beside a count."""
+TEXT_SHARE = 0.2
+"""A column in which more of the filled cells than this are text holds no numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowAxis:
+    """A column of codes that tells rows apart, with the column of their names, if there is one."""
+
+    at: int
+    label: int | None = None
+    fill: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What the columns of a table are, by their places.
+
+    `left_out` gives a reason for every column that is neither axis nor counts; `status` is the column of signs beside
+    the counts of an SDMX table.
+    """
+
+    axes: tuple[RowAxis, ...]
+    values: tuple[int, ...]
+    writing: Writing
+    status: int | None = None
+    left_out: dict[int, str] = field(default_factory=dict)
+    sdmx: bool = False
+
+
+def find_roles(table: HeadedTable, value: str | None = None) -> Roles:
+    """Find out what every column of a table is.
+
+    Raises `InputError` where no column holds counts, or nothing tells the rows apart.
+    """
+    names = table.names
+    there = [at for at, name in enumerate(names) if not table.column(at).is_null().all()]
+    if value is not None and value not in names:
+        known = ", ".join(names[at] for at in there)
+        raise InputError(f"{table.source} has no column {value!r}; its columns are {known}.")
+    sdmx = {_sdmx_name(names[at]): at for at in there}
+    if SDMX_VALUE in sdmx and value in (None, names[sdmx[SDMX_VALUE]]):
+        return _sdmx(table, sdmx)
+    numeric = [at for at in there if _is_numeric(table.column(at))]
+    codes = [at for at in numeric if names[at] != value and _is_code(names[at], table.column(at))]
+    values = [at for at in numeric if at not in codes]
+    left_out: dict[int, str] = {}
+    if value is not None:
+        chosen = names.index(value)
+        left_out |= {at: "not the column of counts that was chosen" for at in values if at != chosen}
+        values = [chosen]
+    writing = find_writing([table.column(at) for at in values])
+    if value is None:
+        figures = {at: why for at in values if (why := _no_count(names[at], table.column(at), writing))}
+        if values and len(figures) == len(values):
+            why = next(iter(figures.values()))
+            raise InputError(
+                f"{table.source} has no column of counts: every column of numbers holds {why}. There is nothing to audit "
+                "in a table without counts; give the table of counts that these figures come from. If one of its columns "
+                f"holds counts all the same, name it: unround describe {table.source} --value COLUMN"
+            )
+        left_out |= figures
+        values = [at for at in values if at not in figures]
+    if not values:
+        raise InputError(
+            f"{table.source} has no column of counts: its columns ({', '.join(names[at] for at in there)}) hold codes and "
+            f"text. If one of them holds counts, name it: unround describe {table.source} --value COLUMN"
+        )
+    varied = [at for at in values if table.column(at).n_unique() > 1]
+    if len(varied) == 1 < len(values) and about(names[varied[0]], VALUES):
+        left_out |= {at: f"the same in every row: {table.column(at)[0]}" for at in values if at not in varied}
+        values = varied
+    texts = [at for at in there if at not in values and at not in left_out]
+    status = next((at for at in texts if len(values) == 1 and _is_status(names[at], table.column(at))), None)
+    axes, others = _row_axes(table, [at for at in texts if at != status])
+    return Roles(axes, tuple(values), writing, status, {**left_out, **others})
+
+
+def _is_status(name: str, cells: pl.Series) -> bool:
+    """Say whether a column holds signs beside the counts."""
+    bare = bare_text(cells).drop_nulls()
+    return about(name, ("status", "flag", "flags")) and bool((bare.str.len_chars() <= LONGEST_STATUS).all())
+
+
+def _sdmx_name(name: str) -> str:
+    """Return a dimension's identifier; with labels, SDMX-CSV writes "REF_AREA: Reference area"."""
+    return name.partition(":")[0].strip().upper()
+
+
+def _sdmx(table: HeadedTable, named: dict[str, int]) -> Roles:
+    """Return the roles of SDMX-CSV, where names tell."""
+    value = named[SDMX_VALUE]
+    status = next((named[name] for name in SDMX_STATUS if name in named), None)
+    left_out = {at: "an attribute of SDMX" for name, at in named.items() if name in SDMX_OTHERS}
+    texts = [at for name, at in named.items() if at != value and at not in left_out]
+    axes, others = _row_axes(table, texts)
+    writing = find_writing([table.column(value)])
+    if why := _no_count("", table.column(value), writing):
+        raise InputError(f"{table.source} has no counts: {SDMX_VALUE} holds {why}, so there is nothing to audit.")
+    return Roles(axes, (value,), writing, status, {**left_out, **others}, sdmx=True)
+
+
+def _is_numeric(cells: pl.Series) -> bool:
+    """Say whether a column holds numbers, perhaps with signs in place of some."""
+    if cells.dtype != pl.String:
+        return cells.dtype.is_numeric()
+    bare = bare_text(cells).drop_nulls()
+    bare = bare.filter(bare != "")
+    numbers = int(are_numbers(bare).sum())
+    texts = len(bare) - numbers - int((are_signs(bare) & ~are_numbers(bare)).sum())
+    return numbers > 0 and texts <= TEXT_SHARE * (numbers + texts)
+
+
+def _is_code(name: str, cells: pl.Series) -> bool:
+    """Say whether a column of numbers holds codes: by its name, by leading zeros, or because they are years."""
+    if kind_of(name) not in (COUNT, "area"):
+        return False  # a median age is no age
+    named = any(about(name, words) for words in (CODES, TIMES, SEXES, AGES)) or _is_area(name)
+    # "Persons aged 15", "All ages" and "Region 01" may well hold counts: the name has to be about the code, not mention it.
+    words = tokens(name)
+    counted = about(name, VALUES) or is_total(name, of_places=False) or any(word.isdigit() for word in words)
+    if named and len(words) <= 3 and not counted:
+        return True
+    bare = bare_text(cells).drop_nulls()
+    if cells.dtype == pl.String and bool(bare.str.contains("^0[0-9]+$").any()):
+        return True
+    years = bare.str.contains(r"^(?:18|19|20)\d\d(?:\.0)?$")
+    return len(bare) > 0 and bool(years.all()) and bare.n_unique() <= max(2, len(bare) // 2) and not name.isdigit()
+
+
+def _is_area(name: str) -> bool:
+    return about(name, AREAS) and not about(name, ("area", "areas")) and not about(name, VALUES)
+
+
+def _no_count(name: str, cells: pl.Series, writing: Writing) -> str:
+    """Return what a column of numbers holds instead of counts, or ""."""
+    kind = kind_of(name) if name else COUNT
+    text = plain_numbers(cells, writing.thousands, writing.decimal) if cells.dtype == pl.String else cells
+    percent = cells.dtype == pl.String and bool(bare_text(cells).str.ends_with("%").fill_null(False).any())
+    counts, decimals = as_counts(text.fill_null("") if text.dtype == pl.String else text)
+    broken = int((decimals & (counts == UNREADABLE)).sum())
+    numbers = broken + int((counts > ABSENT).sum())
+    if percent:
+        return "percentages"
+    if broken > FRACTIONS * max(1, numbers):
+        return "numbers with decimals"
+    return "" if kind in (COUNT, "area") else f"figures that are not counts ({kind})"
+
+
+def _row_axes(table: HeadedTable, columns: Sequence[int]) -> tuple[tuple[RowAxis, ...], dict[int, str]]:
+    """Return the columns that tell rows apart, and the reasons why other columns of text do not."""
+    names = table.names
+    left_out: dict[int, str] = {}
+    cells: dict[int, pl.Series] = {}
+    filled: set[int] = set()
+    for at in columns:
+        text = code_text(table.column(at)).replace("", None)
+        if text.null_count() and text.null_count() < len(text):
+            if (
+                text[0] is not None
+                and len(columns) > 1
+                and text.null_count() >= GROUPED * len(text)
+                and not _is_note(names[at])
+            ):
+                text = text.fill_null(strategy="forward")
+                filled.add(at)
+            elif _is_note(names[at]) or text.null_count() > len(text) / 2:
+                left_out[at] = "mostly empty"
+                continue
+        if text.n_unique() == 1 and table.cells.height > 1:
+            left_out[at] = f"the same in every row: {text[0]}"
+            continue
+        cells[at] = text
+    for at in _row_numbers(cells, table.cells.height):
+        left_out[at] = "a number of the row"
+        del cells[at]
+    kept = list(cells)
+    labels: dict[int, int] = {}
+    for one in list(kept):
+        for other in list(kept):
+            if one != other and one in kept and other in kept and _tells(cells[one], cells[other]):
+                if _tells(cells[other], cells[one]):  # one to one: a code and its name
+                    code, name = _code_and_name(one, other, names, cells)
+                    if code in labels:
+                        left_out[name] = f"another name of {names[code]}"
+                    labels.setdefault(code, name)
+                    kept.remove(name)
+                else:
+                    left_out[other] = f"the same wherever {names[one]} is"
+                    kept.remove(other)
+    return tuple(RowAxis(at, labels.get(at), at in filled) for at in kept), left_out
+
+
+def _row_numbers(cells: dict[int, pl.Series], height: int) -> list[int]:
+    """Return columns that only number the rows: others, of which none does by itself, tell the rows apart as well."""
+    single = [at for at, text in cells.items() if text.n_unique() == height > 1]
+    rest = [text.alias(str(at)) for at, text in cells.items() if at not in single]
+    return single if len(rest) > 1 and pl.DataFrame(rest).n_unique() == height else []
+
+
+def _is_note(name: str) -> bool:
+    return about(name, ("note", "notes", "footnote", "footnotes", "remark", "remarks", "comment", "comments", "symbol"))
+
+
+def _tells(one: pl.Series, other: pl.Series) -> bool:
+    """Say whether a column tells what stands in another, without either being a mere number of the row among few codes."""
+    together = pl.DataFrame({"one": one, "other": other}).n_unique()
+    return together == one.n_unique() and one.n_unique() > 1
+
+
+def _code_and_name(one: int, other: int, names: Sequence[str], cells: dict[int, pl.Series]) -> tuple[int, int]:
+    """Tell a column of codes from that of their names: by what they are called, or by length."""
+    for code, name in ((one, other), (other, one)):
+        if (about(names[name], NAMES) and not about(names[code], NAMES)) or (
+            about(names[code], CODES) and not about(names[name], CODES)
+        ):
+            return code, name
+    length = {at: float(cells[at].str.len_chars().cast(pl.Float64).mean() or 0.0) for at in (one, other)}  # type: ignore[arg-type]
+    return (one, other) if (length[one], one) <= (length[other], other) else (other, one)
