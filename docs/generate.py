@@ -27,7 +27,7 @@ from docs.speed_tables import with_tables
 from unround.cli import COMMANDS as FUNCTIONS
 from unround.cli import progress
 from unround.cli import run as unround_command
-from unround.presentation.plots import svg
+from unround.show.plots import svg
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = tuple(command.__name__ for command in FUNCTIONS)

@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from unround.presentation.charts import Picture, Scale
-from unround.presentation.plots import Panel, Plot
+from unround.show.charts import Picture, Scale
+from unround.show.plots import Panel, Plot
 
 LARGEST = 3
 """How many of the largest runs a slope is fitted to: in smaller ones, most of the time is that of any run at all."""

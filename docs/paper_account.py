@@ -15,12 +15,12 @@ from typing import Any
 from docs.paper_figures import Place, distances, found_against_predicted, histograms, places
 from unround.errors import InputError
 from unround.expectation import expectation, surprise
-from unround.presentation.terminal.paper import EXPLAINED, prediction_text, summary, value_text, weighed
-from unround.presentation.words import either
 from unround.replication import Claim, Experiment, claims, excess, pooled, ten_seeds
 from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
 from unround.replication.examples import laplace_distances, predicted, rounding_distances
 from unround.replication.outcome import condition
+from unround.show.terminal.paper import EXPLAINED, prediction_text, summary, value_text, weighed
+from unround.show.words import either
 
 RUNS, KEYED_RUNS = "experiment.json", "experiment-keyed.json"
 VERDICTS = {True: "yes", False: "**no**", None: "–"}
@@ -39,7 +39,7 @@ def write_docs(folder: Path, *, fresh: bool = False, progress: Callable[[int], N
     progress : callable, optional
         Told how many areas of the census at hand are done, while the experiment runs.
     """
-    from unround.presentation.plots import save
+    from unround.show.plots import save
 
     figures = folder / "figures"
     figures.mkdir(parents=True, exist_ok=True)

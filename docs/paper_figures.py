@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from unround.equations import parse
-from unround.presentation.charts import Picture, Scale, columns, ticks
-from unround.presentation.plots import Panel, Plot
 from unround.replication.examples import laplace_distances, rounding_distances
 from unround.replication.outcome import Experiment
+from unround.show.charts import Picture, Scale, columns, ticks
+from unround.show.plots import Panel, Plot
 from unround.simulation import published_counts, schema
 from unround.solution import Solution, solve
 

@@ -52,7 +52,7 @@ ORDER = [
     "reviews",
     "replication",
     "reconstruction",
-    "presentation",
+    "show",
     "web",
     "arguments",
     "results",

@@ -20,8 +20,8 @@ from unround.audits.claims import ClaimKind, decide
 from unround.batch.types import Posterior, Tight, Windows
 from unround.errors import InputError
 from unround.explanation.cell import explain
-from unround.presentation.words import growth
 from unround.proofs import check_proof
+from unround.show.words import growth
 from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.frames import from_frame

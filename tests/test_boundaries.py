@@ -25,7 +25,7 @@ from unround.boundaries.projecting import projected
 from unround.boundaries.reading import Shape
 from unround.boundaries.shapes import scaled
 from unround.errors import InputError
-from unround.presentation.maps import UNITS, WORST, draw, map_of_report, rate_classes, worst_classes
+from unround.show.maps import UNITS, WORST, draw, map_of_report, rate_classes, worst_classes
 from unround.simulation import simulate
 from unround.simulation.geography import plan
 from unround.simulation.shapes import area_of, shapes_of

@@ -19,9 +19,9 @@ from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTE
 from unround.checks.law import Laws, even_series, even_shares
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.presentation.check import fit_in_words, residual_plot
 from unround.prior.histograms import BELOW, CAP
 from unround.release import Column, Proposal
+from unround.show.check import fit_in_words, residual_plot
 from unround.structure import read_plan
 from unround.tables import read
 

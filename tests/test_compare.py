@@ -30,9 +30,9 @@ from unround.comparison.run import as_counts, fitted_prior
 from unround.errors import InputError, InternalError
 from unround.infer import infer
 from unround.mechanisms import HIDDEN, Exact, Laplace, Nearest, Rounding, mechanism
-from unround.presentation.compare import sentences
 from unround.prior import Prior
 from unround.release import Column
+from unround.show.compare import sentences
 from unround.simulation import simulate
 from unround.tables import read
 

@@ -18,8 +18,8 @@ from unround.comparison import Material, compare, practice, simulated
 from unround.comparison.rates import RateComparison, averaged, checked_step, rates_of
 from unround.comparison.run import as_counts, fitted_prior
 from unround.errors import InputError
-from unround.presentation.compare import footnotes, rates_table, sentences
 from unround.release import FIGURE_ABSENT, Column
+from unround.show.compare import footnotes, rates_table, sentences
 
 from .conftest import Run
 

@@ -20,7 +20,7 @@ from unround.errors import InputError
 from unround.infer import infer, loops
 from unround.infer.enumerate import cpsat_bounds
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding, Unpublished, mechanism
-from unround.presentation.terminal.solve import show_solution
+from unround.show.terminal.solve import show_solution
 from unround.system import Cell, Sum, System
 
 

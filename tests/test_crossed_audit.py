@@ -25,10 +25,10 @@ from unround.crossed import listing
 from unround.crossed.chains import Effort
 from unround.linked.methods import APART, CHAINS, LISTED, METHODS
 from unround.mechanisms import Rounding
-from unround.presentation.words import tables_in_words
 from unround.prior import PriorFit
 from unround.prior.hierarchy import Hierarchy
 from unround.release import NOT_AVAILABLE, Column
+from unround.show.words import tables_in_words
 
 SHORT = Effort(sweeps=400, rounds=0, error=np.inf, rhat=np.inf)
 

@@ -15,8 +15,8 @@ import pytest
 import unround
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
-from unround.presentation.terminal.figures import figures_in_words
 from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release
+from unround.show.terminal.figures import figures_in_words
 from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
 from unround.structure.figure_grids import find_grid, steps_of
@@ -415,7 +415,7 @@ def test_recomputable_figures_stay_so_whatever_the_plan_says(judged: dict[str, t
 def test_check_shows_verdicts(censuses: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
-    from unround.presentation.terminal.check import show_check
+    from unround.show.terminal.check import show_check
 
     check = unround.check(censuses["true"])
     told = {one["column"]: one for one in check.to_json()["figures"]}

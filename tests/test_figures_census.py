@@ -15,7 +15,7 @@ from unround.audits.folder import PROOFS
 from unround.audits.verification import verify
 from unround.errors import InputError
 from unround.explanation.cell import explain_at
-from unround.presentation.words import figures_used
+from unround.show.words import figures_used
 from unround.simulation import Rounds, simulate
 from unround.tables import read
 

@@ -19,9 +19,9 @@ from unround.errors import InputError
 from unround.explanation.cell import explain_at
 from unround.mechanisms import Rounding, Weighted, mechanism
 from unround.mechanisms.keyed import arc_of, meeting
-from unround.presentation.keys import rows, sentences
 from unround.prior import Prior
 from unround.release import Column
+from unround.show.keys import rows, sentences
 from unround.structure import read_plan
 
 SEXES = ("total", "men", "women")

@@ -27,9 +27,9 @@ from unround.linked import methods
 from unround.linked.methods import CHAINS, GIBBS, METHODS, OWN, Method
 from unround.linked.prover import BETWEEN
 from unround.mechanisms import Exact, Rounding
-from unround.presentation.report import page
-from unround.presentation.words import percent
 from unround.release import Block, Column, Proposal, Release
+from unround.show.report import page
+from unround.show.words import percent
 from unround.web.app import explorer_app
 from unround.web.guard import hosts_for
 from unround.web.trial import Bench

@@ -62,7 +62,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(dist: Path) 
     }
     packed = set(contents(dist / WHEEL))
     assert {name for name in packed if not name.startswith(f"unround-{__version__}.dist-info/")} == ours
-    assert {"unround/py.typed", "unround/presentation/static/notebook.css"} <= packed
+    assert {"unround/py.typed", "unround/show/static/notebook.css"} <= packed
 
 
 def test_the_sdist_makes_the_same_wheel(dist: Path, tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ from rich.console import Console
 from unround.errors import InputError
 from unround.expectation import expectation
 from unround.mechanisms import Mechanism, Rounding, Sample
-from unround.presentation.terminal.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
 from unround.replication import Claim, Experiment, claims, excess, experiment, pooled, ten_seeds
 from unround.replication.claim import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
 from unround.replication.experiment import chances, places
 from unround.replication.outcome import Prediction
+from unround.show.terminal.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
 from unround.simulation import published_counts, schema
 
 DOCS = Path(__file__).parents[1] / "docs"

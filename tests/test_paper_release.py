@@ -13,9 +13,9 @@ from rich.console import Console
 
 import unround
 from unround.errors import InputError
-from unround.presentation.terminal.paper import show_release_searches
 from unround.replication import experiment
 from unround.replication.release import Finds, ReleaseSearches
+from unround.show.terminal.paper import show_release_searches
 
 AREAS, SEED = 700, 4
 

@@ -22,14 +22,14 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.folder import OURS, seal
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.errors import InputError, InternalError
-from unround.presentation import charts
-from unround.presentation.footing import footing
-from unround.presentation.front import example
-from unround.presentation.palette import PALETTE, tokens
-from unround.presentation.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
-from unround.presentation.strongest import MOST, letters, sentences, strongest
-from unround.presentation.waffle import Share, squares, waffle
-from unround.presentation.words import NOTICE, headline, notice, verdict
+from unround.show import charts
+from unround.show.footing import footing
+from unround.show.front import example
+from unround.show.palette import PALETTE, tokens
+from unround.show.report import MOST_BLOCKS, MOST_CLASHES, MOST_ZEROS, page, write_pages
+from unround.show.strongest import MOST, letters, sentences, strongest
+from unround.show.waffle import Share, squares, waffle
+from unround.show.words import NOTICE, headline, notice, verdict
 from unround.tables import read
 from unround.tables.frames import from_frame
 

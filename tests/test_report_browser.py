@@ -13,7 +13,7 @@ import pytest
 from tests.test_browser import Browser, Page, playwright
 from tests.test_browser import browser as browser
 from unround.audits import AuditFolder
-from unround.presentation.report import write_pages
+from unround.show.report import write_pages
 
 A4 = {"width": 688, "height": 1016}
 """What is left of the paper between its margins of 14 mm, in pixels."""

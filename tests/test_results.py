@@ -19,8 +19,8 @@ import unround
 from tests.conftest import Run
 from tests.shared import EXAMPLES, FORMULA, IMAGE
 from unround import InputError
-from unround.presentation.pictures import colour
-from unround.presentation.plots import save, solution_plot
+from unround.show.pictures import colour
+from unround.show.plots import save, solution_plot
 
 SURVEY = EXAMPLES / "survey.toml"
 

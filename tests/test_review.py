@@ -17,7 +17,6 @@ import unround
 from unround.audits import AuditFolder
 from unround.errors import InputError
 from unround.mechanisms import Rounding
-from unround.presentation.review import review_page
 from unround.release import ABSENT, NOT_AVAILABLE, Column
 from unround.reviews import Review, policy_of, review
 from unround.reviews.decision import Ground, falls_under, judge
@@ -29,6 +28,7 @@ from unround.reviews.run import ReviewOptions, judged_verdict
 from unround.reviews.table import ReviewedTable
 from unround.reviews.wording import policy_in_words
 from unround.reviews.worlds import ESTIMATED, plausible_worlds
+from unround.show.review import review_page
 
 from .conftest import Run
 from .shared import EXAMPLES, FORMULA

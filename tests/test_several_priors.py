@@ -26,11 +26,11 @@ from unround.audits.findings import finding
 from unround.audits.folder import OURS, seal
 from unround.audits.probabilities import Weighing
 from unround.explanation.cell import Explanation, explain, explain_at, infer_area
-from unround.presentation import selfcheck
-from unround.presentation.report import page
-from unround.presentation.terminal.audit import show_audit
-from unround.presentation.terminal.explain import show_explanation
-from unround.presentation.words import (
+from unround.show import selfcheck
+from unround.show.report import page
+from unround.show.terminal.audit import show_audit
+from unround.show.terminal.explain import show_explanation
+from unround.show.words import (
     WHY_FLAT_TOO,
     WHY_SEVERAL,
     at_least,

@@ -14,8 +14,8 @@ from unround.audits.model import Model
 from unround.audits.suspects import LEVEL, _bound, chance_below, find_suspects
 from unround.explanation.cell import explain
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
-from unround.presentation.words import conclusion
 from unround.release import Column, Release
+from unround.show.words import conclusion
 from unround.tables.frames import from_frame
 
 PARTS = [f"p{k:02}" for k in range(18)]

@@ -15,8 +15,8 @@ import unround
 from tests.test_structure import columns_of, release_of, rounded, verdict
 from unround.errors import ArgumentError
 from unround.mechanisms import Exact, Rounding, Sample, Unpublished, mechanism
-from unround.presentation.terminal.inspect import show_inspection
 from unround.release import SUPPRESSED, Proposal, Release
+from unround.show.terminal.inspect import show_inspection
 from unround.structure import declaring, find_structure, read_plan, write_plan
 from unround.tables import read
 from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name

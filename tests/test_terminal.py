@@ -184,7 +184,7 @@ def test_figures_and_their_arithmetic_are_shown(capsys: pytest.CaptureFixture[st
     from rich.console import Console
 
     from unround.equations import parse
-    from unround.presentation.terminal.solve import show_solution
+    from unround.show.terminal.solve import show_solution
     from unround.solution import solve
 
     show_solution(solve(parse("x: 60; T: 500; x / T = 12.4%")), Console(width=200))

@@ -30,7 +30,7 @@ from unround import check_proof, parse, solve
 from unround.audits import AuditFolder
 from unround.audits.certificates import read_proof
 from unround.explanation.cell import explain
-from unround.presentation.charts import histogram
+from unround.show.charts import histogram
 from unround.web import lists, trial
 from unround.web.app import explorer_app
 from unround.web.claims import AREA_SIZES

@@ -20,7 +20,7 @@ The public functions are called like the commands. From one sum to a whole censu
   unround itself.
 
 Behind these, the data go one way: `tables` → `release` → `structure` (sums) → a plan of the sums, and inference on it, by
-`infer` for one system, by `batch` and `linked` for blocks of areas → `audits` (findings) → `presentation` and `web`.
+`infer` for one system, by `batch` and `linked` for blocks of areas → `audits` (findings) → `show` and `web`.
 CONTRIBUTING.md has the whole map, and the docstring of every package that of its modules.
 
 >>> import unround

@@ -405,8 +405,8 @@ def audit(
     from unround.audits import AuditOptions
     from unround.audits import audit as audit_into
     from unround.boundaries import keep_boundaries, read_shapes
-    from unround.presentation.report import write_pages
     from unround.results.tables import AuditFolder
+    from unround.show.report import write_pages
     from unround.tables import with_truth
 
     options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom, figures)
@@ -485,12 +485,12 @@ def review(
     table, plan, base, mechanism, progress, command, **reading
         See the top of this module.
     """
-    from unround.presentation.review import write_review
     from unround.results.publishing import Review
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
     from unround.reviews.exceptions import Entry
     from unround.reviews.run import ReviewOptions
+    from unround.show.review import write_review
     from unround.tables import with_truth
 
     if accept and out is None:
@@ -534,7 +534,7 @@ def report(folder: audits.AuditFolder | AnyPath, *, boundaries: AnyPath | None =
         The shapes of the areas, GeoJSON or TopoJSON. They are kept in the folder, for the map of the explorer too.
     """
     from unround.boundaries import keep_boundaries
-    from unround.presentation.report import write_pages
+    from unround.show.report import write_pages
 
     opened = audit_folder(folder)
     if boundaries is not None:
@@ -637,8 +637,8 @@ def diff(
         See the top of this module.
     """
     from unround.differences import diff as compare_audits
-    from unround.presentation.report import write_pages
     from unround.results.tables import Diff
+    from unround.show.report import write_pages
 
     found = compare_audits(audit_folder(before).path, audit_folder(after).path, progress)
     if report:

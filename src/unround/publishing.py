@@ -121,9 +121,9 @@ def whatif(
         See the top of `api`.
     """
     from unround.audits import AuditOptions
-    from unround.presentation.whatif import write_whatif
     from unround.results.publishing import WhatIf
     from unround.scenarios import whatif as try_out
+    from unround.show.whatif import write_whatif
 
     plan_file = plan_file_of(plan)
     if rates is not None:
@@ -437,12 +437,12 @@ def reconstruct(
     progress, command
         See the top of `api`.
     """
-    from unround.presentation.reconstruct import write_page
     from unround.reconstruction import ReconstructOptions
     from unround.reconstruction import reconstruct as measure
     from unround.reconstruction.guess import Effort
     from unround.reconstruction.ways import WAYS
     from unround.results.publishing import Reconstruction
+    from unround.show.reconstruct import write_page
 
     if truth is None:
         raise ArgumentError(
@@ -540,7 +540,7 @@ def compare(
     chosen = () if rates is None else rates_of(material, [rates] if isinstance(rates, str) else rates)
     found = compare_practices(material, practices, seed, seeds, threshold, progress, rates=chosen, step=rate_step)
     if out is not None:
-        from unround.presentation.compare import comparison_page
+        from unround.show.compare import comparison_page
 
         write_result(out, "compare", found.to_json(), comparison_page)
     return as_result(Comparison, found)
@@ -612,7 +612,7 @@ def calibrate(
             progress=progress,
         )
     if out is not None:
-        from unround.presentation.calibrate import calibration_page
+        from unround.show.calibrate import calibration_page
 
         write_result(out, "calibrate", found.to_json(), calibration_page)
     return as_result(Calibrations, found)

@@ -68,7 +68,7 @@ def describe(
     if json:
         print_json(found.to_json())
         return
-    from unround.presentation.terminal.describe import show_description
+    from unround.show.terminal.describe import show_description
 
     show_description(found, console(), draft=output is None)
     if output is not None:

@@ -140,7 +140,7 @@ def review(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.review import show_review
+        from unround.show.terminal.review import show_review
 
         show_review(found.to_json(), console(), output)
     if found.exit_code:

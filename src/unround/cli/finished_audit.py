@@ -53,7 +53,7 @@ def explain(
     if json:
         print_json(explanation.to_json())
     else:
-        from unround.presentation.terminal.explain import show_explanation
+        from unround.show.terminal.explain import show_explanation
 
         show_explanation(explanation, console())
 
@@ -127,7 +127,7 @@ def verify(folder: Folder, json: Json = False) -> None:
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.verify import show_verification
+        from unround.show.terminal.verify import show_verification
 
         show_verification(found, console())
     if not found.holds:
@@ -160,7 +160,7 @@ def diff(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.diff import show_diff
+        from unround.show.terminal.diff import show_diff
 
         show_diff(found.to_json(), console())
         if report:

@@ -58,18 +58,18 @@ def solve(
     Exit codes: 0 solved; 1 no true counts fit; 2 the input cannot be used; 3 a fault in unround itself.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     if plot is not None:
-        from unround.presentation.plots import check_plot
+        from unround.show.plots import check_plot
 
         check_plot(plot)
     solution = api.solve(system, base=base, mechanism=mechanism, engine=engine, top=top, threshold=threshold, prior=prior)
     if json:
         print_json(solution.to_json())
     else:
-        from unround.presentation.terminal.solve import show_solution
+        from unround.show.terminal.solve import show_solution
 
         show_solution(solution, console())
     if plot is not None and solution.feasible:
-        from unround.presentation.plots import MOST_PANELS, save, solution_plot
+        from unround.show.plots import MOST_PANELS, save, solution_plot
 
         save(solution_plot(solution), plot)
         more = len(solution.cells) - MOST_PANELS
@@ -101,6 +101,6 @@ def expect(
     if json:
         print_json(expected.to_json())
     else:
-        from unround.presentation.terminal.paper import show_expectation
+        from unround.show.terminal.paper import show_expectation
 
         show_expectation(expected, console())

@@ -26,7 +26,7 @@ def bar(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from unround.presentation.terminal.visible import VisibleConsole
+    from unround.show.terminal.visible import VisibleConsole
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
     with Progress(*columns, console=VisibleConsole(stderr=True), transient=True) as shown:
@@ -46,7 +46,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         return
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from unround.presentation.terminal.visible import VisibleConsole
+    from unround.show.terminal.visible import VisibleConsole
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}

@@ -125,11 +125,11 @@ def whatif(
     if json:
         print_json(found.to_json())
     elif rates is not None:
-        from unround.presentation.terminal.rate_steps import show_rate_steps
+        from unround.show.terminal.rate_steps import show_rate_steps
 
         show_rate_steps(found.to_json(), console())
     else:
-        from unround.presentation.terminal.whatif import show_whatif
+        from unround.show.terminal.whatif import show_whatif
 
         show_whatif(found.to_json(), console())
         if output is not None:
@@ -367,7 +367,7 @@ def protect(
     if json:
         print_json(made.to_json())
     else:
-        from unround.presentation.terminal.protect import show_protected
+        from unround.show.terminal.protect import show_protected
 
         show_protected(made, console())
 
@@ -455,7 +455,7 @@ def compare(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.compare import show_comparison
+        from unround.show.terminal.compare import show_comparison
 
         show_comparison(found.to_json(), console())
         _written(output, "compare")
@@ -513,7 +513,7 @@ def calibrate(
         if json:
             print_json(SENTENCES)
         else:
-            from unround.presentation.terminal.calibrate import show_worlds
+            from unround.show.terminal.calibrate import show_worlds
 
             show_worlds(SENTENCES, console())
         return
@@ -534,7 +534,7 @@ def calibrate(
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.calibrate import show_calibration
+        from unround.show.terminal.calibrate import show_calibration
 
         show_calibration(found.to_json(), console())
         _written(output, "calibrate")
@@ -590,7 +590,7 @@ def paper(
         if json:
             print_json(found.to_json())
         else:
-            from unround.presentation.terminal.paper import show_release_searches
+            from unround.show.terminal.paper import show_release_searches
 
             show_release_searches(found, console())
         return
@@ -604,7 +604,7 @@ def paper(
         if json:
             print_json(searched.to_json() | {"audit": compound.to_json()})
         else:
-            from unround.presentation.terminal.paper import show_compound, show_experiment
+            from unround.show.terminal.paper import show_compound, show_experiment
 
             show_experiment(searched, console())
             show_compound(compound, console())
@@ -613,7 +613,7 @@ def paper(
     if json:
         print_json([claim.to_json() for claim in claims])
     else:
-        from unround.presentation.terminal.paper import show_claims
+        from unround.show.terminal.paper import show_claims
 
         show_claims(claims, console())
 

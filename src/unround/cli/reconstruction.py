@@ -109,7 +109,7 @@ def reconstruct(
     if json:
         print_json(found.to_json())
         return
-    from unround.presentation.terminal.reconstruct import show_reconstruction
+    from unround.show.terminal.reconstruct import show_reconstruction
 
     show_reconstruction(found.to_json(), console())
     say(f"\nWritten: {output / 'reconstruct.html'} (a page), {output / 'summary.json'} (every number).")

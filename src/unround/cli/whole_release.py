@@ -85,7 +85,7 @@ def inspect(
     if json:
         print_json(seen.to_json())
     else:
-        from unround.presentation.terminal.inspect import show_inspection
+        from unround.show.terminal.inspect import show_inspection
 
         show_inspection(seen, console(), everything)
     if write is not None:
@@ -122,7 +122,7 @@ def check(
     is 0 whatever is found. See docs/checks.md for the method, and for what real censuses show.
     """  # noqa: D301 - \b keeps the lines of a paragraph apart
     if plot is not None:
-        from unround.presentation.plots import check_plot
+        from unround.show.plots import check_plot
 
         check_plot(plot)
     with stages() as progress:
@@ -138,14 +138,14 @@ def check(
             progress=progress,
         )
     if plot is not None:
-        from unround.presentation.check import residual_plot
-        from unround.presentation.plots import save
+        from unround.show.check import residual_plot
+        from unround.show.plots import save
 
         save(residual_plot(found), plot)
     if json:
         print_json(found.to_json())
     else:
-        from unround.presentation.terminal.check import show_check
+        from unround.show.terminal.check import show_check
 
         show_check(found, console(), everything)
 
@@ -273,6 +273,6 @@ def audit(
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
-        from unround.presentation.terminal.audit import show_audit
+        from unround.show.terminal.audit import show_audit
 
         show_audit(folder, console())

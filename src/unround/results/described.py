@@ -17,6 +17,6 @@ class Described(Shown, describing.Described):
     __slots__ = ()
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.describe import show_description
+        from unround.show.terminal.describe import show_description
 
         show_description(self, console, draft=True)

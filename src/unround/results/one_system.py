@@ -42,7 +42,7 @@ class Solution(Tabular, solution.Solution):
 
     def plot(self) -> alt.FacetChart:
         """Draw how likely each count is, a panel for every cell that was not published exactly."""
-        from unround.presentation.pictures import Drawn, distributions_picture
+        from unround.show.pictures import Drawn, distributions_picture
 
         drawn = [
             Drawn(cell.name, cell.kind, cell.published, *zip(*cell.distribution, strict=True))
@@ -52,12 +52,12 @@ class Solution(Tabular, solution.Solution):
         return distributions_picture(drawn, "Possible true counts")
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.solve import show_solution
+        from unround.show.terminal.solve import show_solution
 
         show_solution(self, console)
 
     def _repr_html_(self) -> str:
-        from unround.presentation.notebook import solution_card
+        from unround.show.notebook import solution_card
 
         return solution_card(self)
 
@@ -66,6 +66,6 @@ class Expectation(Shown, expectation.Expectation):
     """What `unround.expect` returns: how often sums of one shape give counts away."""
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.paper import show_expectation
+        from unround.show.terminal.paper import show_expectation
 
         show_expectation(self, console)

@@ -24,12 +24,12 @@ class Shown:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        from unround.presentation.notebook import text
+        from unround.show.notebook import text
 
         return text(self._show)
 
     def _repr_html_(self) -> str:
-        from unround.presentation.notebook import text_card
+        from unround.show.notebook import text_card
 
         return text_card(self._show)
 

@@ -39,7 +39,7 @@ class AuditFolder(Tabular, audits.AuditFolder):
 
     def plot(self) -> alt.Chart:
         """Draw how many counts are claimed, by their size and by how certain they are."""
-        from unround.presentation.pictures import claims_picture
+        from unround.show.pictures import claims_picture
 
         return claims_picture(self.summary)
 
@@ -70,12 +70,12 @@ class AuditFolder(Tabular, audits.AuditFolder):
         return as_result(Posterior, distributions.posterior(self, area))
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.audit import show_audit
+        from unround.show.terminal.audit import show_audit
 
         show_audit(self, console)
 
     def _repr_html_(self) -> str:
-        from unround.presentation.notebook import audit_card
+        from unround.show.notebook import audit_card
 
         return audit_card(self)
 
@@ -96,8 +96,8 @@ class Explanation(Tabular, explanation.Explanation):
 
     def plot(self) -> alt.FacetChart:
         """Draw how likely each count is."""
-        from unround.presentation.pictures import Drawn, distributions_picture
-        from unround.presentation.terminal.explain import title
+        from unround.show.pictures import Drawn, distributions_picture
+        from unround.show.terminal.explain import title
 
         pairs = self.distribution
         drawn = Drawn(self.key, self.kind, self.published, [one for one, _ in pairs], [chance for _, chance in pairs])
@@ -107,12 +107,12 @@ class Explanation(Tabular, explanation.Explanation):
         return f"<Explanation of {self.key}: {self.kind}{'' if self.value is None else f', {self.value}'}>"
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.explain import show_explanation
+        from unround.show.terminal.explain import show_explanation
 
         show_explanation(self, console)
 
     def _repr_html_(self) -> str:
-        from unround.presentation.notebook import explanation_card
+        from unround.show.notebook import explanation_card
 
         return explanation_card(self)
 
@@ -145,7 +145,7 @@ class Posterior(Tabular, distributions.Posterior):
 
     def plot(self) -> alt.FacetChart:
         """Draw how likely each count is, a panel for every cell that was not published exactly."""
-        from unround.presentation.pictures import Drawn, distributions_picture
+        from unround.show.pictures import Drawn, distributions_picture
 
         drawn = [
             Drawn(one.key, one.kind, one.published, one.counts.tolist(), one.probabilities.tolist())
@@ -155,12 +155,12 @@ class Posterior(Tabular, distributions.Posterior):
         return distributions_picture(drawn, " ".join(str(name) for name in self.area.values()))
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.explain import show_posterior
+        from unround.show.terminal.explain import show_posterior
 
         show_posterior(self, console)
 
     def _repr_html_(self) -> str:
-        from unround.presentation.notebook import posterior_card
+        from unround.show.notebook import posterior_card
 
         return posterior_card(self)
 
@@ -169,7 +169,7 @@ class Inspection(Shown, inspection.Inspection):
     """What `unround.inspect` returns: what is in a table, and which sums hold."""
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.inspect import show_inspection
+        from unround.show.terminal.inspect import show_inspection
 
         show_inspection(self, console)
 
@@ -181,7 +181,7 @@ class Check(Tabular, checks.Check):
         """Return the families of sums that were tested, the worst first."""
         import polars as pl
 
-        from unround.presentation.check import ordered
+        from unround.show.check import ordered
 
         rows = [
             {"family": one.family, "sums": one.sums, "verdict": one.verdict, "p_value": one.p_value, "note": one.note}
@@ -192,12 +192,12 @@ class Check(Tabular, checks.Check):
 
     def plot(self) -> alt.FacetChart:
         """Draw observed residuals beside those that the mechanism implies."""
-        from unround.presentation.pictures import residuals_picture
+        from unround.show.pictures import residuals_picture
 
         return residuals_picture(self)
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.check import show_check
+        from unround.show.terminal.check import show_check
 
         show_check(self, console)
 
@@ -206,7 +206,7 @@ class Diff(Shown, differences.Diff):
     """What `unround.diff` returns: which counts are newly proved or likely."""
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.diff import show_diff
+        from unround.show.terminal.diff import show_diff
 
         show_diff(self.to_json(), console)
 
@@ -215,6 +215,6 @@ class Verification(Shown, verification.Verification):
     """What `unround.verify` returns: whether an audit's files and certificates are what they say."""
 
     def _show(self, console: Console) -> None:
-        from unround.presentation.terminal.verify import show_verification
+        from unround.show.terminal.verify import show_verification
 
         show_verification(self, console)

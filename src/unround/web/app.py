@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from unround.errors import InputError, UnroundError
-from unround.presentation.site import environment, render, static, stylesheet
-from unround.presentation.words import notice
+from unround.show.site import environment, render, static, stylesheet
+from unround.show.words import notice
 from unround.web import lists, maps, views
 from unround.web.explorer import Shelf
 from unround.web.guard import Guard

@@ -17,8 +17,8 @@ from unround.audits.folder import CONTRADICTIONS, PUBLISHED, SUMMARY, SUSPECTS, 
 from unround.boundaries import Boundaries, boundaries_of, kept_boundaries
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea, explain_in, infer_area
-from unround.presentation.footing import Footing, decision_of, footing
 from unround.release import ABSENT
+from unround.show.footing import Footing, decision_of, footing
 from unround.web.claims import AREA_SIZES, KINDS, ROUTES, SIZES, Claims, area_size_of
 from unround.web.facets import Facet
 from unround.web.outline import Outline, OutlineLine, outline_of

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unround.boundaries import Boundaries
 from unround.errors import InputError
-from unround.presentation.maps import (
+from unround.show.maps import (
     LARGEST,
     SMALL,
     WORST,

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from unround.audits import Model
-from unround.presentation.charts import Picture
+from unround.show.charts import Picture
 from unround.web.outline import Outline, OutlineTable
 
 ROW, LABELS, WIDTH = 22, 260, 26

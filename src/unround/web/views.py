@@ -13,12 +13,12 @@ from unround.audits.certificates import proof_lines
 from unround.errors import InputError
 from unround.explanation.cell import Explanation, InferredArea
 from unround.explanation.family import how_linked
-from unround.presentation import selfcheck
-from unround.presentation.charts import histogram, shown_part
-from unround.presentation.check import rounded_independently
-from unround.presentation.front import next_steps, picture
-from unround.presentation.report import checked
-from unround.presentation.words import (
+from unround.show import selfcheck
+from unround.show.charts import histogram, shown_part
+from unround.show.check import rounded_independently
+from unround.show.front import next_steps, picture
+from unround.show.report import checked
+from unround.show.words import (
     CLAIMS,
     INCONSISTENCIES,
     again,

@@ -1,0 +1,204 @@
+"""How often claims are right: sentences and tables, for terminal and page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unround.audits.scoring import ANY_VALUE, ENOUGH, ENOUGH_SMALL, TOLERANCE, TOLERANCE_FEW
+from unround.show import charts
+from unround.show.site import render
+from unround.show.words import percent, several
+
+OVERSTATED = "overstated"
+
+CLAIMS_NOTE = (
+    "Likely claims that an audit lists, by the count claimed and the probability stated. ±: one standard error of right "
+    "less stated, in points; claims about one area are not taken as independent. "
+    f"{OVERSTATED.capitalize()}: right less often than stated by more than {100 * TOLERANCE:.0f} points and two standard "
+    f"errors, in at least {ENOUGH} claims; or, for counts of 0 and of 1–2, by more than {100 * TOLERANCE_FEW:.0f} points "
+    f"and two standard errors in at least {ENOUGH_SMALL}."
+)
+
+CALIBRATION_NOTE = (
+    "Off by: the expected calibration error, in percentage points: how far stated probabilities are from how often claims "
+    "are right. By chance: what perfectly calibrated claims in the same number would show. Log loss: the mean of "
+    "−log p(truth), a proper score."
+)
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def worlds_table(worlds: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of a table of worlds: all likely claims of each, its worst band, and a verdict."""
+    heads = ["world", "claims", "stated", "right", "worst band", "claims", "stated", "right", "verdict"]
+    rows = []
+    for one in worlds:
+        whole = next(iter(one["claims_by_value"]), None)
+        cells = (
+            ["0", "", ""] if whole is None else [f"{whole['claims']:,}", percent(whole["stated"]), percent(whole["right"])]
+        )
+        worst = one["worst"]
+        if worst is None:
+            rows.append([named(one), *cells, "", "", "", "", "too few to say"])
+            continue
+        band = [band_named(worst), f"{worst['claims']:,}", percent(worst["stated"]), percent(worst["right"])]
+        verdict = f"{one['overstated']} {OVERSTATED}" if one["overstated"] else "holds"
+        rows.append([named(one), *cells, *band, verdict])
+    return heads, rows
+
+
+def claims_table(by_value: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of how often likely claims are right, by the count claimed and by band."""
+    heads = ["count claimed", "stated between", "claims", "stated", "right", "±", "verdict"]
+    return heads, [
+        [
+            value_named(group["value"]),
+            between(row) if "from" in row else "any",
+            f"{row['claims']:,}",
+            percent(row["stated"]),
+            percent(row["right"]),
+            f"{100 * row['standard_error']:.1f}",
+            OVERSTATED if row["overstated"] else "",
+        ]
+        for group in by_value
+        for row in (group, *group["bands"])
+    ]
+
+
+def value_named(value: str) -> str:
+    """Return what a group of claims is called."""
+    return "any count" if value == ANY_VALUE else value
+
+
+def between(band: Mapping[str, Any]) -> str:
+    """Return the edges of a band.
+
+    Examples
+    --------
+    >>> between({"from": 0.66, "to": 0.75})
+    '66–75%'
+    """
+    return f"{100 * band['from']:.0f}–{100 * band['to']:.0f}%"
+
+
+def band_named(band: Mapping[str, Any]) -> str:
+    """Return what the claims of one band are called.
+
+    Examples
+    --------
+    >>> band_named({"value": "1–2", "from": 0.66, "to": 0.75})
+    '1–2 at 66–75%'
+    """
+    return f"{band['value']} at {between(band)}"
+
+
+def named(told: Mapping[str, Any]) -> str:
+    """Return what a calibrated table is called: its world, or where it is from."""
+    return str(told["world"] or told["source"])
+
+
+def calibration_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of how often claims are right, by kind of count."""
+    heads = ["", "counts", "flat: off by", "log loss", "fitted: off by", "log loss", "by chance", "trust"]
+    return heads, [
+        [
+            name,
+            f"{group['fitted']['cells']:,}",
+            f"{100 * group['flat']['calibration_error']:.1f}",
+            f"{group['flat']['log_loss']:.3f}",
+            f"{100 * group['fitted']['calibration_error']:.1f}",
+            f"{group['fitted']['log_loss']:.3f}",
+            f"{100 * group['fitted']['by_chance']:.1f}",
+            group["trust"],
+        ]
+        for name, group in told["groups"].items()
+    ]
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+
+def calibration_lead(told: Mapping[str, Any]) -> list[str]:
+    """Say what was calibrated, and which world is the worst."""
+    found = f"{several(told['areas'], 'area')} published with {told['mechanism']}, from {told['source']}."
+    if told["world"] is None:
+        return [found]
+    worst = "" if len(told["worlds"]) == 1 else f"The worst of {len(told['worlds'])} worlds is "
+    return [f"{worst}{told['world']}. {told['description']}", found]
+
+
+def claims_sentences(told: Mapping[str, Any]) -> list[str]:
+    """Say how far likely claims can be trusted, by the worst of the worlds."""
+    where = f" in the world {told['world']}" if told["world"] else ""
+    worst = told["worst"]
+    if worst is None:
+        return [f"There are too few likely claims{where} to judge any band of stated probability."]
+    said = (
+        f"{worst['claims']:,} claims of {value_named(worst['value'])}, stated at {between(worst)}, state "
+        f"{percent(worst['stated'])} on average, and {percent(worst['right'])} "
+        f"are right (± {100 * worst['standard_error']:.1f} points)"
+    )
+    if not told["overstated"]:
+        return [f"No band overstates{where}. The one farthest above the truth: {said}."]
+    number = several(told["overstated"], "band overstates", "bands overstate")
+    return [f"{number}{where}. The worst: {said}."]
+
+
+def calibration_sentences(told: dict[str, Any]) -> list[str]:
+    """Return which prior to trust when."""
+    groups = told["groups"]
+    whole = groups["all cells"]
+    found = [
+        f"The fitted prior is {100 * whole['fitted']['calibration_error']:.1f} points off overall, the flat one "
+        f"{100 * whole['flat']['calibration_error']:.1f}."
+    ]
+    sparse = groups.get("totals of sparse sums")
+    if sparse:
+        found.append(
+            f"On totals of sparse sums it is {100 * sparse['fitted']['calibration_error']:.1f} points off, the flat one "
+            f"{100 * sparse['flat']['calibration_error']:.1f}: a flat prior makes such totals too large."
+        )
+    by_choice: dict[str, list[str]] = {}
+    for name, group in groups.items():
+        by_choice.setdefault(group["trust"], []).append(name)
+    if set(by_choice) <= {"fitted", "too few to say"}:
+        found.append("Trust the fitted prior for every kind of count with enough cases to judge.")
+    called = {"flat": "the flat one", "either": "either"}
+    found += [f"Trust {called[one]} for: {', '.join(by_choice[one])}." for one in called if one in by_choice]
+    return found
+
+
+# -- page -------------------------------------------------------------------------------------------------------------
+
+
+def calibration_page(told: dict[str, Any]) -> str:
+    """Return a calibration as a page."""
+    drawn = [
+        (name, _reliability_chart(told["groups"][name]))
+        for name in ("all cells", "totals of sparse sums")
+        if name in told["groups"]
+    ]
+    return render(
+        "calibrate.html",
+        title="How often claims are right",
+        lead=calibration_lead(told),
+        worlds=worlds_table(told["worlds"]) if len(told["worlds"]) > 1 else None,
+        descriptions=[(one["world"], one["description"]) for one in told["worlds"] if one["world"]],
+        claims=claims_table(told["claims_by_value"]),
+        claims_note=CLAIMS_NOTE,
+        claims_sentences=claims_sentences(told),
+        charts=drawn,
+        table=calibration_table(told),
+        note=CALIBRATION_NOTE,
+        sentences=[*calibration_sentences(told), *told["notes"]],
+    )
+
+
+def _reliability_chart(group: dict[str, Any]) -> str:
+    series = {
+        f"{prior} prior": (kind, [row for row in group[prior]["bins"] if row["claims"] >= 10])
+        for prior, kind in (("flat", "s3"), ("fitted", "s1"))
+    }
+    return charts.reliability(series, "stated probability", "share that is right")

@@ -1,0 +1,375 @@
+"""Ways of publishing compared: sentences and tables, for terminal and page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from unround.comparison.measure import LARGE
+from unround.show import charts
+from unround.show.site import render
+
+SHOWN = 10
+"""Signed distances up to this one are drawn."""
+
+FAMILIES = {"rounding": "s1", "controlled": "s4", "nearest": "s3", "noise": "s2", "other": "s5"}
+"""Kinds of mechanisms, and the colour class of each: none of the colours that claims have."""
+
+KINDS_OF = {"laplace": "noise", "gaussian": "noise", "nearest-even": "nearest", "digits": "nearest"}
+ROUNDING = ("base", "graduated", "sample", "residues")
+
+
+def colour(name: str) -> str:
+    """Return the colour class of a mechanism.
+
+    Examples
+    --------
+    >>> colour("rounding:5"), colour("laplace:1.45,clamped"), colour("base=7"), colour("exact")
+    ('s1', 's2', 's1', 's5')
+    """
+    first = name.split(":")[0].split("=")[0]
+    kind = "rounding" if first in ROUNDING else KINDS_OF.get(first, first)
+    return FAMILIES.get(kind, FAMILIES["other"])
+
+
+RATES = "What rates add"
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def errors_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of errors."""
+    heads = ["", "mean error", f"over {LARGE}", "expected", "RMSE", "within 4", "bias", "sums broken", "ε"]
+    return heads, [
+        [
+            row["name"],
+            _with_error(row, "mean_error"),
+            _with_error(row, f"mean_error_over_{LARGE}"),
+            "" if row["expected"] is None else f"{row['expected']['mean_error']:.3f}",
+            _with_error(row, "rmse"),
+            f"{100 * row['within_4']:.1f}%",
+            _with_error(row, "bias", "+"),
+            f"{100 * row['sums_broken']:.1f}%",
+            "none" if row["epsilon"] is None else f"{row['epsilon']:.1f}",
+        ]
+        for row in rows
+    ]
+
+
+def risks_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of what can be inferred."""
+    heads = ["", "proved", "wrong", "likely", "right", "truth", "alone", "best guess", "1s and 2s"]
+    return heads, [
+        [
+            row["name"],
+            mean_count(row["proved"]),
+            mean_count(row["proved_wrong"]),
+            mean_count(row["likely"]),
+            f"{100 * row['likely_right'] / row['likely']:.1f}%" if row["likely"] else "",
+            _with_error(row, "truth_probability"),
+            f"{row['truth_probability_alone']:.3f}",
+            f"{100 * row['guessed']:.1f}%",
+            mean_count(row["small_disclosed"]),
+        ]
+        for row in rows
+    ]
+
+
+def rates_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and rows of the table of rates beside the counts; no rows where there are none."""
+    heads = ["", "rates from", "conditional", "wrong", "likely", "right", "1s and 2s", "mean error"]
+    return heads, [
+        [
+            row["name"],
+            f"{source} counts",
+            _counted(told["conditional"]),
+            _counted(told["conditional_wrong"]),
+            _counted(told["likely"]),
+            f"{100 * told['likely_right'] / told['likely']:.1f}%" if told["likely"] else "",
+            _counted(told["small_disclosed"]),
+            "" if told["mean_error"] is None else f"{told['mean_error']:.3f}",
+        ]
+        for row in rows
+        for source, told in (row["rates"] or {}).items()
+    ]
+
+
+def _counted(number: float | None) -> str:
+    return "not worked out" if number is None else mean_count(number)
+
+
+def _with_error(row: dict[str, Any], name: str, sign: str = "") -> str:
+    spread = row["standard_error"][name]
+    shown = f"{row[name]:{sign}.3f}".replace("-", "−")
+    return shown if spread is None else f"{shown} ± {spread:.3f}"
+
+
+def _clamped_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    heads = ["", "negative", "mean error", "clamped", "RMSE", "clamped", "bias", "clamped", "bias of true zeros, clamped"]
+    return heads, [
+        [
+            row["name"],
+            f"{100 * row['negative']:.1f}%",
+            f"{row['mean_error']:.3f}",
+            f"{row['clamped_mean_error']:.3f}",
+            f"{row['rmse']:.3f}",
+            f"{row['clamped_rmse']:.3f}",
+            f"{row['bias']:+.3f}",
+            f"{row['clamped_bias']:+.3f}",
+            f"{row['clamped_bias_of_zeros']:+.2f}",
+        ]
+        for row in rows
+        if row["negative"] > 0
+    ]
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+
+def lead(told: dict[str, Any]) -> str:
+    """Say what was compared."""
+    releases = f"each published {told['seeds']} times" if told["seeds"] > 1 else "each published once"
+    return (
+        f"{told['areas']:,} areas with {told['cells']:,} counts and {told['sums']:,} sums per area, from {told['source']}, "
+        f"{releases} in every way."
+    )
+
+
+def footnotes(told: dict[str, Any]) -> list[str]:
+    """Return how to read the numbers of a comparison, and what was left out of account."""
+    found = [
+        f"Expected: the mean error of a large count, in closed form. Truth: the probability that all sums, the mechanism "
+        f"and a prior fitted to the release give to the true count, on average over {told['cells_to_infer']:,} counts; "
+        "alone: without sums, from the published count and that prior. ±: one standard error over releases. 1s and 2s: "
+        "true counts of one or two that are correctly proved or likely.",
+    ]
+    rows = told["mechanisms"]
+    found += [f"ε of {row['name']}, whole release: {row['epsilon_note']}." for row in rows if row["epsilon"] is not None]
+    if any(row["epsilon"] is None for row in told["mechanisms"]):
+        found.append(
+            "ε is none where some tables can be distinguished with certainty, as with all rounding: nothing then limits "
+            "what a release may reveal."
+        )
+    if any(row["left_out_of_account"] for row in told["mechanisms"]):
+        cut = max(row["left_out_of_account"] or 0.0 for row in told["mechanisms"])
+        found.append(
+            f"Noise is unbounded: counts less than {cut:g} times as likely as the most likely, given the figures published "
+            "with them, are ignored."
+        )
+    found += [
+        f"{row['name']}: in {mean_count(row['not_exact'])} areas some sums had too many possible counts to be used, so more "
+        "could be inferred than is shown."
+        for row in rows
+        if row["not_exact"]
+    ]
+    if told["rates"]:
+        found.append(
+            f"{RATES}: claims that exist because of rates rounded to {told['rate_step']:g} points "
+            f"({len(told['rates']):,} per area), or are certain only because of them; some of these counts are likely "
+            "without rates. Mean error: of the rates, in points. Rates from published counts can be computed by any reader, "
+            "and are set aside if the data show that they were. What rates add beside noise without bounds, or where "
+            "counts that stand in several tables are rounded by keys, is not worked out: it need not be nothing."
+        )
+    return [*found, *told["notes"]]
+
+
+# -- pages ------------------------------------------------------------------------------------------------------------
+
+
+def comparison_page(told: dict[str, Any]) -> str:
+    """Return a comparison as a page."""
+    rows = told["mechanisms"]
+    tables = {"How far off": errors_table(rows), "What can be inferred": risks_table(rows)}
+    if told["rates"]:
+        tables[RATES] = rates_table(rows)
+    return render(
+        "compare.html",
+        title="Ways of publishing, side by side",
+        lead=f"{lead(told)} An attacker has the published table, the sums that hold in it, and the mechanism.",
+        colours={row["name"]: colour(row["name"]) for row in rows},
+        risk=_risk_chart(rows),
+        sums=charts.pairs(
+            [(row["name"], colour(row["name"]), row["truth_probability_alone"], row["truth_probability"]) for row in rows],
+            "probability given to the true count",
+        ),
+        distances=_distance_charts(rows),
+        tables=tables,
+        clamped=_clamped_table(rows) if any(row["negative"] > 0 for row in rows) else None,
+        sentences=sentences(told),
+        footnotes=footnotes(told),
+    )
+
+
+def _risk_chart(rows: list[dict[str, Any]]) -> str:
+    points = [
+        {
+            "name": row["name"],
+            "kind": colour(row["name"]),
+            "error": row["mean_error"],
+            "risk": row["truth_probability"],
+            "error_by": row["standard_error"]["mean_error"] or 0.0,
+            "risk_by": row["standard_error"]["truth_probability"] or 0.0,
+            "proved": row["proved"] > 0,
+        }
+        for row in rows
+    ]
+    return charts.risk_against_error(points, "mean error of a published count", "probability given to the true count")
+
+
+def _distance_charts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Draw signed distances, one chart per mechanism, all to the same scale."""
+    from unround.comparison.distances import distances
+    from unround.protection.table import parse_protection
+
+    drawn, places = [], range(-SHOWN, SHOWN + 1)
+    for row in rows:
+        name = row["name"]
+        observed = {d: float(row["distances"].get(str(d), row["distances"].get(d, 0.0))) for d in places}
+        expected = None
+        if row["expected"] is not None:
+            spec = f"rounding:{name[5:]}" if name.startswith("base=") else name if ":" in name else "rounding:5"
+            implied = distances(parse_protection(spec).mechanism)
+            expected = None if implied is None else {d: implied.shares.get(d, 0.0) for d in places}
+        drawn.append((name, observed, expected))
+    top = max(share for _, observed, expected in drawn for share in (*observed.values(), *(expected or {}).values()))
+    return [
+        (
+            name,
+            charts.columns(
+                observed,
+                f"Shares of counts by published − true, {name}: {100 * observed[0]:.1f}% are exact",
+                kind=colour(name),
+                expected=expected,
+                top=top,
+            ),
+        )
+        for name, observed, expected in drawn
+    ]
+
+
+SURE = 2.5
+"""Differences of fewer standard errors than this are not called differences."""
+
+
+def sentences(told: dict[str, Any]) -> list[str]:
+    """Return what to make of a comparison."""
+    rows = told["mechanisms"]
+    found = list(_wrong(rows))
+    found += [_against(rows[0], row) for row in rows[1:]]
+    found += [_clamping(row) for row in rows if row["negative"] > 0]
+    found += list(_noise(rows))
+    found += list(_rates_in_words(rows))
+    return found
+
+
+def _rates_in_words(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say what it costs and what it spares to compute rates from published counts."""
+    for row in rows:
+        if row["rates"] is None:
+            continue
+        if row["rates"]["true"]["conditional"] is None:
+            yield f"{row['name']}: what rates from true counts add is not worked out; it need not be nothing."
+            continue
+        true, published = row["rates"]["true"], row["rates"]["published"]
+        claims = [mean_count(one["conditional"] + one["likely"]) for one in (true, published)]
+        errors = ["unknown" if one["mean_error"] is None else f"{one['mean_error']:.2f}" for one in (true, published)]
+        yield (
+            f"{row['name']}: rates from true counts add {claims[0]} claims, rates from published counts {claims[1]}; in "
+            f"points, their mean error is {errors[0]} and {errors[1]}."
+        )
+
+
+def _wrong(rows: list[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        if row["proved_wrong"]:
+            yield f"{row['name']}: {row['proved_wrong']:g} proved counts were wrong. This is a fault in unround."
+
+
+def _differ(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
+    """Say whether two means differ by more than their standard errors explain; after one release, any does."""
+    errors = [row["standard_error"][name] or 0.0 for row in (one, other)]
+    return bool(abs(one[name] - other[name]) > SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12)
+
+
+def _change(one: dict[str, Any], other: dict[str, Any], name: str) -> str:
+    """Return by how many per cent a number falls or rises."""
+    before, after = one[name], other[name]
+    if not before or not _differ(one, other, name):
+        return "stays the same"
+    share = 100 * (after / before - 1)
+    if abs(share) < 0.5:
+        return "stays the same"
+    return f"{'falls' if share < 0 else 'rises'} by {abs(share):.0f}%"
+
+
+def _against(first: dict[str, Any], row: dict[str, Any]) -> str:
+    """Return how one way of publishing compares with the first."""
+    if not first["proved"]:
+        proofs = (
+            "nothing can be proved under either" if not row["proved"] else f"{mean_count(row['proved'])} counts are proved"
+        )
+    elif not row["proved"]:
+        proofs = f"nothing can be proved any more (before: {mean_count(first['proved'])})"
+    else:
+        proofs = f"{mean_count(row['proved'])} counts are proved instead of {mean_count(first['proved'])}"
+    truth = "truth_probability"
+    return (
+        f"{row['name']} compared with {first['name']}: {proofs}; the number of likely counts goes from "
+        f"{mean_count(first['likely'])} to {mean_count(row['likely'])}, and the probability given to the true count "
+        f"{_change(first, row, truth)} ({first[truth]:.3f} to {row[truth]:.3f}). The mean error "
+        f"{_change(first, row, 'mean_error')} ({first['mean_error']:.2f} to {row['mean_error']:.2f}{_promise(first, row)}); "
+        f"the root-mean-square error {_change(first, row, 'rmse')} ({first['rmse']:.2f} to {row['rmse']:.2f})."
+    )
+
+
+def _promise(first: dict[str, Any], row: dict[str, Any]) -> str:
+    """Return the same of large counts: in closed form, and as measured."""
+    if first["expected"] is None or row["expected"] is None:
+        return ""
+    before, after = first["expected"]["mean_error"], row["expected"]["mean_error"]
+    if before == after:
+        return ""
+    large = f"mean_error_over_{LARGE}"
+    share = 100 * (after / before - 1)
+    return (
+        f"; for large counts it {'falls' if share < 0 else 'rises'} by {abs(share):.0f}%, from {before:.3f} to {after:.3f} "
+        f"in closed form, and from {first[large]:.2f} to {row[large]:.2f} among counts over {LARGE} here"
+    )
+
+
+def _clamping(row: dict[str, Any]) -> str:
+    """Return what publishing negative counts as 0 does."""
+    return (
+        f"{row['name']}: {100 * row['negative']:.1f}% of counts are negative. If they are published as 0, the mean error is "
+        f"{row['clamped_mean_error']:.2f} instead of {row['mean_error']:.2f}, but counts are biased by "
+        f"{row['clamped_bias']:+.3f} on average, and true zeros by {row['clamped_bias_of_zeros']:+.2f}: totals added up "
+        "from many empty parts come out too large."
+    )
+
+
+def _noise(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Say whether noise defeats inference, as the paper hopes."""
+    noisy = [row for row in rows if row["left_out_of_account"] is not None]
+    if not noisy:
+        return
+    helped = "; ".join(
+        f"under {row['name']} they raise the probability given to the true count from "
+        f"{row['truth_probability_alone']:.3f} to {row['truth_probability']:.3f}, and the best guess is off by "
+        f"{row['guess_error']:.2f} on average, the published count by {row['mean_error']:.2f}"
+        for row in noisy
+    )
+    yield (
+        "Does noise defeat inference? Nothing can be proved any more, and solutions cannot be listed one by one. But sums "
+        f"still reveal something: {helped}."
+    )
+
+
+def mean_count(value: float) -> str:
+    """Return a mean count for people: whole where it is large.
+
+    Examples
+    --------
+    >>> mean_count(0.0), mean_count(16.6), mean_count(2394.4)
+    ('0', '16.6', '2,394')
+    """
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"

@@ -1,0 +1,156 @@
+"""Charts as files: several panels under a heading, written as svg, png or html by the file's ending."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from unround.solution import Solution
+
+MOST_PANELS = 60
+"""Cells that are drawn; more would make a picture that nobody can look at."""
+
+FORMATS = (".svg", ".png", ".html")
+GAP, MARGIN, ACROSS = 28, 16, 3
+"""Pixels between panels, and around all of them; panels side by side."""
+
+VARIABLE = re.compile(r"var\(--([\w-]+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart, with its name and what is to be said of it."""
+
+    name: str
+    lines: tuple[str, ...]
+    chart: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Several panels under a heading."""
+
+    title: str
+    note: str
+    panels: tuple[Panel, ...]
+
+
+def solution_plot(solution: Solution) -> Plot:
+    """Draw the distribution of every cell."""
+    from unround.show.charts import histogram
+    from unround.show.words import span
+
+    panels = []
+    for cell in solution.cells[:MOST_PANELS]:
+        if cell.kind == "given" or not cell.distribution:
+            continue
+        published = "not published" if cell.published is None else f"published {cell.published:,}"
+        chart = histogram(cell.distribution, name=cell.name, kind=cell.kind, published=cell.published, height=120)
+        panels.append(Panel(cell.name, (f"{published}, possible {span(cell.low, cell.high)}, {cell.kind}",), chart))
+    if not panels:
+        raise InputError("there is nothing to draw: no cell has a distribution.")
+    note = "Inferred from published values; not official counts."
+    return Plot("Possible true counts", note, tuple(panels))
+
+
+def check_plot(path: Path) -> None:
+    """Raise InputError unless the file's ending names a format that can be drawn here, and its folder exists."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"a plot is written as .svg, .png or .html: give the file such a name, not {path.name!r}.")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
+    if path.suffix.lower() == ".png":
+        _converter()
+
+
+def _converter() -> Any:
+    """Return what turns a drawing into pixels; SVG and HTML need nothing but ourselves."""
+    try:
+        return importlib.import_module("vl_convert")
+    except ModuleNotFoundError:
+        raise InputError(
+            'a .png needs vl-convert: pip install "unround[charts]". Plots are also written as .svg or .html, without it.'
+        ) from None
+
+
+def save(plot: Plot, path: Path) -> None:
+    """Write a plot as svg, png or html, by the file's ending. The html needs no other file, and follows the reader's scheme.
+
+    Raises `InputError` if the ending is another one, or the file cannot be written.
+    """
+    check_plot(path)
+    kind = path.suffix.lower()
+    if kind == ".html":
+        from unround.show.site import render
+
+        content = render("plot.html", title=plot.title, plot=plot).encode()
+    else:
+        content = svg(plot).encode()
+    if kind == ".png":
+        content = _converter().svg_to_png(content.decode(), scale=2)
+    try:
+        path.write_bytes(content)
+    except OSError as problem:
+        raise InputError(f"{path} cannot be written: {problem.strerror}.") from None
+
+
+def svg(plot: Plot) -> str:
+    """Return a plot as one SVG that needs nothing else: on white, in the light colours."""
+    from unround.show.charts import SIGN, Picture
+
+    heads = 20 + 16 * max(len(panel.lines) for panel in plot.panels)
+    sizes = [_size(panel.chart) for panel in plot.panels]
+    named = [SIGN * 1.15 * max(map(len, (panel.name, *panel.lines))) for panel in plot.panels]
+    wide = max(max(size[0], name) for size, name in zip(sizes, named, strict=True))
+    across = min(ACROSS, len(plot.panels))
+    rows = [range(start, min(start + across, len(plot.panels))) for start in range(0, len(plot.panels), across)]
+    tall = [heads + max(sizes[at][1] for at in row) for row in rows]
+    notes = _wrapped(plot.note, int((across * (wide + GAP)) / SIGN))
+    top = MARGIN + 34 + 18 * len(notes)
+    width = max(2 * MARGIN + across * wide + (across - 1) * GAP, 2 * MARGIN + 9.5 * len(plot.title))
+    drawn = Picture(round(width), round(top + sum(tall) + GAP * (len(rows) - 1) + MARGIN), f"{plot.title}. {plot.note}")
+    drawn.parts.append(f"<style>{plain_css()}</style>")
+    drawn.rect(0, 0, drawn.width, drawn.height, "ground")
+    drawn.text(MARGIN, MARGIN + 16, plot.title, "heading")
+    for at, line in enumerate(notes):
+        drawn.text(MARGIN, MARGIN + 38 + 18 * at, line, "soft")
+    y = float(top)
+    for row, height in zip(rows, tall, strict=True):
+        for column, at in enumerate(row):
+            x = MARGIN + column * (wide + GAP)
+            drawn.text(x, y + 14, plot.panels[at].name, "title")
+            for k, line in enumerate(plot.panels[at].lines):
+                drawn.text(x, y + 31 + 16 * k, line, "soft")
+            drawn.parts.append(str(plot.panels[at].chart).replace("<svg ", f'<svg x="{x:g}" y="{y + heads:g}" ', 1))
+        y += height + GAP
+    return f"{drawn.done()}\n"
+
+
+def plain_css() -> str:
+    """Return the stylesheet of charts without variables, in the light colours."""
+    from unround.show.palette import PALETTE
+    from unround.show.site import static
+
+    text = VARIABLE.sub(lambda found: PALETTE[found[1]][0], static("charts.css").decode())
+    return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text)).strip()
+
+
+def _size(chart: str) -> tuple[float, float]:
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart)
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def _wrapped(text: str, signs: int) -> Sequence[str]:
+    import textwrap
+
+    return textwrap.wrap(text, max(30, signs))

@@ -1,0 +1,294 @@
+"""How much of each person could be reconstructed: sentences, tables and the picture of the four guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from unround.show import charts
+from unround.show.charts import WIDE, Picture, Scale, ticks
+from unround.show.site import render
+from unround.show.words import percent
+
+Rows = tuple[list[str], list[list[str]]]
+
+GUESSES: Mapping[str, tuple[str, str]] = {
+    "national": ("national baseline", "s5"),
+    "totals": ("area's own totals", "s4"),
+    "tables": ("reconstruction", "s1"),
+    "unrounded": ("unrounded tables", "s2"),
+}
+"""What the four guesses are called, and the colour class of each."""
+
+GROUPS: Mapping[str, str] = {
+    "everyone": "everyone",
+    "alone": "alone in the area with their age and sex",
+    "unlike": "unlike the area's most common kind",
+}
+
+
+ENOUGH = 20
+"""Records by which a confidence can be judged."""
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _shown(found: Mapping[str, Any] | None) -> str:
+    """Return a share with twice its standard error."""
+    if found is None:
+        return "–"
+    if found["standard_error"] is None:
+        return percent(found["share"])
+    return f"{percent(found['share'])} ± {200 * found['standard_error']:.1f}"
+
+
+def agreement_table(told: Mapping[str, Any], measure: str) -> Rows:
+    """Return the share of records found, by group, in four columns."""
+    heads = ["", "people", *(name for name, _ in GUESSES.values())]
+    rows = []
+    for group, words in GROUPS.items():
+        if told["groups"][group] and group in told["guesses"]["tables"][measure]:
+            shares = [_shown(told["guesses"][guess][measure][group]) for guess in GUESSES]
+            rows.append([words, f"{told['groups'][group]:,}", *shares])
+    return heads, rows
+
+
+def confidence_table(told: Mapping[str, Any]) -> Rows:
+    """Return how many records are claimed at each confidence, and how many of them are right."""
+    heads = ["confidence", "claims", "right", "of all people", "baseline: claims", "right"]
+    rows = []
+    for one, base in zip(told["guesses"]["tables"]["confidence"], told["guesses"]["national"]["confidence"], strict=True):
+        rows.append(
+            [
+                f"{one['at_least']:.0%} or more",
+                f"{one['claims']:,}",
+                "–" if one["precision"] is None else percent(one["precision"]),
+                percent(one["recall"]),
+                f"{base['claims']:,}",
+                "–" if base["precision"] is None else percent(base["precision"]),
+            ]
+        )
+    return heads, rows
+
+
+def ways_table(told: Mapping[str, Any]) -> Rows | None:
+    """Return what other ways of publishing the same tables would give away."""
+    compared = told["compared"]
+    if not compared or not compared["ways"]:
+        return None
+    heads = ["published", "records found", "age within one year", "alone", "unlike"]
+    rows = [
+        ["as given", _shown(compared["as_published"]), "", "", ""],
+        ["no table", _shown(compared["national"]), "", "", ""],
+    ]
+    return heads, [*rows, *(_row(one, one["name"]) for one in compared["ways"])]
+
+
+def without_table(told: Mapping[str, Any]) -> Rows | None:
+    """Return what leaving out each table would save, that which gives most away first."""
+    compared = told["compared"]
+    if not compared or not compared["without"]:
+        return None
+    heads = ["left out", "records found", "age within one year", "alone", "unlike"]
+    found = sorted(compared["without"], key=lambda one: one["agreement"]["everyone"]["share"])
+    return heads, [_row(one, one["name"]) for one in found]
+
+
+def _row(one: Mapping[str, Any], name: str) -> list[str]:
+    agreement, close = one["agreement"], one["within_one_year"]["everyone"]
+    return [name, _shown(agreement["everyone"]), _shown(close), _shown(agreement["alone"]), _shown(agreement["unlike"])]
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+
+def lead(told: Mapping[str, Any]) -> str:
+    """Say what was looked at."""
+    tables = told["tables"]
+    columns = sum(table["columns"] for table in tables)
+    number = f"{len(tables)} tables" if len(tables) > 1 else "1 table"
+    verb = "are" if len(tables) > 1 else "is"
+    which = "simulated people" if told["simulated"] else "people"
+    return (
+        f"{told['people']:,} {which} in {told['areas']:,} areas, of whom {number} with {columns:,} counts per area "
+        f"{verb} published ({', '.join(told['mechanisms'])}). A record is {_and(list(told['attributes']))}."
+    )
+
+
+def sentences(told: Mapping[str, Any]) -> list[str]:
+    """Say what was found."""
+    found = told["guesses"]
+    shares = {guess: found[guess]["agreement"]["everyone"]["share"] for guess in GUESSES}
+    gain = told["gain"]["national"]["everyone"]
+    said = [
+        f"From the tables, {percent(shares['tables'])} of all records are reconstructed exactly. Someone who knows the "
+        f"country but uses no table of the area finds {percent(shares['national'])}; from the area's own totals alone, "
+        f"{percent(shares['totals'])}; from the same tables unrounded, {percent(shares['unrounded'])}."
+    ]
+    error = gain["standard_error"]
+    if error is not None and abs(gain["share"]) < 2 * error:
+        said.append("The tables add nothing to the baseline that could be told from chance.")
+    elif gain["share"] < 0:
+        said.append("The tables mislead: they find fewer records than the baseline.")
+    said += _confident(found["tables"]["confidence"])
+    return said + _claims(told["claims"])
+
+
+def _confident(bands: Sequence[Mapping[str, Any]]) -> list[str]:
+    # The highest confidence at which there are enough records to judge it by.
+    sure = [band for band in bands if band["claims"] >= ENOUGH] or [band for band in bands if band["claims"]]
+    if not sure:
+        return ["No record is reconstructed with a confidence of 50% or more."]
+    last = sure[-1]
+    stated = f"stated with a confidence of {last['at_least']:.0%} or more"
+    if last["claims"] == 1:
+        return [f"One record is {stated}; it is {'right' if last['precision'] else 'wrong'}."]
+    return [f"{last['claims']:,} records are {stated}; {percent(last['precision'])} of these are right."]
+
+
+def _claims(claims: Mapping[str, Any] | None) -> list[str]:
+    if claims is None:
+        return []
+    proved = claims["at_least"] + claims["exactly"]
+    areas = f"{claims['areas']:,} areas of a sample"
+    what = _and(claims["attributes"])
+    if proved:
+        right = "all of them are true" if claims["true"] == proved else f"{proved - claims['true']:,} of them are false"
+        said = [
+            f"In {areas}, {proved:,} claims that one, two or three persons (or more) of a given {what} live there hold "
+            f"in every world that fits the tables ({claims['exactly']:,} of them say exactly how many); {right}."
+        ]
+        said.append(_certified(claims))
+    else:
+        said = [f"In {areas}, bounds prove of no combination of {what} that anybody has it. That is no proof of safety."]
+    if claims["by_solver"]:
+        true = "all are true" if claims["by_solver_true"] == claims["by_solver"] else "not all are true"
+        said.append(f"Of {claims['by_solver']:,} more combinations a solver proves that somebody has them; {true}.")
+    if claims["contradictory"]:
+        said.append(f"In {claims['contradictory']:,} of these areas no world fits all tables.")
+    return said + _variability(claims["variability"])
+
+
+def _certified(claims: Mapping[str, Any]) -> str:
+    """Say of how many claims the proof is written out."""
+    asked, done = claims["written_out"], claims["certified"]
+    every = asked == claims["at_least"] + claims["exactly"]
+    which = "of them" if every else f"of {asked:,} of them for which that was tried"
+    number = "all" if asked == done else f"{done:,}"
+    others = "" if asked == done else "; the other arguments are too long to be written out"
+    return f"The proofs of {number} {which} are written out, and accepted by an independent checker{others}."
+
+
+def _variability(found: Mapping[str, Any] | None) -> list[str]:
+    if not found or not found["areas"]:
+        return []
+    said = (
+        f"In {found['areas']:,} areas, two worlds that both fit can differ in {percent(found['low'])} to "
+        f"{percent(found['high'])} of the records on average; {found['determined']:,} of these areas are determined."
+    )
+    if found["out_of_time"]:
+        said += f" In {found['out_of_time']:,} the solver's {found['seconds']:g} seconds were not enough to tell."
+    if found["too_large"]:
+        said += f" {found['too_large']:,} were too large for the solver: nothing follows for them."
+    return [said]
+
+
+def footnotes(told: Mapping[str, Any]) -> list[str]:
+    """Say how to read it, and what was left out of account."""
+    said = [
+        "National baseline: the most probable records by a law learnt from people of other areas, as from a public sample "
+        "of records. Area's own totals: the same, given the counts about one attribute alone. Reconstruction: given all "
+        "published counts. Unrounded tables: given the true counts. Every guess has as many records as people live in "
+        "the area, the most confident ones.",
+        "For people who are alone with their age and sex, these two are known and the rest is guessed, once per person.",
+        f"±: two standard errors, over areas and over {told['seeds']} seeds."
+        + (f" Kind: {_and(told['kind'])}." if told["kind"] else ""),
+        "That a record is found does not say whose it is, and a record that many people share is found without any table: "
+        "what counts is the gain over the baseline.",
+    ]
+    if not told["law_from_other_areas"]:
+        said.append("There is no other area to learn from, so that all records were taken as equally likely beforehand.")
+    if not told["exact_people"]:
+        said.append("How many people live in an area is not published exactly, and was estimated.")
+    outside = told["guesses"]["tables"]["steps_outside"], told["guesses"]["unrounded"]["steps_outside"]
+    said.append(
+        f"Worlds do not fit perfectly: all counts of an area together are outside of their windows by {outside[0]:.1f} on "
+        f"average, those of the unrounded tables by {outside[1]:.1f}."
+    )
+    if not told["simulated"]:
+        said.append(
+            "`unround simulate` did not draw these records: aggregates alone are written, and no reconstructed person."
+        )
+    return [*said, *(told["compared"] or {"notes": []})["notes"], *told["notes"]]
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
+    """Draw the shares of records found by the four guesses, as bars, group by group."""
+    groups = [group for group in GROUPS if told["groups"][group] and group in told["guesses"]["tables"][measure]]
+    shares = {group: {guess: told["guesses"][guess][measure][group] for guess in GUESSES} for group in groups}
+    largest = max(one["share"] + 2 * (one["standard_error"] or 0) for found in shares.values() for one in found.values())
+    said = "; ".join(
+        f"{GROUPS[group]}: " + ", ".join(f"{GUESSES[guess][0]} {percent(one['share'])}" for guess, one in found.items())
+        for group, found in shares.items()
+    )
+    left, bar, between = 126.0, 20.0, 44.0
+    height = len(groups) * (4 * bar + between) - 8
+    drawn = Picture(WIDE, height + 40, f"Share of records found. {said}")
+    scale = Scale(0, largest or 1, left, WIDE - 58)
+    for tick in ticks(0, largest or 1):
+        for number in range(len(groups)):
+            top = number * (4 * bar + between) + 22
+            drawn.line(scale(tick), top, scale(tick), top + 4 * bar, "grid")
+        drawn.text(scale(tick), height + 15, f"{tick:.0%}", "soft", "middle")
+    drawn.text(WIDE, height + 34, "share of records found →", "soft", "end")
+    for number, group in enumerate(groups):
+        top = number * (4 * bar + between)
+        drawn.text(0, top + 14, f"{GROUPS[group].capitalize()} ({told['groups'][group]:,} people)", "title")
+        for place, (guess, one) in enumerate(shares[group].items()):
+            name, kind = GUESSES[guess]
+            y = top + 22 + place * bar
+            error = 2 * (one["standard_error"] or 0)
+            drawn.text(left - 8, y + 13, name, anchor="end")
+            drawn.rect(left, y + 2, scale(one["share"]) - left, bar - 5, f"bar {kind}", f"{name}: {_shown(one)}")
+            end = scale(one["share"] + error)
+            drawn.line(scale(max(0.0, one["share"] - error)), y + bar / 2 - 0.5, end, y + bar / 2 - 0.5, "expected")
+            drawn.text(end + 6, y + 13, percent(one["share"]))
+    return drawn.done()
+
+
+def reconstruction_page(told: Mapping[str, Any]) -> str:
+    """Return everything as a page."""
+    tables = {"Exactly": agreement_table(told, "agreement")}
+    if told["has_ages"]:
+        tables["Age within one year"] = agreement_table(told, "within_one_year")
+    return render(
+        "reconstruct.html",
+        title="How much of each person could be reconstructed",
+        lead=lead(told),
+        picture=four_guesses(told, "agreement"),
+        near=four_guesses(told, "within_one_year") if told["has_ages"] else None,
+        calibration=charts.reliability({"": ("s1", told["guesses"]["tables"]["calibration"])}, "confidence stated", "right"),
+        tables=tables,
+        confidence=confidence_table(told),
+        ways=ways_table(told),
+        without=without_table(told),
+        sampled=(told["compared"] or {"areas": 0})["areas"],
+        sentences=sentences(told),
+        footnotes=footnotes(told),
+    )
+
+
+def write_page(folder: Path, told: Mapping[str, Any]) -> None:
+    """Write the page into a folder."""
+    (folder / "reconstruct.html").write_text(reconstruction_page(told), encoding="utf-8")

@@ -1,0 +1,370 @@
+"""The strongest findings of an audit, with the arithmetic behind them: a few of many thousands, found without reading all.
+
+Arguments call their cells A, B, C …, because real keys are long, and A is always the count that the finding is about.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, islice, product
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any
+
+from unround.audits import AuditFolder
+from unround.audits.certificates import read_proof
+from unround.audits.contradictions import ASSUMPTION
+from unround.audits.folder import CONTRADICTIONS, FINDINGS, PROOFS, SUSPECTS
+from unround.audits.model import short_label
+from unround.errors import InternalError
+from unround.explanation.cell import explain_at
+from unround.figures import FigureKind
+from unround.proofs import figure_value, proofs_of
+from unround.release import ABSENT
+from unround.show.words import arithmetic, growth
+from unround.system import PublishedFigure
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST = {"proved": 6, "conditional": 2, "likely": 4}
+"""Findings of each kind that are shown."""
+
+LOOKED_AT = 50_000
+"""Findings, of those that matter most, among which these are: a national census has more than fit into memory."""
+
+MOST_CELLS = 24
+"""Cells of an argument that are listed by name."""
+
+MOST_NEIGHBOURS = 12
+"""The same around a likely count."""
+
+MOST_STEPS = 14
+"""Sentences of an argument that are shown; the certificate has them all."""
+
+MOST_SUMS = 4
+"""Sums around a likely count that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellShown:
+    """A cell as an argument names it: its letter, what it counts, what was published, and how."""
+
+    letter: str
+    what: str
+    published: int | None
+    mechanism: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """A finding with its argument.
+
+    - `finding`: Its row of `findings.parquet`.
+    - `area`, `code`, `what`, `table`: Its area, by name and code; what is counted; and its table, unless the label says
+      it already.
+    - `sums`: For a proof, the sums that it uses.
+    - `steps`: The argument, sentence by sentence; `more_steps` says how many were left out.
+    - `cells`: What the letters in it mean; `more_cells` says how many were left out.
+    - `growth`: For a likely count, how its probability grows: a step in words, and the probability after it.
+    - `distribution`: For a likely count, its distribution.
+    - `others`: For a likely count, the evidence from other areas.
+    """
+
+    finding: dict[str, Any]
+    area: str
+    code: str
+    what: str
+    table: str
+    sums: tuple[str, ...]
+    steps: tuple[str, ...]
+    more_steps: int
+    cells: tuple[CellShown, ...]
+    more_cells: int
+    growth: tuple[tuple[str, float], ...] = ()
+    distribution: tuple[tuple[int, float], ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def strongest(folder: AuditFolder, kind: str) -> list[Strong]:
+    """Return the findings of a kind that matter most, as `unround.audits.ranking` has it.
+
+    Of findings that rest on the same sums of an area one stands for all. Every area has its turn before one comes again, and
+    two areas before the same count comes a third time.
+    """
+    rows = _chosen(folder, kind, MOST[kind])
+    if kind == "likely":
+        return [_likely(folder, row) for row in rows]
+    return [_certain(folder, row, proof) for row, proof in zip(rows, _certificates(folder, rows), strict=True)]
+
+
+def _chosen(folder: AuditFolder, kind: str, number: int) -> list[dict[str, Any]]:
+    import polars as pl
+
+    areas, turn = folder.told["areas"], pl.int_range(pl.len())
+    found = (
+        pl.scan_parquet(folder.file(FINDINGS), glob=False)  # in the order of how much they matter
+        .filter(pl.col("kind") == kind)
+        .join(_in_doubt(folder).lazy(), on=areas, how="anti", maintain_order="left")
+        .head(LOOKED_AT)
+        .unique([*areas, "route"], keep="first", maintain_order=True)
+        .with_columns(pl.max_horizontal(turn.over(areas), turn.over(folder.told["axes"]) // 2).alias("_turn"))
+        .sort("_turn", maintain_order=True)
+        .head(number)
+        .drop("_turn")
+    )
+    return found.collect().to_dicts()
+
+
+def _in_doubt(folder: AuditFolder) -> pl.DataFrame:
+    """Return the areas whose published figures cannot be right, or are suspect: no example is taken from these."""
+    import polars as pl
+
+    types = {axis: folder.areas.schema[axis] for axis in folder.told["areas"]}
+    told, found = folder.summary, []
+    for name, number in ((CONTRADICTIONS, told["contradictions"]), (SUSPECTS, told["suspect"]["areas"])):
+        if number:
+            rows = pl.scan_csv(folder.file(name), infer_schema=False, glob=False)
+            if name == CONTRADICTIONS:  # that an exact count was adjusted spoils no other
+                rows = rows.filter(pl.col("kind") != ASSUMPTION)
+            first = rows.collect_schema().names()[: len(types)]  # by place: headers are made safe for spreadsheets
+            pairs = zip(first, types.items(), strict=True)
+            found.append(rows.select(pl.col(own).cast(kind).alias(axis) for own, (axis, kind) in pairs))
+    return pl.concat(found).unique().collect() if found else pl.DataFrame(schema=types)
+
+
+def _cell(folder: AuditFolder, row: dict[str, Any]) -> int:
+    codes = tuple(row[axis] for axis in folder.told["axes"])
+    return next(at for at, column in enumerate(folder.model.columns) if column.codes == codes)
+
+
+def _place(folder: AuditFolder, row: dict[str, Any]) -> tuple[str, str]:
+    """Return the name and the code of a finding's area; the name is empty where it has none of its own."""
+    code = " · ".join(str(row[axis]) for axis in folder.told["areas"])
+    name = str(row.get("region_name") or "")
+    return ("" if code.endswith(name) else name), code
+
+
+def _what(folder: AuditFolder, cell: int) -> str:
+    """Say what a cell counts: its label, and its place on the other axes, as far as the label does not tell."""
+    column = folder.model.columns[cell]
+    others = [
+        code
+        for axis, code in zip(folder.told["axes"], column.codes, strict=True)
+        if axis != "characteristic_id" and code != "total" and code not in column.label
+    ]
+    return ", ".join([short_label(column.label), *others])
+
+
+def _table(folder: AuditFolder, cell: int) -> str:
+    column = folder.model.columns[cell]
+    return "" if column.block in column.label else column.block
+
+
+def letters(number: int) -> list[str]:
+    """Return so many names: A to Z, then AA, AB and so on.
+
+    Examples
+    --------
+    >>> letters(28)[25:]
+    ['Z', 'AA', 'AB']
+    """
+    named = ("".join(letter) for size in count(1) for letter in product(ascii_uppercase, repeat=size))
+    return list(islice(named, number))
+
+
+# -- proved and conditional -------------------------------------------------------------------------------------------
+
+
+def _certificates(folder: AuditFolder, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Find the certificates of some findings; all others are passed over without being parsed."""
+    axes, columns = folder.told["areas"], folder.model.columns
+    keys = [(*(row[axis] for axis in axes), columns[_cell(folder, row)].key) for row in rows]
+    marks = {f'"key": {json.dumps(key[-1], ensure_ascii=False)}' for key in keys}
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    with folder.file(PROOFS).open(encoding="utf-8") as file:
+        for line in file:
+            if any(mark in line for mark in marks):
+                proof = json.loads(line)
+                found[(*(proof[axis] for axis in axes), proof["key"])] = proof
+    missing = [key for key in keys if key not in found]
+    if missing:
+        raise InternalError(f"there is no certificate for {missing[0]} in {PROOFS}")
+    return [found[key] for key in keys]
+
+
+def _certain(folder: AuditFolder, row: dict[str, Any], proof: dict[str, Any]) -> Strong:
+    keys = sorted((one["name"] for one in proof["cells"]), key=lambda key: bool(key != proof["cell"]))
+    named = dict(zip(keys, letters(len(keys)), strict=True))
+    system, renamed = read_proof(_renamed(proof, named))
+    (written,) = proofs_of(system, {system.index[renamed.cell]: renamed.steps})
+    steps = tuple(sentences(written.text))
+    shown = steps if len(steps) <= MOST_STEPS else (*steps[: MOST_STEPS - 2], *steps[-2:])
+    published = {one["name"]: one for one in proof["cells"]}
+    index = folder.model.index
+    cells = tuple(
+        CellShown(named[key], _what_of(folder, published[key]), published[key]["published"], published[key]["mechanism"])
+        for key in keys[:MOST_CELLS]
+    )
+    name, code = _place(folder, row)
+    cell = index[proof["key"]]
+    return Strong(
+        finding=row,
+        area=name,
+        code=code,
+        what=_what(folder, cell),
+        table=_table(folder, cell),
+        sums=(*(_equation([one.total, *one.parts]) for one in system.sums), *(_figure(one) for one in system.figures)),
+        steps=shown,
+        more_steps=len(steps) - len(shown),
+        cells=cells,
+        more_cells=len(keys) - len(cells),
+    )
+
+
+def _what_of(folder: AuditFolder, told: dict[str, Any]) -> str:
+    """Say what a cell of a certificate counts, and where, if it is of another area."""
+    what = _what(folder, folder.model.index[told.get("key", told["name"])])
+    return f"{what} (area {told['area']})" if "area" in told else what
+
+
+def _renamed(told: Any, named: dict[str, str], key: str = "") -> Any:
+    """Return a certificate with its cells called differently, wherever it names one."""
+    if isinstance(told, dict):
+        if key == "terms":
+            return {named.get(name, name): value for name, value in told.items()}
+        return {name: _renamed(value, named, name) for name, value in told.items()}
+    if isinstance(told, list):
+        return [_renamed(one, named, key) for one in told]
+    return named.get(told, told) if key in _NAMING else told
+
+
+_NAMING = ("cell", "name", "total", "parts", "rests_on", "universe", "numerator", "count")
+"""Where a certificate names its cells."""
+
+
+def _figure(one: PublishedFigure) -> str:
+    figure = one.figure
+    is_rate = figure.kind is FigureKind.RATE
+    of = f"{figure.numerator} / {figure.universe}" if is_rate else f"{figure.kind} of {figure.universe}"
+    return f"{of} = {figure_value(figure, one.value)}"
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Take an argument apart into its sentences.
+
+    Examples
+    --------
+    >>> list(sentences("D = 832 (exact), so B ≤ 832. A ≥ 421 (425 published, base 5). So A = 421."))
+    ['D = 832 (exact), so B ≤ 832.', 'A ≥ 421 (425 published, base 5).', 'So A = 421.']
+    """
+    pieces = text.removesuffix(".").split(". ")
+    yield from (f"{piece}." for piece in pieces if piece)
+
+
+# -- likely -----------------------------------------------------------------------------------------------------------
+
+
+def _likely(folder: AuditFolder, row: dict[str, Any]) -> Strong:
+    import polars as pl
+
+    model, cell = folder.model, _cell(folder, row)
+    here = pl.all_horizontal([pl.col(axis) == row[axis] for axis in folder.told["areas"]])
+    at = int(folder.areas.select(pl.arg_where(here)).item())
+    one, counts = explain_at(folder, at, cell), folder.counts(at)
+    used = [(e, shown) for e, shown in zip(model.touching[cell], one.sums, strict=True) if shown.used]
+    members = list(dict.fromkeys([cell, *(c for e, _ in used[:MOST_SUMS] for c in model.members(e))]))
+    named = dict(zip(members, letters(len(members)), strict=True))
+    cells = tuple(
+        CellShown(
+            named[c],
+            _what(folder, c),
+            int(counts[c]) if counts[c] > ABSENT else None,
+            model.mechanisms[c].name,
+        )
+        for c in members[:MOST_NEIGHBOURS]
+    )
+    name, code = _place(folder, row)
+    return Strong(
+        finding=row,
+        area=name,
+        code=code,
+        what=_what(folder, cell),
+        table=_table(folder, cell),
+        sums=(),
+        steps=tuple(f"{_equation([named[c] for c in model.members(e)])}: {arithmetic(s)}." for e, s in used[:MOST_SUMS]),
+        more_steps=max(0, len(used) - MOST_SUMS),
+        cells=cells,
+        more_cells=len(members) - len(cells),
+        growth=tuple(growth(one)),
+        distribution=one.distribution,
+        others=one.others.said if one.others else (),
+    )
+
+
+def _equation(names: list[str]) -> str:
+    total, *parts = names
+    listed = " + ".join(parts) if len(parts) <= 12 else f"{' + '.join(parts[:6])} + … + {parts[-1]}"
+    return f"{total} = {listed}"
+
+
+# -- zeros ------------------------------------------------------------------------------------------------------------
+
+
+def first_zeros(folder: AuditFolder, number: int) -> list[dict[str, Any]]:
+    """Return the first likely zeros: "area", "code", "what" and the row of each."""
+    import polars as pl
+
+    found = pl.scan_parquet(folder.file(FINDINGS), glob=False).filter(pl.col("kind") == "likely", pl.col("value") == 0)
+    rows = []
+    for row in found.head(number).collect().to_dicts():
+        area, code = _place(folder, row)
+        rows.append({"area": area, "code": code, "what": _what(folder, _cell(folder, row)), "row": row})
+    return rows
+
+
+# -- inconsistencies --------------------------------------------------------------------------------------------------
+
+
+def first_contradictions(folder: AuditFolder, number: int) -> list[dict[str, str]]:
+    """Return the first rows of `contradictions.csv`, as text: "area", "kind", "sums" and "clash"."""
+    import polars as pl
+
+    found: pl.DataFrame = pl.scan_csv(folder.file(CONTRADICTIONS), infer_schema=False, glob=False).head(number).collect()
+    rows = []
+    for row in found.to_dicts():
+        names = [str(row.get(name) or "") for name in (*folder.told["areas"], "region_name")]
+        area = " ".join(dict.fromkeys(name for name in names if name))
+        rows.append({"area": area, **{name: str(row[name] or "") for name in ("kind", "sums", "clash")}})
+    return rows
+
+
+def first_suspects(folder: AuditFolder, number: int) -> list[dict[str, str]]:
+    """Return the first rows of `suspects.csv`: "area", "sum", what was published, what the parts add up to, the chance."""
+    import polars as pl
+
+    found: pl.DataFrame = pl.scan_csv(folder.file(SUSPECTS), infer_schema=False, glob=False).head(number).collect()
+    axes = len(folder.told["areas"])
+    rows = []
+    for row in found.to_dicts():
+        names = list(dict.fromkeys([*list(row.values())[:axes], str(row.get("region_name") or "")]))
+        said = {name: str(row[name]) for name in ("sum", "published", "parts_add_up_to")}
+        rows.append({"area": " ".join(filter(None, names)), **said, "chance": one_in(float(row["chance_at_most"]))})
+    return rows
+
+
+def one_in(chance: float) -> str:
+    """Say how rare something is that has at most this chance.
+
+    Examples
+    --------
+    >>> one_in(2e-10), one_in(1.3e-13), one_in(0.002)
+    ('1 in 5 billion', '1 in 10^12', '1 in 500')
+    """
+    rarity = 1 / chance
+    for power, name in ((9, "billion"), (6, "million")):
+        if 10**power <= rarity < 10 ** (power + 3):
+            return f"1 in {int(rarity / 10**power + 1e-9):,} {name}"
+    return f"1 in {int(rarity + 1e-9):,}" if rarity < 1e6 else f"1 in 10^{int(math.log10(rarity))}"

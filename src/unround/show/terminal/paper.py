@@ -1,0 +1,360 @@
+"""What `unround paper` and `unround expect` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import exp, log10
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unround.expectation import RAREST, Expectation, Number, surprise
+from unround.replication.claim import Claim
+from unround.replication.outcome import Experiment, Outcome, Prediction, condition
+from unround.show.terminal.layout import bullets
+from unround.show.words import argument, notice, percent, several, share
+
+if TYPE_CHECKING:
+    from unround.replication.compound import Compound
+    from unround.replication.release import Finds, ReleaseSearches
+
+VERDICTS = {True: ("yes", ""), False: ("no", "bold magenta"), None: ("–", "dim")}
+MOST_RESIDUALS = 60
+"""Longer lists show only residuals that give something away."""
+
+EXPLAINED = {
+    None: "–",
+    "both": "both",
+    "sizes": "the simulated sizes",
+    "uniform": "uniform remainders",
+    "neither": "neither",
+}
+
+
+def _table(*columns: tuple[str, str], title: str = "") -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
+    table.title_style = "bold"
+    for name, side in columns:
+        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
+    return table
+
+
+# -- claims -----------------------------------------------------------------------------------------------------------
+
+
+def show_claims(claims: Iterable[Claim], console: Console) -> None:
+    """Print every claim, where it stands, the paper's value and ours, whether they agree, and why not."""
+    table = _table(("claim", ""), ("section", ""), ("paper", "right"), ("ours", "right"), ("agrees", ""), ("note", ""))
+    for column, width in zip(table.columns[1:4], (9, 13, 13), strict=True):
+        column.max_width = width
+    claims = list(claims)
+    for claim in claims:
+        word, style = VERDICTS[claim.agrees]
+        row = (claim.claim, claim.section, value_text(claim.paper), value_text(claim.computed))
+        table.add_row(*(Text(cell) for cell in row), Text(word, style=style), Text(claim.note, style="dim"))
+    console.print(table)
+    console.print(f"\n{summary(claims)}")
+
+
+def summary(claims: Sequence[Claim]) -> str:
+    """Say how many claims agree.
+
+    Examples
+    --------
+    >>> summary([Claim("a", "1", 1, 1, True), Claim("b", "1", 2, None, None)])
+    '1 claim agrees, 0 do not, 1 cannot be recomputed from our copy of the paper.'
+    """
+    agree, differ = (sum(claim.agrees is verdict for claim in claims) for verdict in (True, False))
+    said = f"{agree} claim agrees" if agree == 1 else f"{agree} claims agree"
+    unknown = len(claims) - agree - differ
+    return (
+        f"{said}, {differ} {'does' if differ == 1 else 'do'} not, {unknown} cannot be recomputed from our copy of the paper."
+    )
+
+
+def value_text(value: Any) -> str:
+    """Return a claim's value for people.
+
+    Examples
+    --------
+    >>> value_text(1302.0833), value_text([38, 49]), value_text([[38, 49], [39, 48]]), value_text(None), value_text(2e-9)
+    ('1,302.08', '38 49', '38 49; 39 48', '–', '2e-09')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        apart = "; " if value and isinstance(value[0], list) else " "
+        return apart.join(value_text(one) for one in value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 10 else f"{value:,.2f}".rstrip("0").rstrip(".")
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# -- the experiment ---------------------------------------------------------------------------------------------------
+
+
+def show_experiment(run: Experiment, console: Console) -> None:
+    """Print what was found on simulated areas, beside both predictions."""
+    columns = ("search", ""), ("places", "right"), ("found", "right"), ("uniform", "right"), ("by size", "right")
+    table = _table(*columns, ("explained by", ""), ("in the paper", "right"))
+    for outcome in run.outcomes:
+        search = outcome.search
+        table.add_row(
+            Text(f"{search.title}: {condition(search)}"),
+            f"{outcome.groups:,}",
+            f"{outcome.found:,}",
+            prediction_text(outcome.uniform),
+            prediction_text(outcome.sizes),
+            EXPLAINED[outcome.explained_by],
+            f"{search.found} in {search.groups:,}",
+        )
+    console.print(table)
+    console.print()
+    bullets(experiment_notes(run), console, "dim")
+
+
+def show_release_searches(found: ReleaseSearches, console: Console) -> None:
+    """Print what the paper's searches find in a release, beside what its model predicts."""
+    columns = ("search", ""), ("sums", "right"), ("places", "right"), ("found", "right"), ("predicted", "right")
+    table = _table(*columns, ("chance", "right"), ("impossible", "right"), ("in the paper", "right"))
+    for one in found.finds:
+        search = one.search
+        told = (f"{one.groups:,}", f"{one.found:,}", prediction_text(one.predicted), _chance(one), f"{one.impossible:,}")
+        table.add_row(
+            Text(f"{search.title}: {condition(search)}"),
+            f"{len(one.sums):,}",
+            *(told if one.groups else ("0", *"––––")),
+            f"{search.found} in {search.groups:,}",
+        )
+    console.print(table)
+    console.print()
+    bullets(release_notes(found), console, "dim")
+    console.print(Text(f"\n{notice(found.product)}"), style="dim")
+
+
+def _chance(one: Finds) -> str:
+    """Return how likely a number of finds at least so far from the prediction is."""
+    chance = surprise(one.found, one.predicted.mean)
+    return f"{chance:.2f}" if chance >= 0.005 else f"{chance:.0e}"
+
+
+def release_notes(found: ReleaseSearches) -> list[str]:
+    """Say how to read the table, and what it shows."""
+    nowhere = [one.search.title for one in found.finds if not one.groups]
+    outside = [one.search.title for one in found.finds if one.within is False]
+    looked = len(found.finds) - len(nowhere)
+    exact = f" Exact population: {', '.join(found.exact[:4])}." if found.exact else ""
+    notes = [
+        f"{several(found.areas, 'area', 'areas')} of {found.source}; sums: those that hold in it, with so many parts "
+        f"rounded to base 5; places: groups of cells with every value above 10.{exact}",
+        "predicted: places × the share under uniform remainders and independent rounding, as in the paper; in brackets, the "
+        "range that contains the number with 99.9% probability. chance: the probability of a number at least so far off.",
+        "impossible: places whose parts cannot add up to the total however they were rounded. Adjusted populations would "
+        "produce some.",
+    ]
+    if looked:
+        inside = f"{looked - len(outside)} of {several(looked, 'number is', 'numbers are')} within the range."
+        notes.append(inside + (f" Out of range: {'; '.join(outside)}." if outside else ""))
+    if nowhere:
+        notes.append(f"No place to look: {'; '.join(nowhere)}. The release has no such sum with values above 10.")
+    if any(one.groups for one in found.finds if not one.search.exact_total):
+        notes.append(
+            "Under a rounded total, a table that is rounded by keys of records has fewer or more such residuals: for three "
+            "parts, from none to 2.4 times as many, depending on its constant. Under an exact total keys change nothing."
+        )
+    return [*notes, *found.notes]
+
+
+def show_compound(together: Compound, console: Console) -> None:
+    """Print what all sums of age by sex give away together, beside the searches."""
+    chains = ", ".join(
+        f"{number:,} by {'one sum' if depth == 1 else argument(depth)}"
+        for depth, number in sorted(together.by_depth.items())
+    )
+    right = f", {percent(together.likely_right / together.likely)} of them correctly" if together.likely else ""
+    console.print("\n[bold]All sums of age by sex together[/] (an audit; the searches look at one sum at a time)")
+    bullets(
+        [
+            f"{together.proved:,} of {together.cells:,} rounded counts in {together.areas:,} areas have one possible value"
+            f"{f': {chains}' if chains else ''}. {together.wrong:,} of these are wrong.",
+            f"{together.likely:,} more have a likeliest value of at least {together.threshold:.0%}{right} "
+            "(under the paper's flat prior).",
+        ],
+        console,
+        "dim",
+    )
+
+
+def prediction_text(model: Prediction) -> str:
+    """Return a prediction as its mean and interval.
+
+    Examples
+    --------
+    >>> prediction_text(Prediction(97.6, 97.6)), prediction_text(Prediction(0.04, 0.04))
+    ('195.2 (151–243)', '0.08 (0–2)')
+    >>> prediction_text(Prediction(0.001, 0.001)), prediction_text(Prediction(0, 0))
+    ('< 0.01 (0–1)', '0')
+    """
+    if not model.mean:
+        return "0"
+    low, high = model.interval
+    mean = "< 0.01" if model.mean < 0.005 else f"{model.mean:,.{1 if model.mean >= 1 else 2}f}"
+    return f"{mean} ({low:,}–{high:,})"
+
+
+def experiment_notes(run: Experiment) -> list[str]:
+    """Say how to read the table, and what it shows."""
+    census = several(run.areas, "simulated area", "simulated areas")
+    if len(run.seeds) > 1:
+        census = f"{len(run.seeds)} × {census}"
+    seeds = f"{'seed' if len(run.seeds) == 1 else 'seeds'} {', '.join(map(str, run.seeds))}"
+    return [
+        f"{census} (rows “{run.rows}”, {seeds}); places are groups of cells with every value above 10. No value refers "
+        "to a real place.",
+        "uniform: places × the share under the model, as in the paper. by size: the expected number given the simulated "
+        "true counts, over the rounding alone. In brackets, the range that contains the number with 99.9% probability.",
+        f"{_inside(run)} {which_explains(run)}",
+        _repeated(run),
+        *([KEYED] if run.keys else []),
+    ]
+
+
+KEYED = (
+    "Counts were rounded by the keys of their records and a constant of every table. The predictions take them as rounded "
+    "independently. Under an exact total that makes no difference; under a rounded one, it depends on the constants."
+)
+
+
+def _inside(run: Experiment) -> str:
+    """Say how many counts are within the range expected by size, among searches that had somewhere to look."""
+    looked = [outcome for outcome in run.outcomes if outcome.groups]
+    inside = sum(outcome.inside for outcome in looked)
+    nowhere = len(run.outcomes) - len(looked)
+    said = f"{inside} of {several(len(looked), 'count is', 'counts are')} within the interval by size."
+    return said + (f" {several(nowhere, 'search', 'searches')} had no place to look." if nowhere else "")
+
+
+def _repeated(run: Experiment) -> str:
+    """Say how many areas are counted twice."""
+    if not run.repeated_areas:
+        return "No area holds the same people as a single area within it."
+    finds = sum(outcome.repeated for outcome in run.outcomes)
+    areas, there = several(run.repeated_areas, "area holds", "areas hold"), several(finds, "find is", "finds are")
+    return (
+        f"{areas} the same people as a single area within it; {there} there. Like the paper, this counts such areas twice."
+    )
+
+
+def which_explains(run: Experiment) -> str:
+    """Say which prediction explains what was found, and how far keeping values over 10 shifts it."""
+    only = [outcome.search.key for outcome in run.outcomes if outcome.explained_by == "sizes"]
+    neither = [outcome.search.key for outcome in run.outcomes if outcome.explained_by in ("neither", "uniform")]
+    if neither:
+        return f"The sizes do not explain {', '.join(neither)}. {weighed(run)}"
+    if only:
+        return f"Uniform remainders do not explain {', '.join(only)}: {_tilt(run[only[0]])} {weighed(run)}"
+    if not any(outcome.found for outcome in run.outcomes):
+        return "Nothing was found, and too little was expected to tell the predictions apart."
+    return f"No count is out of range under either prediction. {weighed(run)}"
+
+
+def weighed(run: Experiment) -> str:
+    """Say which prediction makes all finds together likelier, and how many times."""
+    better, worse = "the simulated sizes", "uniform remainders"
+    if run.evidence < 0:
+        better, worse = worse, better
+    times = exp(min(abs(run.evidence), 700))
+    if times < 1.05:
+        return f"All finds together are about as likely under {better} as under {worse}."
+    said = f"{times:,.1f}" if times < 1000 else f"more than 10^{int(log10(times))}"
+    return f"All finds together are {said} times as likely under {better} as under {worse}."
+
+
+def _tilt(outcome: Outcome) -> str:
+    uniform, sizes = outcome.uniform, outcome.sizes
+    return (
+        f"keeping values over 10 favours parts published too high ({outcome.above:,} found; {uniform.above:,.0f} by uniform "
+        f"remainders, {sizes.above:,.0f} by size) over parts published too low ({outcome.below:,}; {uniform.below:,.0f}, "
+        f"{sizes.below:,.0f})."
+    )
+
+
+# -- what to expect ---------------------------------------------------------------------------------------------------
+
+
+def show_expectation(expected: Expectation, console: Console) -> None:
+    """Print how often sums of one shape give something away."""
+    shown = [one for one in expected.residuals if one.kind != "open" or len(expected.residuals) <= MOST_RESIDUALS]
+    often = sorted(shown, key=lambda one: -one.probability)[:MOST_RESIDUALS]
+    if often:
+        columns = ("residual", "right"), ("share of sums", "right"), ("solutions", "right")
+        table = _table(*columns, ("cell", ""), ("probability", "right"), ("result", ""))
+        for one in sorted(often, key=lambda one: one.residual):
+            solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
+            result, style = {"proof": ("proved", "bold red"), "strong": ("likely", "yellow"), "open": ("open", "dim")}[
+                one.kind
+            ]
+            table.add_row(
+                f"{one.residual:+,}" if one.residual else "0",
+                f"{float(one.probability):.6g}",
+                solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
+                one.best_cell,
+                f"{float(one.best_probability):.3f}",
+                Text(result, style=style),
+            )
+        console.print(table)
+    _left_out(len(shown) - len(often), len(expected.residuals) - len(shown), console)
+    console.print()
+    bullets(_legend(expected), console, "dim")
+    console.print()
+    for name, rate, number in (
+        ("Proved", expected.proof_share, expected.expected_proofs),
+        ("Likely", expected.strong_share, expected.expected_strong),
+    ):
+        areas = "" if number is None else f"; {number:,.4g} expected in {several(expected.areas or 0, 'area', 'areas')}"
+        console.print(f"{name}: {_how_often(rate, expected.exact)}{areas if rate else ''}.")
+    console.print("\n[bold]Assumed:[/]")
+    bullets(expected.assumptions, console, "dim")
+
+
+def _left_out(rarer: int, open_: int, console: Console) -> None:
+    """Say how many residuals the table leaves out."""
+    if rarer:
+        console.print(
+            f"{several(rarer, 'more residual reveals', 'more residuals reveal')} something, but less often.", style="dim"
+        )
+    if open_:
+        console.print(f"{several(open_, 'more residual reveals', 'more residuals reveal')} nothing.", style="dim")
+
+
+def _legend(expected: Expectation) -> list[str]:
+    """Say what the columns mean."""
+    return [
+        "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
+        "cell: the kind of cell that can be inferred best"
+        + (" (zero part: one published as 0)" if expected.zero_parts else "")
+        + "; probability: that of its most likely value.",
+        f"result: proved if only one solution is left, likely if the probability is {share(expected.threshold)} or more, "
+        "otherwise open.",
+    ]
+
+
+def _how_often(rate: Number, exact: bool) -> str:
+    """Say which share of sums it is, in words.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> _how_often(Fraction(2, 625), True), _how_often(Fraction(3, 4), True), _how_often(Fraction(1), True)
+    ('0.0032 of all sums, 1 in 312.5', '0.75 of all sums', 'every sum')
+    >>> _how_often(Fraction(0), True), _how_often(0.0, False)
+    ('none, whatever is published', 'fewer than 1 sum in 10^290, if any')
+    """
+    if not rate:
+        return "none, whatever is published" if exact else f"fewer than 1 sum in 10^{RAREST}, if any"
+    said = f"{float(rate):.6g}"
+    if said == "1":
+        return "every sum" if exact and rate == 1 else "every sum, or nearly"
+    return f"{said} of all sums" + (f", 1 in {float(1 / rate):,.6g}" if rate < 0.5 else "")
