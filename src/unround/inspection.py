@@ -16,7 +16,7 @@ from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
 from unround.output import scratch_folder
 from unround.prior import Prior
-from unround.release import ABSENT, WHY_ABSENT, Match, Release, adjustable, table_of
+from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 from unround.tables.spool import Spool, Stage, survey
 
@@ -182,7 +182,7 @@ def _tally(spool: Spool, in_file: NDArray[np.bool_]) -> dict[str, int]:
         there = counts > ABSENT
         found["published"] += int(there.sum())
         for code, number in zip(*np.unique(counts[~there], return_counts=True), strict=True):
-            found[WHY_ABSENT[int(code)]] += int(number)
+            found[why_absent(int(code)) or "not a count"] += int(number)
     return dict(found)
 
 

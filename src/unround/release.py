@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.errors import InputError
 from unround.figures import Figure
 from unround.mechanisms import Exact, Mechanism, Unpublished
 
@@ -39,16 +41,61 @@ UNRELIABLE = _FIRST + 3
 """The agency held it back as too unreliable."""
 UNREADABLE = _FIRST + 4
 """Something other than a count in a column of counts: text, or a number with decimals."""
-ABSENT = _FIRST + 15
-"""A number up to this one in a table of counts is one of the codes above, not a count."""
+FIRST_TOLD = _BETWEEN = _FIRST + 16
+"""From this code on, cells tell something of their counts by themselves."""
+WIDEST_BETWEEN = 9_999
+"""The largest end of a range that a cell can tell in place of its count."""
+_EXACTLY = _BETWEEN + (WIDEST_BETWEEN + 1) ** 2
+ABSENT = _EXACTLY + LARGEST
+"""A number up to this one in a table of counts is one of the codes above and below, not a count."""
 
-WHY_ABSENT: Mapping[int, str] = {
+_WHY_ABSENT: Mapping[int, str] = {
     SUPPRESSED: "suppressed",
     NOT_APPLICABLE: "not applicable",
     NOT_AVAILABLE: "not available",
     UNRELIABLE: "too unreliable to be published",
     UNREADABLE: "not a count",
 }
+
+
+def between(low: int, high: int) -> int:
+    """Return the code of a cell that tells a range in place of its count, as `<5` or `1-4` do.
+
+    Examples
+    --------
+    >>> told_range(between(1, 4)), why_absent(between(1, 4)), told_range(SUPPRESSED)
+    ((1, 4), 'suppressed, from 1 to 4', None)
+    """
+    if not 0 <= low <= high <= WIDEST_BETWEEN:
+        raise InputError(f"a hidden count is from 0 to {WIDEST_BETWEEN:,}, such as 1 to 4; not {low} to {high}.")
+    return _BETWEEN + low * (WIDEST_BETWEEN + 1) + high
+
+
+def exactly(count: int) -> int:
+    """Return the code of a count that is printed as it is, in a column whose other counts are not.
+
+    Examples
+    --------
+    >>> told_range(exactly(1)), why_absent(exactly(1))
+    ((1, 1), 'printed unrounded, 1')
+    """
+    return _EXACTLY + count
+
+
+def told_range(code: int) -> tuple[int, int] | None:
+    """Return what a cell tells of its count by itself, whatever the mechanism; None where that is nothing."""
+    if _EXACTLY <= code <= ABSENT:
+        return code - _EXACTLY, code - _EXACTLY
+    return divmod(code - _BETWEEN, WIDEST_BETWEEN + 1) if _BETWEEN <= code < _EXACTLY else None
+
+
+def why_absent(code: int) -> str | None:
+    """Return why a cell is not a plain count; None for one that is."""
+    told = told_range(code)
+    if told is None:
+        return _WHY_ABSENT.get(code)
+    return f"printed unrounded, {told[0]}" if code >= _EXACTLY else f"suppressed, from {told[0]} to {told[1]}"
+
 
 FigureValues = NDArray[np.int64]
 """Published figures, areas × figures, as whole multiples of `FIGURE_UNIT`: decimals stay what they are in print."""
@@ -153,6 +200,42 @@ def adjustable(areas: pl.DataFrame) -> NDArray[np.bool_]:
     return np.asarray(areas["adjustable"].fill_null(True).to_numpy(), dtype=np.bool_)
 
 
+class What(StrEnum):
+    """What something in the input turned out to be."""
+
+    COUNT = "count"
+    EXACT = "exact count"
+    FIGURE = "figure used"
+    SILENT = "figure that tells nothing"
+    SUPPRESSED = "suppressed"
+    LABEL = "label"
+    CODE = "code"
+    NOTE = "note"
+    UNKNOWN = "not understood"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of the account of a reading: what stands in a row, column, cell or sheet of the input.
+
+    - `place`: Where: "column C: Men", "row 25", "cell D7", "sheet Notes".
+    - `what`, `why`: What it was taken for, and the reason.
+    - `used`: Whether it takes part in what is inferred, or tells something about what does.
+    - `settle`: Where something was not understood or not used: the line of TOML, or the option, that settles it.
+    """
+
+    place: str
+    what: What
+    why: str
+    used: bool = True
+    settle: str = ""
+
+    def to_json(self) -> dict[str, str | bool]:
+        """Return it as plain data."""
+        given: dict[str, str | bool] = {"place": self.place, "what": self.what.value, "why": self.why, "used": self.used}
+        return given | ({"settle": self.settle} if self.settle else {})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Release:
     """What was published.
@@ -181,6 +264,9 @@ class Release:
         Labels of what is neither a count nor such a figure, by reason (densities, amounts …).
     notes : list of str
         What a user should know about how the file was read. Reading may add notes.
+    account : tuple of Entry
+        What became of every row, column and cell of the input: an entry for a column is about all its cells, except for
+        those that have entries of their own.
     obstacle : str
         Why nothing can be inferred from it, and what to do about that, where it is known from the start; else "".
     """
@@ -197,6 +283,7 @@ class Release:
     figures: tuple[Figure, ...] = field(default=(), repr=False)
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     notes: list[str] = field(default_factory=list, repr=False)
+    account: tuple[Entry, ...] = field(default=(), repr=False)
     obstacle: str = field(default="", repr=False)
 
     def blocks(self, progress: Progress = lambda _: None) -> Iterator[Block]:

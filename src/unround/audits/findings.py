@@ -15,7 +15,7 @@ from unround.audits.keys import BY_KEYS
 from unround.audits.model import Model
 from unround.batch.types import NO_UPPER_BOUND, Ints
 from unround.linked.methods import METHODS
-from unround.release import ABSENT, WHY_ABSENT
+from unround.release import ABSENT, why_absent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,7 +90,7 @@ def finding(inferred: InferredBlock, area: int, cell: int) -> Finding:
     return Finding(
         GIVEN if given else code.label,
         published if published > ABSENT else None,
-        WHY_ABSENT.get(published) if published <= ABSENT else None,
+        why_absent(published) if published <= ABSENT else None,
         low,
         None if high >= NO_UPPER_BOUND else high,
         value if known else None,

@@ -19,7 +19,7 @@ from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Suppressed, Unpublished, Within
-from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts
+from unround.release import ABSENT, FIGURE_ABSENT, FIGURE_UNIT, SUPPRESSED, Column, Counts, told_range
 from unround.structure import JudgedSum, Structure
 from unround.system import Cell, PublishedFigure, Sum, System
 
@@ -329,6 +329,8 @@ class Model:
         """Return one cell of an area as the engines for single systems take it."""
         key, how = self.columns[cell].key, self.mechanisms[cell]
         published, within = int(counts[cell]), slack(cell)
+        if (told := told_range(published)) is not None and not silent:
+            return Cell(key, None, Suppressed(*told))
         most = self.limit(counts, cell, slack)
         if most is not None and not self.hides[cell]:
             return Cell(key, None, Suppressed(0, most))

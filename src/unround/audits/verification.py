@@ -26,7 +26,7 @@ from unround.errors import InputError
 from unround.linked.prover import BETWEEN
 from unround.mechanisms import Suppressed, Unpublished, Within
 from unround.proofs import Proof, fault_in_proof, proof_in_words
-from unround.release import ABSENT, SUPPRESSED, Counts, adjustable
+from unround.release import ABSENT, SUPPRESSED, Counts, adjustable, told_range
 from unround.system import Cell, PublishedFigure, Sum, System
 
 CERTAIN = tuple(kind.label for kind in (ClaimKind.PROVED, ClaimKind.CONDITIONAL))
@@ -238,6 +238,8 @@ class _Certificates:
         if isinstance(cell.mechanism, Unpublished):
             return cell.published is None
         published, how = int(self._published(row)[column]), self.model.mechanisms[column]
+        if (told := told_range(published)) is not None:
+            return cell.published is None and cell.mechanism == Suppressed(*told)
         if isinstance(cell.mechanism, Suppressed) and cell.mechanism != how:
             return cell.published is None and self._is_limited(cell.mechanism, row, column, kind)
         shown = published if published > ABSENT else None

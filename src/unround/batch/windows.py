@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from unround.batch.types import NO_UPPER_BOUND, Windows
 from unround.errors import InputError
-from unround.mechanisms import Exact, Mechanism, Window
+from unround.mechanisms import Exact, Mechanism, Suppressed, Window
 from unround.mechanisms.base import BoolArray, FloatArray
-from unround.release import ABSENT, SUPPRESSED, Counts
+from unround.release import FIRST_TOLD, SUPPRESSED, Counts, told_range
 
 _DENSE = 1 << 16
 """Published counts below this one are found by their place in an array; larger ones, which are rare, by search."""
@@ -68,8 +68,9 @@ class WindowTable:
 
         Notes
         -----
-        A suppressed count has the window that the mechanism gives to what it hides, if it hides anything; whatever
-        else is absent can be any count. Counts too large for `NO_UPPER_BOUND` are misfits too.
+        A suppressed count has the window that the mechanism gives to what it hides, if it hides anything; a cell that
+        tells a range by itself has that range; whatever else is absent can be any count. Counts too large for
+        `NO_UPPER_BOUND` are misfits too.
         """
         if counts.ndim != 2 or counts.shape[1] != self._columns:
             raise InputError(f"{self._columns} columns have a mechanism, but the counts have shape {counts.shape}.")
@@ -179,11 +180,8 @@ class _WindowsOfMechanism:
         if small.all():
             return self._of_small(counts, entries)
         found = self._of_small(np.where(small, counts, 0), entries)
-        found[counts <= ABSENT] = _FREE
-        hidden = counts == SUPPRESSED
-        if hidden.any():
-            found[hidden] = self._of_large(SUPPRESSED, entries)
-        large = ~small & (counts > ABSENT)
+        found[~small] = _FREE
+        large = ~small & ((counts >= FIRST_TOLD) | (counts == SUPPRESSED))
         different, which = np.unique(counts[large], return_inverse=True)
         found[large] = np.array([self._of_large(int(one), entries) for one in different], dtype=np.int32)[which]
         return found
@@ -204,7 +202,9 @@ class _WindowsOfMechanism:
 
     def _entry(self, count: int, entries: _Entries) -> int:
         """Work out the window of a count that was not met before."""
-        hidden = count == SUPPRESSED
+        hidden, told = count == SUPPRESSED, told_range(count)
+        if told is not None:
+            return entries.add(_window(Suppressed(*told), None))
         try:
             window = _window(cast(Hashable, self.mechanism), None if hidden else count)
         except InputError:

@@ -5,13 +5,25 @@ Suppressed, not applicable, not available and zero are four different things, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from unround.release import ABSENT, LARGEST, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, UNRELIABLE
+from unround.release import (
+    ABSENT,
+    LARGEST,
+    NOT_APPLICABLE,
+    NOT_AVAILABLE,
+    SUPPRESSED,
+    UNREADABLE,
+    UNRELIABLE,
+    WIDEST_BETWEEN,
+    between,
+)
 
 SIGNS: Mapping[str, int] = {
     "x": SUPPRESSED,
@@ -48,6 +60,61 @@ _PADDING = " \t\r\n\u00a0\u202f\u2009\"'"
 _GROUPED = "^[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:[ \u00a0\u202f\u2009][0-9]{3})+|(?:['\u2019][0-9]{3})+)(?:\\.[0-9]*)?$"
 NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 
+_DIGITS = r"[0-9]{1,3}(?:[, \u00a0\u202f\u2009'\u2019][0-9]{3})+|[0-9]{1,9}"
+_FLAG = r"[*†‡§#^~!¹²³⁴⁵⁶⁷⁸⁹]{1,3}|\([a-zA-Z*†]{1,2}\)|\[(?:note )?[0-9a-zA-Z]{1,2}\]|[a-zA-Z]{1,2}\)?"
+FLAGGED = rf"^(?:({_DIGITS})\s*({_FLAG})|\(({_DIGITS})\)|\*{{1,2}}({_DIGITS}))$"
+"""A number with a sign beside it that leaves it a number: provisional, revised, of low quality, or a reference to a note."""
+_RANGE = re.compile(r"(?:from )?([0-9]{1,4})\s*(?:-|–|—|to|bis|à|a|tot|\.\.|…)\s*([0-9]{1,4})")
+_BELOW = re.compile(
+    r"(?:<|&lt;|fewer than|less than|under|below|unter|weniger als|moins de|menos de|meno di|minder dan)\s*([0-9]{1,4})"
+)
+_UP_TO = re.compile(r"(?:≤|<=|=<|up to|at most|bis zu|jusqu'à|hasta)\s*([0-9]{1,4})|([0-9]{1,4}) or (?:fewer|less)")
+
+
+class Flagged(NamedTuple):
+    """A number with a sign beside it."""
+
+    number: int
+    flag: str
+
+
+def flagged_number(cell: str) -> Flagged | None:
+    """Return the number and the flag of a cell such as `21*`, `30p` or `(1)`; None for anything else.
+
+    Examples
+    --------
+    >>> flagged_number("21*"), flagged_number("(1)"), flagged_number("1,234 r"), flagged_number("21"), flagged_number("D7")
+    (Flagged(number=21, flag='*'), Flagged(number=1, flag='()'), Flagged(number=1234, flag='r'), None, None)
+    """
+    found = _FLAGGED.match(cell.strip(_PADDING))
+    if found is None:
+        return None
+    digits = re.sub(r"\D", "", found[1] or found[3] or found[4])
+    return Flagged(int(digits), found[2] or ("()" if found[3] else "*"))
+
+
+_FLAGGED = re.compile(FLAGGED)
+
+
+def hidden_range(cell: str) -> tuple[int, int] | None:
+    """Return the range that a cell tells in place of its count, as `<5` and `1-4` do.
+
+    Examples
+    --------
+    >>> hidden_range("<5"), hidden_range("1–4"), hidden_range("fewer than 10"), hidden_range("5 or fewer"), hidden_range("x")
+    ((0, 4), (1, 4), (0, 9), (0, 5), None)
+    """
+    bare = " ".join(cell.strip(_PADDING + "[]()").lower().split())
+    if found := _RANGE.fullmatch(bare):
+        low, high = int(found[1]), int(found[2])
+    elif found := _BELOW.fullmatch(bare):
+        low, high = 0, int(found[1]) - 1
+    elif found := _UP_TO.fullmatch(bare):
+        low, high = 0, int(found[1] or found[2])
+    else:
+        return None
+    return (low, high) if low < high <= WIDEST_BETWEEN else None
+
 
 def as_counts(
     text: pl.Series, symbol: pl.Series | None = None, blank: int = NOT_AVAILABLE
@@ -55,8 +122,8 @@ def as_counts(
     """Turn cells into counts, with the codes of `release` for what is no count.
 
     Numbers may be padded, quoted, signed, grouped in threes (`1,234` or `1 234`) or written as `1e+06`; `12.0` is a whole
-    number. Negative ones stay: noise makes them. Text that is neither number nor sign, a number with a fraction and one
-    beyond `LARGEST` are `UNREADABLE`.
+    number, and `21*` or `(3)` one with a flag. Negative ones stay: noise makes them. `<5` and `1-4` tell a range. Text that
+    is neither number nor sign, a number with a fraction and one beyond `LARGEST` are `UNREADABLE`.
 
     Signs such as `E` (use with caution) and `r` (revised) in `symbol` leave a count as it is. One that says there is no
     count decides where the cell is empty or 0, which some files put there to fill the place. Any other number beside it
@@ -144,7 +211,9 @@ def _closely(cells: pl.Series, blank: int) -> tuple[NDArray[np.int32], NDArray[n
     for at in (number & ((joined.str.len_chars() > EXACT_DIGITS) | joined.str.contains("(?i)e-"))).arg_true():
         if _has_fraction(joined[at]):
             counts[at], fraction[at] = UNREADABLE, True
-    counts[value.is_null().to_numpy()] = UNREADABLE
+    for at in value.is_null().arg_true():
+        flagged, told = flagged_number(bare[at]), hidden_range(bare[at])
+        counts[at] = flagged.number if flagged else between(*told) if told else UNREADABLE
     signs = sign.is_not_null().to_numpy()
     counts[signs] = sign.drop_nulls().to_numpy()
     counts[(bare == "").to_numpy()] = blank
