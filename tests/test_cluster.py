@@ -167,7 +167,7 @@ def test_a_scheduler_that_dies_ends_it_with_words_and_the_work_is_kept(place: Pa
     assert audit.returncode == 2, said
     assert "run the same command again to continue" in " ".join(said.split())
     assert "Traceback" not in said
-    assert len(said.splitlines()) <= 3, said
+    assert "distributed." not in said  # the log of the cluster is not for the reader of an audit
     assert run_in(place, *QUICKLY) == 0
 
 
