@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -244,6 +246,29 @@ def test_every_window_is_that_of_its_mechanism_block_after_block() -> None:
         assert_windows(windows, misfits, counts, mechanisms)
     again, _ = table.of(counts)
     assert again.weights is windows.weights  # nothing new: nothing grew
+
+
+def test_several_threads_ask_one_table() -> None:
+    """As the explorer does: every thread meets counts that no other has met yet, and gets its own windows."""
+    wrong = []
+    for attempt in range(20):
+        table = WindowTable([Rounding(5), Rounding(3), Exact()])
+        ready = Barrier(4)
+
+        def ask(thread: int, table: WindowTable = table, ready: Barrier = ready, attempt: int = attempt) -> None:
+            rng = np.random.default_rng([attempt, thread])
+            ready.wait()
+            for _ in range(20):
+                counts = (rng.integers(0, 4_000, size=(20, 3)) * 15).astype(np.int32)
+                windows, misfits = table.of(counts)
+                low = np.maximum(counts - np.array([4, 2, 0]), 0)
+                if misfits.any() or (windows.low != low).any() or windows.start.max() >= windows.weights.size:
+                    wrong.append(counts)
+
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(ask, thread) for thread in range(4)]:
+                done.result()
+    assert not wrong
 
 
 def test_one_mechanism_for_all_columns() -> None:

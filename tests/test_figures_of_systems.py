@@ -19,7 +19,7 @@ from unround.figures import Figure, FigureKind, Grid, Group
 from unround.infer import infer
 from unround.infer.brute import brute
 from unround.infer.figured import with_running_counts
-from unround.mechanisms import Exact, Rounding, Unpublished
+from unround.mechanisms import Exact, Rounding, Suppressed, Unpublished
 from unround.proofs import Proof, check_proof, fault_in_proof
 from unround.solution import solve
 from unround.system import Cell, PublishedFigure, Row, Sum, System
@@ -256,6 +256,18 @@ def test_the_arithmetic_of_a_rate_in_words() -> None:
         "T ≤ 504 (500 published, base 5), and x / T ≤ 12.45% (12.4% published): 12.45% × 504 = 62.748, so x ≤ 62. "
         "So x = 62."
     )
+
+
+def test_a_ratio_above_one_is_used_from_both_sides() -> None:
+    ratio = PublishedFigure(
+        Figure("ratio", FigureKind.RATE, "users", "records", grid=Grid.of(Fraction("0.01")), per=Fraction(1)),
+        Fraction("1.33"),
+    )
+    cells = [Cell(name, None, Suppressed(1, 4)) for name in ("records", "users")]
+    for engine in ("auto", "brute"):
+        answer = solve(System(cells, [], [ratio]), engine=engine)
+        assert answer.solutions == 1
+        assert [(one.low, one.high) for one in answer.cells] == [(4, 4), (3, 3)]
 
 
 def test_the_universe_of_a_rate_is_bounded_too() -> None:

@@ -136,6 +136,17 @@ def draws_are_fair(known: shapes.Known) -> None:
     assert sum(terms) < len(terms) + 6 * (2 * len(terms)) ** 0.5 + 10
 
 
+def test_areas_are_drawn_independently() -> None:
+    system = System([Cell("t", 60, Rounding(5)), *(Cell(f"p{i}", 20, Rounding(5)) for i in range(3))], [])
+    system = System(system.cells, [Sum("t", ("p0", "p1", "p2"))])
+    drawn = samples(*block([system] * 3), 400, seed=7)
+    again = samples(*block([system] * 3), 400, seed=7)
+    assert (drawn == again).all()
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert (drawn[:, one] == drawn[:, other]).all(axis=1).mean() < 0.1
+        assert abs(np.corrcoef(drawn[:, one, 1], drawn[:, other, 1])[0, 1]) < 0.2
+
+
 # --- tiny families against brute force --------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ from unround.prior.mixture import (
 )
 from unround.prior.sample import AreaSample
 from unround.prior.sexes import PRECISIONS, SexSplits
-from unround.prior.weights import EXPOSURES, FLOOR
+from unround.prior.weights import EXPOSURES, FLOOR, area_weights
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED
 from unround.simulation import MISSING, published_counts, schema
 from unround.system import System
@@ -1116,3 +1116,16 @@ def test_claims_hold_on_worlds_that_no_prior_assumes(foreign: ModuleType, tmp_pa
                 assert held > said - 0.03 - 2 * error, (band, number, said, held)
                 judged += 1
     assert judged >= 1
+
+
+@pytest.mark.parametrize("power", [-40, -26, 26, 40])
+def test_large_powers_stay_floats(power: int) -> None:
+    """A cell of many parts stands against all of them: what it weighs is neither infinite nor nothing."""
+    low, high = np.zeros((1, 1), dtype=np.int32), np.full((1, 1), 30, dtype=np.int32)
+    nothing = np.zeros((1, 1))
+    law = np.array([[2.0]]), np.array([[1.0]]), np.zeros(1)
+    given = np.ones((1, 1)), *law, np.array([power]), nothing, np.zeros(1, dtype=np.bool_), nothing
+    found = area_weights(low, high, *given).weights
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+    assert (np.argmax(found) == 0 if power < 0 else found.argmax() in (1, 2)) or found[-1] == found.max()

@@ -184,7 +184,7 @@ class Figure:
         """At least `low` and at most `high` of the universe."""
         least = _inequality([(self.universe, low), (self.numerator, Fraction(-1))])
         most = _inequality([(self.numerator, Fraction(1)), (self.universe, -high)])
-        return tuple(one for one, tells in ((least, low > 0), (most, high < 1)) if tells)
+        return (least, most) if low > 0 else (most,)
 
     def _mean(self, low: Fraction, high: Fraction) -> tuple[Inequality, ...]:
         """All units at the lower ends of their groups average no more than `high`; at the upper ends, no less than `low`."""

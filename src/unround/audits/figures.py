@@ -108,7 +108,7 @@ def _rate(one: ModelFigure, index: Mapping[str, int], low: Ints, high: Ints) -> 
     most = np.stack([-high * times, whole], axis=1)
     return [
         _Said(cells, least, np.where(low > 0, 0, OFF)),
-        _Said(cells, most, np.where(high * times < per, 0, OFF)),
+        _Said(cells, most, np.zeros(len(low), dtype=np.int64)),
     ]
 
 

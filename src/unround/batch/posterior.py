@@ -14,7 +14,7 @@ from unround.batch.evidence import Evidence, evidence_of, plain
 from unround.batch.keys import Drawn
 from unround.batch.loops import add_tables
 from unround.batch.rates import RateInput, no_rates, weigh_rates
-from unround.batch.sampling import RandomState, sample
+from unround.batch.sampling import RandomState, sample, seed_for
 from unround.batch.sum_product import downward_pass, prune_to, set_local_evidence, upward_pass
 from unround.batch.summary import (
     ALIKE,
@@ -302,7 +302,7 @@ def _areas(
             prune_to(forest, buffers, wanted[a])
         if not upward_pass(forest, buffers, arena, scratch):
             continue
-        random_state[0] = seed[0]
+        seed_for(seed[0], a, random_state)
         for k in range(len(states)):
             sample(forest, buffers, arena, evidence, a, low, high, random_state, state, states[k, a])
         if len(states) or not downward_pass(forest, buffers, arena, scratch, low, high):

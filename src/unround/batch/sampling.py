@@ -37,14 +37,24 @@ RandomState = NDArray[np.uint64]
 
 
 @inner
+def _mixed(z: np.uint64) -> np.uint64:
+    """Mix the bits of a number, as SplitMix64 does."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@inner
 def draw(random_state: RandomState) -> float:
     """Return a number from 0 up to but not including 1, by SplitMix64: the same on every machine and in every thread."""
     random_state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = random_state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return float(_mixed(random_state[0]) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def seed_for(seed: np.uint64, area: int, random_state: RandomState) -> None:
+    """Begin an area's own stream of random numbers: mixed twice, so that no two streams run one behind the other."""
+    random_state[0] = _mixed(seed ^ _mixed(np.uint64(area + 1)))
 
 
 @inner

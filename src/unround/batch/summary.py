@@ -129,9 +129,12 @@ def list_own(evidence: Evidence, area: int, column: int, low: int, high: int, to
 
 @inner
 def put_probabilities(weights: FloatArray, first: int, size: int, chances: FloatArray, at: int, low: int) -> None:
-    """Write a distribution that is not normalised, of counts from `first` on, to a place for counts from `low` on."""
+    """Write a distribution that is not normalised, of counts from `first` on, to a place for counts from `low` on.
+
+    Where no count has any weight there is no distribution: all probabilities are zero.
+    """
     everything = 0.0
     for k in range(size):
         everything += weights[k]
     for k in range(size):
-        chances[at + first - low + k] = weights[k] / everything if everything > 0.0 else 1.0 / size
+        chances[at + first - low + k] = weights[k] / everything if everything > 0.0 else 0.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from threading import Lock
 from typing import cast
 
 import numpy as np
@@ -45,7 +46,7 @@ def windows_of(
 
 
 class WindowTable:
-    """Every window met so far, ready for the next block."""
+    """Every window met so far, ready for the next block. Several threads may ask one table at the same time."""
 
     def __init__(self, mechanisms: Sequence[Mechanism]) -> None:
         different = list(dict.fromkeys(mechanisms))
@@ -59,6 +60,7 @@ class WindowTable:
         self._columns = len(mechanisms)
         self._exact = np.array([isinstance(mechanism, Exact) for mechanism in mechanisms], dtype=np.bool_)
         self._entries = _Entries()
+        self._lock = Lock()
 
     def of(self, counts: Counts, adjusted: NDArray[np.integer] | None = None) -> tuple[Windows, BoolArray]:
         """Return the windows of a block.
@@ -76,14 +78,16 @@ class WindowTable:
             raise InputError(f"{self._columns} columns have a mechanism, but the counts have shape {counts.shape}.")
         entry = np.empty(counts.shape, dtype=np.int32)
         certain = np.ones(self._columns, dtype=np.bool_)
-        for values, columns in self._groups:
-            entry[:, columns] = values.look_up(counts[:, columns], self._entries)
-            certain[columns] = values.certain
-        lows, highs, starts = self._entries.tables()
-        low, high, start = lows[entry], highs[entry], starts[entry]
-        if adjusted is not None:
-            self._widen(entry, np.broadcast_to(adjusted, counts.shape), low, high, start)
-        return Windows(low, high, start, self._entries.weights(), certain), entry == _MISFIT
+        with self._lock:  # what is met for the first time is added to tables that all threads share
+            for values, columns in self._groups:
+                entry[:, columns] = values.look_up(counts[:, columns], self._entries)
+                certain[columns] = values.certain
+            lows, highs, starts = self._entries.tables()
+            low, high, start = lows[entry], highs[entry], starts[entry]
+            if adjusted is not None:
+                self._widen(entry, np.broadcast_to(adjusted, counts.shape), low, high, start)
+            weights = self._entries.weights()
+        return Windows(low, high, start, weights, certain), entry == _MISFIT
 
     def _widen(
         self,

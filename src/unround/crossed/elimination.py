@@ -2,14 +2,15 @@
 
 Along the longest axis, the state of a node (a leaf of that axis, or a group) is the vector of its counts in all rows, the
 leaves of the other axes together. What is published of a node, for single rows or for several, weighs vectors; vectors of
-parts add up to those of their totals. So messages are convolutions in as many dimensions as there are rows, by Fourier
-transforms.
+parts add up to those of their totals. So messages are convolutions in as many dimensions as there are rows: by Fourier
+transforms, or product by product where totals are so extreme that what they leave is tiny next to what they rule out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +18,42 @@ from numpy.typing import NDArray
 from unround.crossed.table import CrossedTable
 from unround.mechanisms.base import FloatArray
 
+Longs = NDArray[np.int64]
+
 MOST_ROWS = 6
 """Rows of a state."""
 
 MOST_STATES = 600_000
 """Vectors of a partial sum."""
 
-NOISE = 1e-13
-"""Relative to the largest weight, what transforms leave where there is nothing."""
+MOST_PRODUCTS = 20_000_000
+"""Products of one convolution that are added up one by one, where transforms are not precise enough."""
+
+PRECISION = 1e-15
+"""The error of a transform, relative to the size of what is transformed."""
+
+TOLERANCE = 1e-7
+"""The largest error, relative to the largest weight, with which probabilities are still called exact."""
 
 
 class Contradicting(Exception):  # noqa: N818 - it is an answer, and no error
     """No counts add up."""
 
 
-Box = tuple[FloatArray, NDArray[np.int64]]
-"""Weights of vectors, and the least count in each row."""
+class _Imprecise(Exception):  # noqa: N818 - it is an answer, and no error
+    """What is left is not told from the errors of transforms."""
+
+
+class Box(NamedTuple):
+    """Weights of vectors, the largest 1; the least count in each row; and how far weights may be off."""
+
+    weights: FloatArray
+    low: Longs
+    error: float
+
+
+Convolution = Callable[[FloatArray, FloatArray, Longs, Longs], tuple[FloatArray, float]]
+"""Convolves two arrays; returns the part of the result between two places, and how far it may be off."""
 
 
 @dataclass(slots=True)
@@ -42,8 +63,8 @@ class _Node:
     cells: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     """The cells of this node, each with the rows that it adds up."""
     parts: list[int] = field(default_factory=list)
-    low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    high: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    low: Longs = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    high: Longs = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +79,24 @@ def marginals(
 ) -> tuple[tuple[int, FloatArray], ...] | None:
     """Return the exact distribution of every cell: its least count, and probabilities.
 
-    None where there are too many states, or cells that are no rectangles of a tree along the longest axis. Raises
-    `Contradicting` if no counts add up.
+    None where there are too many states, cells that are not rectangles of a tree along the longest axis, or weights too
+    far apart for transforms. Raises `Contradicting` if no counts add up.
     """
     slices = _slices(table, lows, weights)
     if slices is None:
         return None
+    for convolve in (_by_transforms, _by_products):
+        try:
+            return _passes(slices, lows, weights, convolve)
+        except _Imprecise:
+            continue
+    return None
+
+
+def _passes(
+    slices: Slices, lows: Sequence[int], weights: Sequence[FloatArray], convolve: Convolution
+) -> tuple[tuple[int, FloatArray], ...]:
+    """Pass messages up the tree of vectors, and down again."""
     up: list[Box] = []
     prefixes: list[list[Box]] = []
     for node in slices.nodes:
@@ -73,7 +106,7 @@ def marginals(
             steps.append(so_far)
             for k, part in enumerate(node.parts[1:], 1):
                 rest = [slices.nodes[other] for other in node.parts[k + 1 :]]
-                so_far = _added(so_far, up[part], node, rest)
+                so_far = _added(convolve, so_far, up[part], node, rest)
                 steps.append(so_far)
             own = _times(own, so_far)
         up.append(own)
@@ -91,9 +124,9 @@ def marginals(
         message = local if above is None else _times(local, above)
         for k in range(len(node.parts) - 1, 0, -1):
             part, before = node.parts[k], prefixes[n][k - 1]
-            down[part] = _difference(message, before, slices.nodes[part].low, slices.nodes[part].high)
-            ends = before[1] + np.array(before[0].shape) - 1
-            message = _difference(message, up[part], before[1], ends)
+            down[part] = _difference(convolve, message, before, slices.nodes[part].low, slices.nodes[part].high)
+            ends = before.low + np.array(before.weights.shape) - 1
+            message = _difference(convolve, message, up[part], before.low, ends)
         down[node.parts[0]] = message
     return tuple(found)
 
@@ -141,7 +174,7 @@ def _bound(node: _Node, nodes: list[_Node], rows: int, lows: Sequence[int], weig
             node.high[i] = sum(int(nodes[part].high[i]) for part in node.parts)
 
 
-def _range(node: _Node, before: Sequence[_Node], rest: Sequence[_Node]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _range(node: _Node, before: Sequence[_Node], rest: Sequence[_Node]) -> tuple[Longs, Longs]:
     """Return the bounds of what some parts of a node add up to."""
     low, high = sum(one.low for one in before), sum(one.high for one in before)
     low = np.maximum(low, node.low - sum(one.high for one in rest))
@@ -166,72 +199,93 @@ def _local(node: _Node, lows: Sequence[int], weights: Sequence[FloatArray]) -> B
         at = sum(grid[i] + int(node.low[i]) for i in rows) - lows[cell]
         inside = (at >= 0) & (at < weights[cell].size)
         found = found * np.where(inside, weights[cell][np.clip(at, 0, weights[cell].size - 1)], 0.0)
-    return _level(found), node.low
+    return _level(found, node.low, 0.0)
 
 
-def _level(weights: FloatArray) -> FloatArray:
+def _level(weights: FloatArray, low: Longs, error: float) -> Box:
+    """Scale the largest weight to 1; weights that are no larger than their error are not told from nothing."""
     largest = weights.max(initial=0.0)
-    if largest <= 0:
+    if largest <= 0 and not error:
         raise Contradicting
-    return np.asarray(weights / largest)
+    if largest * TOLERANCE <= error:
+        raise _Imprecise
+    return Box(np.asarray(np.where(weights <= error, 0.0, weights) / largest), low, error / largest)
 
 
-def _added(one: Box, other: Box, node: _Node, rest: list[_Node]) -> Box:
+def _added(convolve: Convolution, one: Box, other: Box, node: _Node, rest: list[_Node]) -> Box:
     """Return the weights of sums of two vectors, as far as the node and its other parts allow."""
-    low = one[1] + other[1]
-    found = _convolved(one[0], other[0])
-    high = low + np.array(found.shape) - 1
+    low = one.low + other.low
+    high = low + np.array(one.weights.shape) + np.array(other.weights.shape) - 2
     least = np.maximum(low, node.low - sum(part.high for part in rest))
     most = np.minimum(high, node.high - sum(part.low for part in rest))
     if (least > most).any():
         raise Contradicting
-    cut = tuple(slice(int(a), int(b) + 1) for a, b in zip(least - low, most - low, strict=True))
-    return _level(found[cut]), least
+    found, error = convolve(one.weights, other.weights, least - low, most - low)
+    return _level(found, least, error + _carried(one, other))
 
 
-def _difference(total: Box, known: Box, low: NDArray[np.int64], high: NDArray[np.int64]) -> Box:
+def _difference(convolve: Convolution, total: Box, known: Box, low: Longs, high: Longs) -> Box:
     """Return the weights of x between bounds, where x + y is weighed by one array and y by another."""
-    backwards = known[0][tuple([slice(None, None, -1)] * known[0].ndim)]
-    found = _convolved(total[0], backwards)
-    first = total[1] - known[1] - np.array(known[0].shape) + 1
-    result = np.zeros(high - low + 1)
+    backwards = known.weights[tuple([slice(None, None, -1)] * known.weights.ndim)]
+    size = np.array(known.weights.shape)
+    first = total.low - known.low - size + 1
     begin = np.maximum(low, first)
-    end = np.minimum(high, first + np.array(found.shape) - 1)
+    end = np.minimum(high, first + np.array(total.weights.shape) + size - 2)
     if (begin > end).any():
         raise Contradicting
-    to = tuple(slice(int(a), int(b) + 1) for a, b in zip(begin - low, end - low, strict=True))
-    cut = tuple(slice(int(a), int(b) + 1) for a, b in zip(begin - first, end - first, strict=True))
-    result[to] = found[cut]
-    return _level(result), low
+    found, error = convolve(total.weights, backwards, begin - first, end - first)
+    result = np.zeros(high - low + 1)
+    result[_between(begin - low, end - low)] = found
+    return _level(result, low, error + _carried(total, known))
 
 
-def _convolved(one: FloatArray, other: FloatArray) -> FloatArray:
+def _carried(one: Box, other: Box) -> float:
+    """Return how far the convolution of two arrays may be off because they are."""
+    return one.error * float(other.weights.sum()) + other.error * float(one.weights.sum())
+
+
+def _between(begin: Longs, end: Longs) -> tuple[slice, ...]:
+    return tuple(slice(int(a), int(b) + 1) for a, b in zip(begin, end, strict=True))
+
+
+def _by_transforms(one: FloatArray, other: FloatArray, begin: Longs, end: Longs) -> tuple[FloatArray, float]:
+    """Convolve quickly, and keep a part of the result; errors are relative to all of it."""
     from scipy import fft
 
     shape = [a + b - 1 for a, b in zip(one.shape, other.shape, strict=True)]
     fast = [fft.next_fast_len(size, real=True) for size in shape]
     found = fft.irfftn(fft.rfftn(one, fast) * fft.rfftn(other, fast), fast)
-    found = found[tuple(slice(size) for size in shape)]
-    found[found < NOISE * found.max()] = 0.0
-    return np.asarray(found)
+    return found[_between(begin, end)], PRECISION * float(np.sqrt((one**2).sum() * (other**2).sum()))
+
+
+def _by_products(one: FloatArray, other: FloatArray, begin: Longs, end: Longs) -> tuple[FloatArray, float]:
+    """Convolve by adding up products one by one: no weight is lost, however small."""
+    few, many = (one, other) if np.count_nonzero(one) < np.count_nonzero(other) else (other, one)
+    if np.count_nonzero(few) * many.size > MOST_PRODUCTS:
+        raise _Imprecise
+    found, last_place = np.zeros(end - begin + 1), np.array(many.shape) - 1
+    for at in np.argwhere(few):
+        first, last = np.maximum(begin - at, 0), np.minimum(end - at, last_place)
+        if (first <= last).all():
+            found[_between(first + at - begin, last + at - begin)] += few[tuple(at)] * many[_between(first, last)]
+    return found, 0.0
 
 
 def _times(one: Box, other: Box) -> Box:
     """Multiply weights of the same vectors."""
-    low = np.maximum(one[1], other[1])
-    high = np.minimum(one[1] + np.array(one[0].shape), other[1] + np.array(other[0].shape))
+    low = np.maximum(one.low, other.low)
+    high = np.minimum(one.low + np.array(one.weights.shape), other.low + np.array(other.weights.shape))
     if (low >= high).any():
         raise Contradicting
-    first = tuple(slice(int(a), int(b)) for a, b in zip(low - one[1], high - one[1], strict=True))
-    second = tuple(slice(int(a), int(b)) for a, b in zip(low - other[1], high - other[1], strict=True))
-    return _level(one[0][first] * other[0][second]), low
+    first, second = _between(low - one.low, high - one.low - 1), _between(low - other.low, high - other.low - 1)
+    return _level(one.weights[first] * other.weights[second], low, one.error + other.error)
 
 
 def _distribution(belief: Box, rows: tuple[int, ...], low: int, size: int) -> FloatArray:
     """Return how likely each count of a cell is, from the weights of its node's vectors."""
-    others = tuple(i for i in range(belief[0].ndim) if i not in rows)
-    weights = belief[0].sum(axis=others)
-    at = np.indices(weights.shape).sum(axis=0).ravel() + int(sum(belief[1][i] for i in rows)) - low
+    others = tuple(i for i in range(belief.weights.ndim) if i not in rows)
+    weights = belief.weights.sum(axis=others)
+    at = np.indices(weights.shape).sum(axis=0).ravel() + int(sum(belief.low[i] for i in rows)) - low
     inside = (at >= 0) & (at < size)
     found = np.bincount(at[inside], weights.ravel()[inside], minlength=size)
     return np.asarray(found / found.sum())

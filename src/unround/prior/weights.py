@@ -23,7 +23,8 @@ CELLS_WORTH_A_THREAD = 2_000
 """Cells below which another thread would cost more than it saves."""
 
 RANGE = 200.0
-"""Natural logarithms of what a split by sex contributes stay within this: the product of three is then still a float."""
+"""Natural logarithms of what a split by sex contributes stay within this, those of a mixture within twice as much: their
+product is then still a float."""
 
 
 def area_weights(
@@ -122,8 +123,7 @@ def _fill(
             if power[c] != 0 and weights[c].sum() > 0.0:
                 add_mixture(first, n, exposures[a, c], rates[c], weights[c], clump[c], part, own)
                 _level(own, n)
-                for i in range(n):
-                    own[i] = own[i] ** power[c]
+                _raise(own, n, power[c])
             if precision[a, c] > 0.0:
                 # g(x + 1; a) / g(x; a) = (x + a) / (x + 1), relative to the first count.
                 log = 0.0
@@ -142,3 +142,20 @@ def _level(own: FloatArray, number: int) -> None:
         largest = max(largest, own[i])
     for i in range(number):
         own[i] = max(own[i] / largest, FLOOR) if largest > 0.0 else 1.0
+
+
+@inner
+def _raise(own: FloatArray, number: int, power: int) -> None:
+    """Raise weights to a power, which may be large and negative: a cell can stand against many others.
+
+    Where powers of the least and the greatest weight are too far apart for floats, those of the largest powers are kept.
+    """
+    if abs(power) * -math.log(FLOOR) <= 2 * RANGE:
+        for i in range(number):
+            own[i] = own[i] ** power
+        return
+    most = -math.inf
+    for i in range(number):
+        most = max(most, power * math.log(own[i]))
+    for i in range(number):
+        own[i] = math.exp(max(power * math.log(own[i]) - most, -2 * RANGE))

@@ -126,7 +126,7 @@ def plausible_worlds(table: ReviewedTable, prior: Prior, keys: Keys | None, numb
         inferred = auditor.infer(counts, table.adjustable[rows], nested)
         for at, world in enumerate(worlds):
             variant = prior.variants[at % len(prior.variants)]
-            world[rows] = _drawn(auditor, inferred, variant, seed * 1_000 + at, rng)
+            world[rows] = _drawn(auditor, inferred, variant, int(rng.integers(1 << 62)), rng)
     return Worlds(tuple(worlds), ESTIMATED)
 
 
