@@ -293,8 +293,10 @@ def describe(
     refuse_overwriting(target)
     if isinstance(given, Path) and given.suffix.lower() == ".toml":
         raise InputError(f"{given} is a description, not a table. To see what comes of it, run: unround inspect {given}")
-    if isinstance(given, Path) and (known := census_format(given)) is not None:
-        raise InputError(f"{given} is in the format {known}, which needs no description. Run: unround inspect {given}")
+    if (known := census_format(given)) is not None:
+        inspect = f"Run: unround inspect {given}" if isinstance(given, Path) else "Call: unround.inspect(frame)"
+        said = given if isinstance(given, Path) else "the frame"
+        raise InputError(f"{said} is in the format {known}, which needs no description. {inspect}")
     found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)
     if target is not None:
         write_text(target, found.toml(target))

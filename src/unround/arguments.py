@@ -126,6 +126,7 @@ def _opened(
 ) -> Release:
     from unround.release import Release
     from unround.tables import read as read_file
+    from unround.tables import read_frame
     from unround.tables.frames import from_frame
 
     if columns and isinstance(table, str | os.PathLike | Release):
@@ -156,7 +157,7 @@ def _opened(
     if description is not None and not isinstance(description, Mapping):
         raise InputError("a frame is described by keys and values, not by a file.")
     if description is None and not columns:
-        return _described(table)
+        return read_frame(table) or _described(table)
     return from_frame(table, description, **(columns or {}))
 
 

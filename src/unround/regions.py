@@ -43,8 +43,23 @@ def published_exactly(label: str) -> tuple[Mechanism | None, int]:
     return (Exact(), 0) if _DWELLINGS.fullmatch(name) else (None, 0)
 
 
-_EVERYBODY = "100% data"
-"""What titles say of tables that are no estimates from a sample: those may exceed the number of people that there are."""
+_SOURCE = re.compile(r"\b(?:(?P<full>100)|(?P<sample>25))% (?:sample )?data\b", re.IGNORECASE)
+
+
+def of_sample(title: str) -> bool | None:
+    """Return whether the title of a table announces estimates from a sample; None where it does not say.
+
+    What was rounded in such a table is a sum of weights, not a whole number, however much of the table is there to see.
+
+    Examples
+    --------
+    >>> of_sample("Total - Religion - 25% sample data (126)"), of_sample("Total - Age - 100% data"), of_sample("Age")
+    (True, False, None)
+    """
+    said = _SOURCE.search(title)
+    return None if said is None else said["sample"] is not None
+
+
 _HOUSEHOLDS = re.compile(r"\b(?:private )?(?:households?|dwellings)\b(?! in)(?!.*\bpopulation\b)", re.IGNORECASE)
 _PERSONS = re.compile(r"\b(?:persons|population|recipients|aged)\b", re.IGNORECASE)
 
@@ -69,7 +84,8 @@ def with_limits(columns: Sequence[Column]) -> list[Column]:
     households = next((column.key for column in exact if column.label.lower() in _OCCUPIED), people)
     return [
         replace(column, at_most=households if _of_households(column.block) else people)
-        if column.mechanism != Exact() and _EVERYBODY in column.block
+        if column.mechanism != Exact()
+        and of_sample(column.block) is False  # estimates may exceed the number of people that there are
         else column
         for column in columns
     ]

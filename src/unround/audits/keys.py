@@ -24,6 +24,7 @@ from unround.checks.run import NOT_INDEPENDENT
 from unround.errors import InputError
 from unround.mechanisms.rounding import Rounding, Sample
 from unround.mechanisms.weighted import Weighted
+from unround.regions import of_sample
 from unround.structure import PlanFile, Structure
 
 FILE = "keys.json"
@@ -214,8 +215,11 @@ def only_estimates(model: Model) -> frozenset[int]:
 def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
     """Return a structure in which the counts of weighted tables are estimates: any number, whole or not.
 
-    A table that cannot be told is like the others of its rule, if these are all weighted.
+    A table whose title says that it is from a sample is weighted, and so are the parts of its totals, whatever the counts
+    that are there seem to be: few counts cannot tell. Another table that cannot be told is like those of its rule, if these
+    are all weighted.
     """
+    titled = _of_sample(structure)
     kinds: dict[object, set[bool | None]] = {}  # by rule, what its tables are found to be
     columns = list(zip(structure.columns, structure.mechanisms, strict=True))
     whole = [found.tables[column.block].whole if column.block in found.tables else None for column, _ in columns]
@@ -223,11 +227,26 @@ def weighted_estimates(structure: Structure, found: RandomNumbers) -> Structure:
         kinds.setdefault(how, set()).add(one)
     mechanisms = tuple(
         Weighted(how)
-        if isinstance(how, Rounding | Sample) and (one is False or (one is None and kinds[how] - {None} == {False}))
+        if isinstance(how, Rounding | Sample)
+        and (at in titled or one is False or (one is None and kinds[how] - {None} == {False}))
         else how
-        for (_, how), one in zip(columns, whole, strict=True)
+        for at, ((_, how), one) in enumerate(zip(columns, whole, strict=True))
     )
     return replace(structure, mechanisms=mechanisms)
+
+
+def _of_sample(structure: Structure) -> set[int]:
+    """Return the columns that are from a sample by the title of their table, their own label, or that of their total."""
+    known = [of_sample(f"{column.label} {column.block}") for column in structure.columns]
+    found = {at for at, said in enumerate(known) if said}
+    waiting = list(found)
+    while waiting:
+        total = waiting.pop()
+        parts = {part for head, parts in structure.equations if head == total and len(parts) > 1 for part in parts}
+        more = {part for part in parts - found if known[part] is None}
+        found |= more
+        waiting += more
+    return found
 
 
 BY_KEYS = "rounding by keys, which the probability accounts for"

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.reconstruction.ondisk import AT_ONCE, Rows
-from unround.simulation import NOTE
 from unround.simulation.companions import NOTE_TITLE
 from unround.simulation.persons.attributes import KEY
 from unround.simulation.persons.law import TYPICAL, PersonBlock, person_blocks
 from unround.simulation.persons.write import records as drawn_records
+from unround.tables import NOTE
 from unround.tables.parquet import fault_in
 
 Codes = NDArray[np.int16]

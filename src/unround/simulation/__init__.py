@@ -25,7 +25,7 @@ import polars as pl
 
 from unround.errors import InputError
 from unround.output import output_folder
-from unround.simulation.companions import NOTE_TITLE, note
+from unround.simulation.companions import NOTE_TITLE, note, write_note
 from unround.simulation.constants import Constants
 from unround.simulation.counts import BLOCK, MISSING, PLAIN, CountBlock, Rounds, published_counts, true_counts
 from unround.simulation.editions import AREAS, Editions, Files, write_areas
@@ -35,6 +35,7 @@ from unround.simulation.profile import ROWS, SAMPLE
 from unround.simulation.schema import SEXES, Row, RowSum, Schema, schema
 from unround.simulation.shapes import BOUNDARIES, write_boundaries
 from unround.simulation.write import RELEASES, TRUTH, TruthWriter
+from unround.tables import NOTE
 
 __all__ = [
     "BLOCK",
@@ -187,7 +188,7 @@ def simulate(
             weighted=rounds.weighted,
             boundaries=BOUNDARIES if boundaries else "",
         )
-        (output.done / NOTE).write_text(text, encoding="utf-8")
+        write_note(output.done, text)
         if boundaries:
             write_boundaries(output.done / BOUNDARIES, place, editions.levels, seed)
         if nesting:
@@ -211,7 +212,6 @@ def simulate(
     )
 
 
-NOTE = "SIMULATED.txt"
 CONSTANTS = "constants.csv"
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from textwrap import fill
 
 from unround._version import __version__
 from unround.figures import Figure
 from unround.simulation.profile import EXACT
 from unround.simulation.schema import Schema
+from unround.tables import NOTE, fingerprint
 
 NOTE_TITLE = "Simulated: this census is invented"
 """The first line of SIMULATED.txt, by which a folder is known to hold nothing but invented numbers."""
@@ -123,6 +125,16 @@ To make the same files again, with the same version of unround:
 
     unround simulate -o FOLDER --areas {areas} --seed {seed} --format {name} --rows {rows}{zipped}{options}
 """
+
+
+def write_note(folder: Path, text: str) -> None:
+    """Write the note, with the fingerprints of the tables that are in the folder: no other table is simulated for it."""
+    tables = sorted(path for path in folder.iterdir() if path.suffix in (".csv", ".parquet", ".zip"))
+    width = max(len(path.name) for path in tables)
+    known = "\n".join(f"    {path.name:{width}}  {fingerprint(path)}" for path in tables)
+    before, after = text.split("To make the same")
+    said = f"Fingerprints, by which unround knows these tables, and no others, as simulated:\n\n{known}\n"
+    (folder / NOTE).write_text(f"{before}{said}\nTo make the same{after}", encoding="utf-8")
 
 
 def _list(values: tuple[int, ...] | list[int]) -> str:

@@ -7,7 +7,6 @@ noise added: then the usual mechanism is assumed, and the result says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
+from unround.regions import of_sample
 from unround.release import ABSENT, Column, Counts
 from unround.structure.evidence import MechanismEvidence
 
@@ -31,8 +31,6 @@ _FEW = 20
 """Counts of twice the base, or of 20 and more, from which one can tell how usual a count of the base itself is."""
 _STRAY = 0.01
 """Where counts under 10 become 0 or 10, there may be so many 5s for every 10."""
-_SOURCE = re.compile(r"\b(?:(?P<full>100)|(?P<sample>25))% (?:sample )?data\b", re.IGNORECASE)
-"""What Canadian titles say of a table: that everybody was asked, or a sample."""
 _SMALL = 20
 _UNTOLD, _UNROUNDED, _MIXED = 0, 1, -1
 
@@ -236,7 +234,7 @@ def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[M
     else:
         verdicts = {at: _without_fives(found, at) for at in those}
         told = {verdict for verdict in verdicts.values() if verdict is not None}
-        usual = told.pop() if len(told) == 1 else pooled if pooled is not None or told else _by_title(block)
+        usual = told.pop() if len(told) == 1 else pooled if pooled is not None or told else of_sample(block)
         for at in those:
             known = usual if verdicts[at] is None else verdicts[at]
             # Where nothing tells, the wider windows are safe: they hold all that the narrower ones do. Unless there is a 5.
@@ -251,16 +249,10 @@ def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[M
     return evidence
 
 
-def _by_title(block: str) -> bool | None:
-    """Say whether the title of a table announces counts of a sample; None where it says nothing."""
-    said = _SOURCE.search(block)
-    return None if said is None else said["sample"] is not None
-
-
 def _why_small(pool: Divisibility, known: bool | None, some: bool, block: str) -> str:
     """Return what is known of the small counts of a table, in words."""
     fives, tens = int(pool.fives[0]), int(pool.tens[0])
-    if known is not None and _without_fives(pool, 0) is None and _by_title(block) is not None:
+    if known is not None and _without_fives(pool, 0) is None and of_sample(block) is not None:
         source = "a sample, in which counts under 10 become 0 or 10" if known else "everybody, not of a sample"
         return f"; too few small counts to see what became of those under 10, but the title says that these are of {source}"
     if known:

@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -88,10 +89,11 @@ FORMATS: tuple[str, ...] = tuple(LOOKS)
 
 SIMULATED = "a census simulated by `unround simulate`"
 """The product of every file that such a census came in."""
+NOTE = "SIMULATED.txt"
+"""The note that lies beside simulated tables, with their fingerprints."""
 
 _MODULES = {"statcan": "bulk"}
 _PARQUET = (".parquet", ".pq")
-_SIMULATED = b"Simulated:"
 
 
 def read(
@@ -118,18 +120,25 @@ def read(
         from unround.tables.areas import with_areas
 
         release = with_areas(release, areas)
-    return replace(release, product=SIMULATED) if _is_simulated(Path(path)) else release
+    return replace(release, product=SIMULATED) if _is_simulated(Path(release.source)) else release
+
+
+def fingerprint(path: Path) -> str:
+    """Return what tells a table from any other: its size and how it begins, which takes no time in files of any size."""
+    with path.open("rb") as file:
+        return sha256(b"%d %b" % (path.stat().st_size, file.read(1 << 20))).hexdigest()[:32]
 
 
 def _is_simulated(path: Path) -> bool:
-    """Whether a note beside the file says that `unround simulate` wrote it: such counts are nobody's."""
-    note = path.parent / "SIMULATED.txt"
+    """Return whether the note beside a table has its fingerprint, so that `unround simulate` wrote this very table."""
+    note = path.with_name(NOTE)
     try:
-        if not note.is_file():  # a pipe would be waited for
+        if not note.is_file() or not path.is_file():  # a pipe would be waited for
             return False
         with note.open("rb") as file:
-            return file.read(len(_SIMULATED)) == _SIMULATED
-    except OSError:
+            text = file.read(1 << 20)
+        return text.startswith(b"Simulated:") and fingerprint(path).encode() in text
+    except (OSError, ValueError):
         return False
 
 
@@ -163,14 +172,32 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     return release
 
 
-def census_format(path: Path) -> str | None:
-    """Return the format of a file that needs no description, or None."""
+def read_frame(frame: object, name: str = "the frame") -> Release | None:
+    """Return the release in a frame whose columns are those of a known format, read as its file would be; else None."""
+    from unround.tables.frames import as_polars
     from unround.tables.source import Source
 
-    if path.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(path):
+    known = census_format(frame)
+    if known is None:
         return None
-    source = Source(path)
-    head, name = source.head(), source.name
+    release: Release = _module(known).load(Source.of_frame(as_polars(frame), name))
+    return release
+
+
+def census_format(table: object) -> str | None:
+    """Return the format of a file or frame that needs no description, or None."""
+    from unround.tables.frames import as_polars, is_flat
+    from unround.tables.source import Source, header_of
+
+    if isinstance(table, Path):
+        if table.suffix.lower() in _PARQUET or _module("spreadsheet").is_spreadsheet(table):
+            return None
+        source = Source(table)
+        head, name = source.head(), source.name
+    elif is_flat(table):
+        head, name = header_of(as_polars(table)), ""
+    else:
+        return None
     return next((one for one in FORMATS if one != "tidy" and _module(one).matches(head, name)), None)
 
 

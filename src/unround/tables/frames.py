@@ -47,7 +47,7 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
     (['all', 'young', 'old'], (1, 2))
     """
     given = {**(description or {}), **keys}
-    table = _table(frame)
+    table = as_polars(frame)
     if any(key in given for key in _LONG):
         if "mechanism" in given:
             given["default"] = given.pop("mechanism")
@@ -55,12 +55,16 @@ def from_frame(frame: object, description: Mapping[str, Any] | None = None, /, *
     return _wide(table, given)
 
 
+def is_flat(frame: object) -> bool:
+    """Return whether the columns of a frame have one name each, not several levels of names."""
+    return getattr(getattr(frame, "columns", None), "nlevels", 1) == 1
+
+
 def as_headed(frame: object) -> HeadedTable:
     """Return a frame as a table with a header; columns of pandas whose names have several levels give it several rows."""
     other: Any = frame
-    levels = getattr(getattr(other, "columns", None), "nlevels", 1)
-    if levels == 1:
-        table = _table(frame)
+    if is_flat(frame):
+        table = as_polars(frame)
         return _headed(table, [(name.strip(),) for name in table.columns])
     if any(level is not None for level in other.index.names):
         other = other.reset_index()
@@ -76,7 +80,7 @@ def _headed(table: pl.DataFrame, names: list[tuple[str, ...]]) -> HeadedTable:
     return HeadedTable(tuple(zip(*names, strict=True)), cells, SOURCE)
 
 
-def _table(frame: object) -> pl.DataFrame:
+def as_polars(frame: object) -> pl.DataFrame:
     """Return any frame as one of polars, column by column."""
     if isinstance(frame, pl.DataFrame):
         return frame

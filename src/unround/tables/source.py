@@ -6,7 +6,9 @@ whole lines, so that the size of a file does not matter, nor what it would unpac
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import lzma
 import re
 import struct
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+import polars as pl
 
 from unround.errors import InputError
 from unround.small_files import require_file, shortened
@@ -55,6 +58,23 @@ BROKEN = (
 """What the packers' own modules raise at damage, expected by them or not."""
 
 
+_AGAIN = re.compile(r"(SYMBOL)(?:_duplicated_\d+|\.\d+)")
+"""What polars and pandas call the second column of a name, where a format has several of that name."""
+
+
+def header_of(frame: pl.DataFrame) -> str:
+    """Return the first line of the file that a frame would be.
+
+    Examples
+    --------
+    >>> header_of(pl.DataFrame({"GEO, NAME": ["a"], "SYMBOL": [""], "SYMBOL_duplicated_0": [""]}))
+    '"GEO, NAME",SYMBOL,SYMBOL'
+    """
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([_AGAIN.sub(r"\1", name) for name in frame.columns])
+    return line.getvalue()
+
+
 @dataclass(slots=True)
 class _Read:
     """How far a reading has come: bytes as they are unpacked, and bytes on disk."""
@@ -89,11 +109,37 @@ class Source:
         If there is no such file, or it is a folder, empty, damaged, encrypted, or no text.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, text: bytes | None = None) -> None:
         self.path = Path(path)
         self.notes: list[str] = []
         self.members: tuple[str, ...] = ()
-        self.size = require_file(self.path)
+        self._text = text
+        self._packing = "none"
+        self.size = require_file(self.path) if text is None else len(text)
+        if text is None:
+            self._look()
+        self._begin = self._first_bytes()
+        self.encoding = "utf-8" if self._bom or _is_utf8(self._begin) else "cp1252"
+        self.delimiter = _delimiter(self.head())
+
+    @classmethod
+    def of_frame(cls, frame: pl.DataFrame, name: str) -> Source:
+        """Return a frame as the file that it would be, so that it is read exactly like one.
+
+        A column of counts with gaps or with figures among them holds 15.0 for 15, which its file does not.
+        """
+        floating = [column for column, kind in frame.schema.items() if kind.is_float()]
+        whole = (
+            pl.col(floating).is_finite() & (pl.col(floating) == pl.col(floating).round()) & (pl.col(floating).abs() < 1e15)
+        )
+        number = pl.when(whole).then(pl.col(floating).cast(pl.Int64, strict=False).cast(pl.String))
+        frame = frame.with_columns(number.otherwise(pl.col(floating).cast(pl.String))) if floating else frame
+        return cls(name, f"{header_of(frame)}\n{frame.write_csv(include_header=False)}".encode())
+
+    # What is inside
+
+    def _look(self) -> None:
+        """Tell by its first bytes how a file is packed, and what in it is the table."""
         try:
             with self.path.open("rb") as file:
                 magic = file.read(4)
@@ -108,11 +154,6 @@ class Source:
             raise InputError(f"{self.path} is called {self.path.suffix} but is not compressed that way; download it again.")
         if self._packing == "zip":
             self._choose()
-        self._begin = self._first_bytes()
-        self.encoding = "utf-8" if self._bom or _is_utf8(self._begin) else "cp1252"
-        self.delimiter = _delimiter(self.head())
-
-    # What is inside
 
     def _choose(self) -> None:
         """Pick the table in a zip, and its other parts."""
@@ -261,6 +302,10 @@ class Source:
     @contextmanager
     def _opened(self, number: int = 0) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
         """Open the table; also return what tells the position in the file on disk."""
+        if self._text is not None:
+            memory = io.BytesIO(self._text)
+            yield memory, memory.tell
+            return
         with self.path.open("rb") as file:
             if self._packing == "gzip":
                 with gzip.GzipFile(fileobj=file) as unpacked:

@@ -13,6 +13,7 @@ import polars as pl
 from unround.errors import InputError, UnknownFormat
 from unround.release import AREA, Release
 from unround.small_files import is_file, parsed_toml, require_file, shortened, small_text
+from unround.tables import read_frame
 from unround.tables.cells import assemble
 from unround.tables.description import CHARACTERISTIC, SEX, AxisRule, Description
 from unround.tables.description_file import read_description
@@ -91,6 +92,8 @@ def load(path: Path, toml: Path | None = None) -> Release:
     table, size, told = as_table(path)
     if description is None:
         description = guess(table.columns)
+        if description is None and (known := read_frame(table, str(path))) is not None:
+            return known
         if description is None:
             raise UnknownFormat(
                 f"{path} is a table whose columns ({shortened(table.columns)}) are not recognised. To describe them, run: "

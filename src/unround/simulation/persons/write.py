@@ -18,13 +18,14 @@ from unround.mechanisms import HIDDEN, Exact, Mechanism, mechanism
 from unround.mechanisms.base import IntArray
 from unround.mechanisms.rounding import TwoWay
 from unround.output import output_folder
-from unround.simulation import NOTE, Simulated
-from unround.simulation.companions import NOTE_TITLE
+from unround.simulation import Simulated
+from unround.simulation.companions import NOTE_TITLE, write_note
 from unround.simulation.persons.attributes import AGE, AREA, KEY, VALUES
 from unround.simulation.persons.counting import counted
 from unround.simulation.persons.law import TYPICAL, PersonBlock, person_blocks, region_name
 from unround.simulation.persons.tables import TABLES, PersonTable, TableAxis, tables_named
 from unround.simulation.write import Parts
+from unround.tables import NOTE
 
 PERSONS = "persons.parquet"
 _PUBLISHING, _CONSTANTS = 23, 24
@@ -116,7 +117,7 @@ def simulate_persons(
         size = sum(path.stat().st_size for path in output.done.iterdir())
         options = _options(people, spec, names, publishing)
         again = f"--areas {areas} --seed {seed}{options}"
-        (output.done / NOTE).write_text(_note(files, again), encoding="utf-8")
+        write_note(output.done, _note(files, again))
         output.publish((NOTE, *files, PERSONS))
     return Simulated(
         tuple(out / name for name in files), out / PERSONS, out / NOTE, areas, sum(w.cells for w in writers), size

@@ -14,11 +14,12 @@ from unround.errors import InputError
 from unround.mechanisms import HIDDEN, mechanism
 from unround.mechanisms.base import IntArray
 from unround.output import output_folder
-from unround.simulation import NOTE, Simulated, older_census
-from unround.simulation.companions import NOTE_TITLE
+from unround.simulation import Simulated, older_census
+from unround.simulation.companions import NOTE_TITLE, write_note
 from unround.simulation.schema import SEXES
 from unround.simulation.worlds.world import TOTAL, World
 from unround.simulation.write import ABOUT, TABLE, TRUTH
+from unround.tables import NOTE
 
 
 def simulate_world(
@@ -43,7 +44,7 @@ def simulate_world(
         (output.done / ABOUT).write_text(_about(world, how.name, rounded_total=rounded_total), encoding="utf-8")
         size = sum(path.stat().st_size for path in output.done.iterdir())
         again = f"--areas {areas} --seed {seed} --mechanism {spec}{' --rounded-total' if rounded_total else ''}"
-        (output.done / NOTE).write_text(_note(world, again), encoding="utf-8")
+        write_note(output.done, _note(world, again))
         output.publish((NOTE, TABLE, ABOUT, TRUTH))
     return Simulated((out / TABLE, out / ABOUT), out / TRUTH, out / NOTE, areas, true.size, size)
 
