@@ -11,7 +11,7 @@ UNCOMPILED := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 LOCK   := $(if $(LOCKED),--constraint constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint browser thorough fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
+.PHONY: help install demo test lint browser thorough drafts fuzz load soak bench scale docs pictures site dist constraints vulnerabilities linked keys claims mixing paper-seeds clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,10 @@ thorough: $(VENV)/.installed-dev ## the randomised tests against brute force, tw
 	UNROUND_THOROUGH=20 $(BIN)/python -m pytest -n auto tests/test_tree.py tests/test_proofs.py tests/test_solution.py tests/test_linked.py \
 	  tests/test_hostile_files.py tests/test_hostile_text.py tests/test_linked_audit.py tests/test_keys.py tests/test_resume.py tests/test_prior.py \
 	  tests/test_describe.py
+
+DRAFTS ?= --small 1000
+drafts: $(VENV)/.installed-dev ## are drafts as people make them read and decided right? 100 of them, and 1,000 small tables (half an hour)
+	$(BIN)/python -m tests.drafts.score --judge $(DRAFTS)
 
 # atheris is for this only: neither the package nor its tests need it.
 $(VENV)/.installed-fuzz: $(VENV)/.installed-dev

@@ -1,0 +1,82 @@
+"""Drafts as people make them: is the judge right, and does the program pass?"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.drafts import small
+from tests.drafts.corpus import DRAFTS
+from tests.drafts.judge import Facts
+from tests.drafts.score import Verdict, in_words, judge
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_judge_finds_the_least_and_greatest_values_that_going_through_all_tables_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    leaves = np.array(list(itertools.product(range(4), repeat=6))).reshape(-1, 2, 3)
+    rows = np.concatenate([leaves, leaves.sum(axis=2, keepdims=True)], axis=2)
+    worlds = np.concatenate([rows, rows.sum(axis=1, keepdims=True)], axis=1)
+    table, hidden = worlds[rng.integers(len(worlds))], rng.random((3, 4)) < 0.6
+    facts = Facts({(row, column): (0, 3 if row < 2 and column < 3 else 18) for row, column in np.ndindex(3, 4)})
+    facts.windows |= {place: (int(table[place]),) * 2 for place in np.ndindex(3, 4) if not hidden[place]}
+    for row in range(3):
+        facts.adds((row, 3), [(row, column) for column in range(3)])
+    for column in range(4):
+        facts.adds((2, column), [(row, column) for row in range(2)])
+    fitting = worlds[(worlds[:, ~hidden] == table[~hidden]).all(axis=1)]
+    least, most = fitting.min(axis=0), fitting.max(axis=0)
+    assert facts.bounds() == {place: (least[place], most[place]) for place in np.ndindex(3, 4)}
+
+
+QUICK = [
+    name for name, draft in DRAFTS.items() if draft.kind != "open" and all(table.how == "exact" for table in draft.tables)
+]
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if "proper" not in name])
+def test_a_draft_is_what_it_is_said_to_be(name: str) -> None:
+    kind, follows = DRAFTS[name].judged()
+    assert kind == DRAFTS[name].kind, follows
+
+
+def test_there_are_enough_drafts_of_every_kind() -> None:
+    kinds = [draft.kind for draft in DRAFTS.values()]
+    assert all(sum(name.endswith(suffix) for name in DRAFTS) > 1 for suffix in (".xlsx", ".ods", ".csv", ".px"))
+    assert (kinds.count("leaky") >= 30, kinds.count("healthy") >= 30, kinds.count("open") >= 5) == (True, True, True)
+
+
+def test_the_score_counts_what_was_published_wrongly() -> None:
+    verdicts = [
+        Verdict("one-row-hidden.csv", "leaky", "", "publish", "", 1.0),
+        Verdict("two-sheets.xlsx", "leaky", "", "stop", "", 1.0),
+        Verdict("wrong-note.csv", "open", "", "publish", "", 1.0),
+        Verdict("exact-healthy.csv", "healthy", "1 counts read wrongly", "undecided", "what is column G?", 1.0),
+    ]
+    words = in_words(verdicts)
+    assert "read right      2 of 3" in words
+    assert "decided right   1 of 4" in words
+    assert "wrong PUBLISH   2 of 3" in words
+    assert "WRONG PUBLISH one-row-hidden.csv" in words
+    assert "said: what is column G?" in words
+
+
+# The program is held to these in the suite; `make drafts` goes through all of them.
+PASSED = ["codes-healthy.xlsx", "margins-proper.csv", "exact-small.csv", "long.csv", "rounded.px", "rounded-sdmx.csv"]
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_a_draft_is_decided_as_it_should_be(name: str, tmp_path: Path) -> None:
+    DRAFTS[name].write(tmp_path / name)
+    verdict = judge(name, tmp_path)
+    assert (verdict.decided_right, verdict.decision) == (True, verdict.decision), verdict.question
+
+
+def test_small_tables_are_drawn_alike_every_time() -> None:
+    for family in small.FAMILIES:
+        one, other = (family(np.random.default_rng(7)) for _ in range(2))
+        assert one.frame().equals(other.frame())
+        assert one.printed.shape == one.truth.shape == (len(one.rows), len(one.headings))
