@@ -27,7 +27,6 @@ ORDER = [
     "release",
     "system",
     "equations",
-    "tails",
     "expectation",
     "regions",
     "structure",

@@ -19,11 +19,17 @@ import unround
 from tests.conftest import Run
 from tests.shared import BULK, IMAGE
 from unround.audits import AuditFolder
-from unround.boundaries import Boundaries, boundaries_of, kept_boundaries, matched_in_words, read_shapes
-from unround.boundaries.matching import match
-from unround.boundaries.projecting import projected
-from unround.boundaries.reading import Shape
-from unround.boundaries.shapes import scaled
+from unround.boundaries import (
+    Boundaries,
+    Shape,
+    boundaries_of,
+    kept_boundaries,
+    match,
+    matched_in_words,
+    projected,
+    read_shapes,
+    scaled,
+)
 from unround.errors import InputError
 from unround.show.maps import UNITS, WORST, draw, map_of_report, rate_classes, worst_classes
 from unround.simulation import simulate
@@ -118,7 +124,7 @@ def test_what_is_no_file_of_shapes_is_refused(tmp_path: Path, content: bytes, sa
 
 
 def test_a_file_that_is_too_detailed_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unround.boundaries.reading.MOST", 100)
+    monkeypatch.setattr("unround.boundaries.MOST", 100)
     with pytest.raises(InputError, match="mapshaper"):
         read_shapes(written(tmp_path / "x.geojson", collection(feature("a"), feature("b"))))
 

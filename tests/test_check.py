@@ -16,10 +16,10 @@ import unround.simulation as sim
 from tests.test_structure import census, release_of
 from unround.checks import check_release
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, FamilyHistogram
-from unround.checks.law import Laws, even_series, even_shares
+from unround.checks.residuals import Laws, even_series, even_shares
 from unround.expectation import expectation
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.prior.histograms import BELOW, CAP
+from unround.prior.deconvolve import BELOW, CAP
 from unround.release import Column, Proposal
 from unround.show.check import fit_in_words, residual_plot
 from unround.structure import read_plan

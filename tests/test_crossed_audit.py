@@ -26,7 +26,7 @@ from unround.crossed.chains import Effort
 from unround.linked.methods import APART, CHAINS, LISTED, METHODS
 from unround.mechanisms import Rounding
 from unround.prior import PriorFit
-from unround.prior.hierarchy import Hierarchy
+from unround.prior.exposure import Hierarchy
 from unround.release import NOT_AVAILABLE, Column
 from unround.show.words import tables_in_words
 

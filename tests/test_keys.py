@@ -12,8 +12,8 @@ import pytest
 from tests.keyed import keyed_census
 from tests.test_structure import release_of
 from unround.checks import check_release
-from unround.checks.law import even_series, keyed_shares
-from unround.checks.repeated import RepeatedCount, RepeatTally, differing, pattern_shares, repeat_roundings
+from unround.checks.keys import RepeatedCount, RepeatTally, differing, pattern_shares, repeat_roundings
+from unround.checks.residuals import even_series, keyed_shares
 from unround.mechanisms import Rounding
 from unround.mechanisms.keyed import apart, arc_of, meeting
 from unround.release import Column, Proposal

@@ -33,12 +33,10 @@ from unround.linked.methods import MERGED
 from unround.mechanisms import Exact, Laplace, Mechanism, Rounding, Sample, Suppressed, mechanism
 from unround.prior import VARIANTS, Histograms, Prior, PriorFit, fit
 from unround.prior.columns import COST, FEWER_AREAS, MOST_ROWS, ColumnFitter, Mixtures
-from unround.prior.deconvolve import SIZE
-from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, Exposure
+from unround.prior.deconvolve import BELOW, CAP, SIZE
+from unround.prior.exposure import CAUTION, CORRECTED, LEAST_STEPS, NONE, ROOT, AreaSizes, Exposure, Hierarchy
 from unround.prior.exposure import SIZE as BY_SIZE
-from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, FittedPrior
-from unround.prior.hierarchy import Hierarchy
-from unround.prior.histograms import BELOW, CAP
+from unround.prior.fitted import FEW_AREAS, FEWEST_AREAS, AreaSample, FittedPrior
 from unround.prior.mixture import (
     MOST_RATES,
     SHAPE,
@@ -49,7 +47,6 @@ from unround.prior.mixture import (
     likelihoods,
     rates_for,
 )
-from unround.prior.sample import AreaSample
 from unround.prior.sexes import PRECISIONS, SexSplits
 from unround.prior.weights import EXPOSURES, FLOOR, area_weights
 from unround.release import ABSENT, NOT_APPLICABLE, SUPPRESSED

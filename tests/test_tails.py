@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.special import chdtrc, gammainc, pdtr
 
-from unround.tails import chi_square_tail, poisson_at_least, poisson_at_most
+from unround.expectation import chi_square_tail, poisson_at_least, poisson_at_most
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 7, 16, 45, 200, 1001])

@@ -19,7 +19,7 @@ from unround.batch.compiled_sums import compile_sums
 from unround.batch.keys import Keyed, KeyedRepeat
 from unround.checks import Check
 from unround.checks.families import KEYED, UNKNOWN
-from unround.checks.random_numbers import RandomNumbers
+from unround.checks.keys import RandomNumbers
 from unround.checks.run import NOT_INDEPENDENT
 from unround.errors import InputError
 from unround.mechanisms.rounding import Rounding, Sample

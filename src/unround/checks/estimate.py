@@ -12,15 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, more_than_slips
-from unround.checks.sums import ALL_TABLES, LEAST_STEPS, NO_TABLE
+from unround.checks.families import (
+    ALL_TABLES,
+    CONTRADICTS,
+    DEPARTS,
+    FITS,
+    LEAST_STEPS,
+    LEAST_SUMS,
+    NO_TABLE,
+    UNTESTED,
+    Family,
+    more_than_slips,
+)
 from unround.errors import InputError
+from unround.expectation import chi_square_tail
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release
 from unround.structure import Structure
 from unround.structure.evidence import INFERRED
-from unround.tails import chi_square_tail
 
 LEAST_COUNTS = 20
 """The least number of counts of one remainder for which a rate is given."""

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNTESTED, Family, FamilyHistogram
-from unround.checks.gather import FARTHEST
-from unround.checks.law import even_shares, reach_of
+from unround.checks.residuals import FARTHEST, even_shares, reach_of
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import step_of
 from unround.release import ABSENT, Counts, Release, adjustable

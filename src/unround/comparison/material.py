@@ -15,7 +15,7 @@ from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
 from unround.output import scratch_folder
-from unround.prior.hierarchy import Hierarchy, Pair
+from unround.prior.exposure import Hierarchy, Pair
 from unround.protection.release import exact_columns, table_of_row, tables_of, true_sums, with_labels
 from unround.regions import published_exactly
 from unround.release import ABSENT, Column, Counts, Release

@@ -8,7 +8,7 @@ from typing import Any
 
 from unround.comparison.material import Material
 from unround.mechanisms import Exact, Gaussian, Laplace, Mechanism, Unpublished
-from unround.prior.hierarchy import Hierarchy
+from unround.prior.exposure import Hierarchy
 
 DELTA = 1e-10
 """The δ at which the cost of Gaussian noise is told as an ε."""

@@ -5,19 +5,17 @@ taken to vary around a rate times the area's exposure, and the rates of all area
 Totals follow from their parts. Rounding hides part of the answer, so that the result is a small set of priors that fit about
 equally well.
 
-- `hierarchy`: which counts carry weight: leaves, and how they split by sex
-- `exposure`: how many people of an area a count is about
+- `exposure`: which counts carry weight, and how many people of an area each of them is about
 - `mixture`: how one count varies over areas
 - `columns`: the mixtures of all columns, in all variants
 - `sexes`: how counts split into men and women
 - `weights`: likelihood times prior, as windows for the engines
 - `fitted`: PriorFit gathers and fits, Prior is the result
-- `histograms`, `deconvolve`: the distribution of a single column by itself, for checks
+- `deconvolve`: the distribution of a single column by itself, for checks
 """
 
 from unround.prior.columns import DENSER, VARIANTS
-from unround.prior.deconvolve import fit
+from unround.prior.deconvolve import Histograms, fit
 from unround.prior.fitted import Prior, PriorFit
-from unround.prior.histograms import Histograms
 
 __all__ = ["DENSER", "VARIANTS", "Histograms", "Prior", "PriorFit", "fit"]

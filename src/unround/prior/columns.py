@@ -15,8 +15,7 @@ from unround.batch.windows import WindowTable
 from unround.machine import processors
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import FloatArray
-from unround.prior.exposure import NONE, AreaSizes, Exposure
-from unround.prior.hierarchy import Hierarchy
+from unround.prior.exposure import NONE, AreaSizes, Exposure, Hierarchy
 from unround.prior.mixture import MOST_RATES, fit_weights, in_groups, least_zeros, likelihoods, rates_for
 from unround.release import Counts
 

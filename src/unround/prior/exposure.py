@@ -5,20 +5,188 @@ total above the count shows (the one of its table, or the one directly above), t
 above is mostly rounded, and its rounding is evidence of its own, which the sums bring in: taken as it is, it would count
 twice where it is small. So it corrects the size only as far as it is large beside `CAUTION`, and a rounded size counts as
 `LEAST_STEPS` steps of the rounding at least.
+
+Which counts carry weight of their own: the leaves of the sums, and how leaves split by sex.
+
+A total follows from its parts, so that a weight of its own would count the same people twice. Two cases need care. Where a
+total has several partitions (by age, and by marital status), each of them says by itself how large the total is: all but one
+of these statements are divided out. The same goes for men or women who are divided further without the other sex: how their
+total splits has said already how many they are. And where two cells show the same count, only one of them carries weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from unround.batch.types import CompiledSums
+from unround.infer.plan import TOTAL
 from unround.mechanisms import Exact, Mechanism
 from unround.mechanisms.base import FloatArray, step_of
-from unround.prior.hierarchy import Hierarchy
 from unround.release import ABSENT, Counts
+
+
+class Split(NamedTuple):
+    """One sum as the prior sees it: between totals, where it runs through all sexes."""
+
+    total: int
+    parts: tuple[int, ...]
+
+
+class Pair(NamedTuple):
+    """A count that is published for both sexes: the columns of the total, of men, and of women."""
+
+    total: int
+    first: int
+    second: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """The sums that carry probabilities, read from the top.
+
+    - `columns`: How many columns there are.
+    - `sums`: The sums, parallel ones (total, men, women) as one.
+    - `pairs`: The counts published by sex whose sexes are joined in one node.
+    - `leaves`: The columns whose counts carry weight in the prior: parts that are no totals; of a pair, the total.
+    - `split`: The pairs that split by sex on their own: no sum of pairs below says how.
+    - `halves`: Totals of two leaves, and nothing else, where none is published by sex: they may split as pairs do, if
+      that explains the published counts better.
+    - `repeated`: For columns of which several partitions or splits say how large they are, how many more than one: so
+      often their own distribution is divided out.
+    - `parent`, `top`: For every column the total directly above it, and the one at the top; the column itself where there
+      is none.
+    """
+
+    columns: int
+    sums: tuple[Split, ...]
+    pairs: tuple[Pair, ...]
+    leaves: tuple[int, ...]
+    split: tuple[Pair, ...]
+    halves: tuple[Pair, ...]
+    repeated: dict[int, int]
+    parent: tuple[int, ...]
+    top: tuple[int, ...]
+
+    @classmethod
+    def of(cls, compiled: CompiledSums) -> Hierarchy:
+        """Read the sums that carry probabilities; those that would close a loop do not."""
+        plan = compiled.plan
+        # In tables by several axes, which chains answer, the innermost cells carry all weight, and nothing splits by itself.
+        inside = {cell for table in compiled.crossed for cell in table.cells.tolist()}
+        innermost = {cell for table in compiled.crossed for cell in table.cells[table.leaves].tolist()}
+        pairs = [Pair(*node.cells) for node in plan.nodes if node.is_pair and not node.copy]
+        pairs = [pair for pair in pairs if pair.total not in inside]
+        sums: list[Split] = []
+        crossed: list[tuple[Pair, Split]] = []
+        equal: list[tuple[int, int]] = []
+        for link, equations in zip(plan.links, compiled.links_of, strict=True):
+            total, parts = compiled.equations[equations[0]]
+            if total in inside:
+                continue
+            if link.is_pair:
+                nodes = [plan.nodes[plan.home[cell][0]].cells for cell in (total, *parts)]
+                total, *rest = (cells[TOTAL] for cells in nodes)
+                parts = tuple(rest)
+                crossed.append((Pair(*nodes[0]), Split(total, parts)))
+                if len(parts) == 1:
+                    equal += zip(*nodes, strict=True)
+            elif len(parts) == 1:
+                equal.append((total, parts[0]))
+            sums.append(Split(total, parts))
+        same = _same_counts(compiled.columns, equal)
+        by_sex = {_kind(pair, same): pair for pair in reversed(pairs)}
+        sums_by_sex = Counter(_kind(pair, same) for pair, one in crossed if len(one.parts) > 1)
+        said = _said(sums, [one for _, one in crossed], by_sex, sums_by_sex, same)
+        said.update(inside - innermost)
+        of_tables = [Split(*compiled.equations[e]) for table in compiled.crossed for e in table.equations]
+        parent, top = _above(compiled.columns, [*sums, *of_tables], pairs, same)
+        leaves = tuple(c for c in range(compiled.columns) if same[c] == c and c not in said)
+        paired = {column for pair in pairs for column in pair}
+        return cls(
+            compiled.columns,
+            (*sums, *of_tables),
+            tuple(pairs),
+            leaves,
+            tuple(pair for pair in pairs if by_sex[_kind(pair, same)] == pair and _kind(pair, same) not in sums_by_sex),
+            tuple(
+                Pair(one.total, *one.parts)
+                for one in sums
+                if len(one.parts) == 2 and said[same[one.total]] == 1 and set(one.parts) <= set(leaves) - paired
+            ),
+            {column: number - 1 for column, number in sorted(said.items()) if number > 1},
+            parent,
+            top,
+        )
+
+
+def _kind(pair: Pair, same: Sequence[int]) -> Pair:
+    """Return the first of the pairs that show the same counts."""
+    return Pair(*(same[column] for column in pair))
+
+
+def _said(
+    sums: Sequence[Split],
+    crossed: Sequence[Split],
+    by_sex: Iterable[Pair],
+    sums_by_sex: Counter[Pair],
+    same: Sequence[int],
+) -> Counter[int]:
+    """Return how many partitions and splits say how large a count is; leaves, of which none does, are left out.
+
+    Of men and of women, every sum of pairs does; without one, how their total splits. All sums of pairs together are one
+    statement about their total.
+    """
+    said = Counter(same[one.total] for one in sums if len(one.parts) > 1)
+    said -= Counter(same[one.total] for one in crossed if len(one.parts) > 1)
+    for pair in by_sex:
+        if sums_by_sex[pair]:
+            said[pair.total] += 1
+        for column in (pair.first, pair.second):
+            said[column] += max(sums_by_sex[pair], 1)
+    return said
+
+
+def _same_counts(columns: int, equal: Iterable[tuple[int, int]]) -> list[int]:
+    """Return, for every column, the first of the columns that show the same count: sums of one part say so."""
+    first = list(range(columns))
+
+    def find(column: int) -> int:
+        while first[column] != column:
+            column = first[column]
+        return column
+
+    for one, other in equal:
+        low, high = sorted((find(one), find(other)))
+        first[high] = low
+    return [find(column) for column in range(columns)]
+
+
+def _above(
+    columns: int, sums: Sequence[Split], pairs: Sequence[Pair], same: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return, for every column, the total above it and the one at the top; men and women go with their total."""
+    up: dict[int, int] = {}
+    for one in sums:
+        if len(one.parts) > 1:
+            for part in one.parts:
+                up.setdefault(same[part], same[one.total])
+    goes_with = {same[column]: same[pair.total] for pair in pairs for column in (pair.first, pair.second)}
+    parents, tops = [], []
+    for column in range(columns):
+        place = goes_with.get(same[column], same[column])
+        parents.append(up.get(place, place))
+        seen = {place}
+        while place in up and up[place] not in seen:  # through exact counts sums may form a circle, which has no top
+            place = up[place]
+            seen.add(place)
+        tops.append(place)
+    return tuple(parents), tuple(tops)
+
 
 KINDS = NONE, SIZE, ROOT, CORRECTED = tuple(range(4))
 """Kinds of exposure."""

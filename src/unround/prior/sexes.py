@@ -21,7 +21,7 @@ from unround.jit import inner, kernel
 from unround.machine import processors
 from unround.mechanisms.base import FloatArray, IntArray
 from unround.prior.columns import Mixtures
-from unround.prior.hierarchy import Hierarchy, Pair
+from unround.prior.exposure import Hierarchy, Pair
 from unround.prior.mixture import add_mixture
 from unround.release import ABSENT, Counts
 

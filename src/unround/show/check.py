@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from unround.checks.families import CONTRADICTS, DEPARTS, FITS, KEYED, UNTESTED
-from unround.checks.sums import ALL_TABLES
+from unround.checks.families import ALL_TABLES, CONTRADICTS, DEPARTS, FITS, KEYED, UNTESTED
 from unround.errors import InputError
 from unround.show.words import percent, several
 

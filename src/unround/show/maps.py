@@ -15,8 +15,7 @@ import numpy as np
 from markupsafe import Markup, escape
 from numpy.typing import ArrayLike, NDArray
 
-from unround.boundaries import Boundaries, kept_boundaries, matched_in_words
-from unround.boundaries.shapes import scaled
+from unround.boundaries import Boundaries, kept_boundaries, matched_in_words, scaled
 from unround.show.words import CLAIMS, several
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_SUMS, UNKNOWN, UNTESTED
-from unround.checks.sums import LEAST_STEPS
+from unround.checks.families import CONTRADICTS, DEPARTS, FITS, LEAST_STEPS, LEAST_SUMS, UNKNOWN, UNTESTED
 from unround.show.check import family_verdict, fit_in_words, ordered
 from unround.show.terminal.figures import show_figures
 from unround.show.terminal.layout import plain_table

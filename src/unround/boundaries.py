@@ -1,0 +1,447 @@
+"""Boundaries: the shapes of areas, so that findings can be shown on a map.
+
+GeoJSON as most offices publish it, or TopoJSON, gzipped or not, becomes shapes with properties; degrees become a plane on
+which areas keep their size; the codes in one property say which shape is which area; and `Boundaries` keeps the shapes on a
+grid that is fine enough for any page and small enough for the folder of an audit. Everything happens on this machine: no
+tiles, no network.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unround.audits.folder import MODEL
+from unround.errors import InputError
+from unround.small_files import require_file, shortened
+
+if TYPE_CHECKING:
+    from unround.audits import AuditFolder
+
+MOST = 400_000_000
+"""Bytes of a file, unpacked: enough for a country in detail, and not more than fits into memory several times over."""
+HELP = "Save a simplified copy, for instance with mapshaper -simplify 10% -o format=topojson."
+
+Ring = NDArray[np.float64]
+"""The points of a closed line, two columns; the last point need not repeat the first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """One shape of a file: its properties, and its rings, holes among them."""
+
+    properties: Mapping[str, str]
+    rings: tuple[Ring, ...]
+
+
+def read_shapes(path: str | Path) -> list[Shape]:
+    """Read all shapes of a file.
+
+    Raises `InputError` if it is not GeoJSON or TopoJSON, too large, or has no areas in it.
+    """
+    path = Path(path)
+    told = _parsed(path)
+    try:
+        if told.get("type") == "Topology":
+            found = list(_of_topology(told))
+        elif told.get("type") == "FeatureCollection":
+            found = list(_of_features(told["features"]))
+        else:
+            raise InputError(
+                f"{path} is neither GeoJSON (a FeatureCollection) nor TopoJSON (a Topology), but {told.get('type')!r}."
+            )
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
+        raise InputError(f"{path} has shapes that are not written as GeoJSON or TopoJSON writes them. {HELP}") from None
+    if not found:
+        raise InputError(f"{path} has no areas in it: boundaries are polygons, and it has none.")
+    return found
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    require_file(path)
+    try:
+        with path.open("rb") as opened:
+            packed = opened.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            content = file.read(MOST + 1)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise InputError(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
+    if len(content) > MOST:
+        raise InputError(f"{path} has more than {MOST:,} bytes, which is too detailed for a map on a page. {HELP}")
+    try:
+        told = json.loads(content)
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON, as GeoJSON and TopoJSON are. {HELP}") from None
+    if not isinstance(told, dict):
+        raise InputError(f"{path} is JSON, but neither GeoJSON nor TopoJSON.")
+    return told
+
+
+def _text(value: object) -> str:
+    """Return a property as text: codes that were saved as numbers are codes again."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value is None or isinstance(value, dict | list) else str(value).strip()
+
+
+def _properties(told: Mapping[str, Any]) -> dict[str, str]:
+    found = {str(name): _text(value) for name, value in (told.get("properties") or {}).items()}
+    if "id" in told:
+        found.setdefault("id", _text(told["id"]))
+    return found
+
+
+def _ring(points: Any) -> Ring:
+    ring = np.asarray([point[:2] for point in points], dtype=np.float64)
+    if ring.ndim != 2 or ring.shape[1] != 2 or not np.isfinite(ring).all():
+        raise ValueError("a ring is a list of points")
+    return ring
+
+
+# -- GeoJSON ----------------------------------------------------------------------------------------------------------
+
+
+def _of_features(features: list[dict[str, Any]]) -> Iterator[Shape]:
+    for feature in features:
+        rings = tuple(_rings(feature.get("geometry")))
+        if rings:
+            yield Shape(_properties(feature), rings)
+
+
+def _rings(geometry: Mapping[str, Any] | None) -> Iterator[Ring]:
+    if geometry is None:
+        return
+    kind = geometry["type"]
+    if kind == "GeometryCollection":
+        for one in geometry["geometries"]:
+            yield from _rings(one)
+    elif kind in ("Polygon", "MultiPolygon"):
+        polygons = [geometry["coordinates"]] if kind == "Polygon" else geometry["coordinates"]
+        for polygon in polygons:
+            yield from (_ring(points) for points in polygon if len(points) > 2)
+
+
+# -- TopoJSON ---------------------------------------------------------------------------------------------------------
+
+
+def _of_topology(told: Mapping[str, Any]) -> Iterator[Shape]:
+    arcs = [_arc(points, told.get("transform")) for points in told["arcs"]]
+    for geometry in told["objects"].values():
+        yield from _of_geometry(geometry, arcs)
+
+
+def _arc(points: Any, transform: Mapping[str, Any] | None) -> Ring:
+    arc = _ring(points)
+    if transform is None:
+        return arc
+    scale, start = (np.asarray(transform[name], dtype=np.float64) for name in ("scale", "translate"))
+    return np.asarray(np.cumsum(arc, axis=0) * scale + start)
+
+
+def _of_geometry(geometry: Mapping[str, Any], arcs: list[Ring]) -> Iterator[Shape]:
+    kind = geometry.get("type")
+    if kind == "GeometryCollection":
+        for one in geometry["geometries"]:
+            yield from _of_geometry(one, arcs)
+    elif kind in ("Polygon", "MultiPolygon"):
+        polygons = [geometry["arcs"]] if kind == "Polygon" else geometry["arcs"]
+        rings = tuple(_joined(ring, arcs) for polygon in polygons for ring in polygon)
+        if rings:
+            yield Shape(_properties(geometry), rings)
+
+
+def _joined(ring: list[int], arcs: list[Ring]) -> Ring:
+    """Put a ring together: each arc starts where the one before ends; a negative number means one that runs backwards."""
+    pieces = [arcs[at] if at >= 0 else arcs[~at][::-1] for at in ring]
+    return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+
+
+Points = NDArray[np.float64]
+
+STANDARD = 1 / 6
+"""The standard parallels lie so far from both ends of the map, as a share of its height: a common choice."""
+
+
+def projected(points: Points) -> Points:
+    """Return points on a plane, north up and y growing downwards, as drawings have it.
+
+    What is not in degrees has been projected before, and is only turned over.
+    """
+    x, y = points[:, 0], points[:, 1]
+    if np.abs(x).max() > 360 or np.abs(y).max() > 90:
+        return np.column_stack([x, -y])
+    if x.max() - x.min() > 180:  # on both sides of the antimeridian
+        x = np.where(x < 0, x + 360, x)
+    low, high = np.radians(y.min()), np.radians(y.max())
+    first, second = low + STANDARD * (high - low), high - STANDARD * (high - low)
+    n = (np.sin(first) + np.sin(second)) / 2
+    angle, latitude = np.radians(x - (x.min() + x.max()) / 2), np.radians(y)
+    if abs(n) < 1e-6:  # around the equator the cone becomes a cylinder
+        return np.column_stack([angle, -np.sin(latitude)])
+    c = np.cos(first) ** 2 + 2 * n * np.sin(first)
+    radius = np.sqrt(np.maximum(c - 2 * n * np.sin(latitude), 0)) / n
+    return np.column_stack([radius * np.sin(n * angle), radius * np.cos(n * angle)])
+
+
+NAMED = 5
+"""Codes that are named where some do not match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What came of matching shapes with areas.
+
+    - `by`: The property that holds the codes.
+    - `rows`: For every shape its area; -1 where no area has its code.
+    - `strange`: Codes of shapes that no area has.
+    - `without`: Codes of areas that no shape has.
+    """
+
+    by: str
+    rows: tuple[int, ...]
+    strange: tuple[str, ...]
+    without: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """How many areas have a shape."""
+        return len({row for row in self.rows if row >= 0})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data; of codes that do not match the first ones, and how many there are."""
+        return {
+            "by": self.by,
+            "matched": self.number,
+            "shapes_without_area": len(self.strange),
+            "areas_without_shape": len(self.without),
+            "first_shapes_without_area": list(self.strange[:NAMED]),
+            "first_areas_without_shape": list(self.without[:NAMED]),
+        }
+
+
+def matched_in_words(told: Mapping[str, Any]) -> str:
+    """Say how many shapes and areas match, and name those that do not.
+
+    Examples
+    --------
+    >>> told = {"by": "DAUID", "matched": 3, "shapes_without_area": 1, "areas_without_shape": 0,
+    ...         "first_shapes_without_area": ["9"], "first_areas_without_shape": []}
+    >>> matched_in_words(told)
+    '3 areas have a shape, matched by DAUID. 1 shape has a code that no area has (9).'
+    """
+    number = told["matched"]
+    said = [f"{number:,} {'area has' if number == 1 else 'areas have'} a shape, matched by {told['by']}."]
+    for key, one, more in (
+        ("shapes_without_area", "shape has a code that no area has", "shapes have codes that no area has"),
+        ("areas_without_shape", "area has no shape", "areas have no shape"),
+    ):
+        if told[key]:
+            first = told[f"first_{key}"]
+            named = ", ".join(first) + (" …" if told[key] > len(first) else "")
+            said.append(f"{told[key]:,} {one if told[key] == 1 else more} ({named}).")
+    return " ".join(said)
+
+
+def match(shapes: Sequence[Shape], names: Sequence[Sequence[str]], source: str) -> Matched:
+    """Match shapes with areas.
+
+    Raises `InputError` if no property of the shapes holds codes of areas.
+    """
+    rows: dict[str, int] = {}
+    for row, codes in reversed(list(enumerate(names))):
+        rows |= {code: row for code in codes if code}
+    bare = {code.lstrip("0"): row for code, row in rows.items()}
+    properties = list(dict.fromkeys(name for shape in shapes for name in shape.properties))
+    found = {name: [_row(shape.properties.get(name, ""), rows, bare) for shape in shapes] for name in properties}
+    number = {name: len({row for row in at if row >= 0}) for name, at in found.items()}
+    by = max(properties, key=lambda name: number[name], default="")
+    if not by or not number[by]:
+        some = {name: next((s.properties[name] for s in shapes if s.properties.get(name)), "") for name in properties}
+        listed = shortened([f"{name} = {value!r}" for name, value in some.items()], 6) or "none"
+        raise InputError(
+            f"no property of the shapes in {source} holds codes of this audit's areas, which look like {names[0][0]}. "
+            f"Its properties: {listed}."
+        )
+    at = found[by]
+    taken = set(at)
+    strange = [shape.properties.get(by, "") or "no code" for shape, row in zip(shapes, at, strict=True) if row < 0]
+    without = [codes[0] for row, codes in enumerate(names) if row not in taken]
+    return Matched(by, tuple(at), tuple(strange), tuple(without))
+
+
+def _row(code: str, rows: Mapping[str, int], bare: Mapping[str, int]) -> int:
+    """Return the area of a code; one that was read as a number has lost the zeros before it."""
+    if not code:
+        return -1
+    found = rows.get(code)
+    return found if found is not None else bare.get(code.lstrip("0") or "-", -1) if code.isdecimal() else -1
+
+
+GRID = 1 << 15
+"""The longer side of the grid. At a thousand pixels a page, one can look thirty times as closely before steps show."""
+KEPT = f"{MODEL}/boundaries.npz"
+"""Where they are kept in the folder of an audit."""
+
+Grid = NDArray[np.int32]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boundaries:
+    """The shapes of areas.
+
+    - `points`: All points, in whole numbers of the grid: x to the right, y downwards.
+    - `starts`: Where every ring starts among them, and the end of the last.
+    - `rows`: For every ring, its area.
+    - `told`: What came of matching them, `Matched.to_json()`, and where they come from.
+    """
+
+    points: Grid
+    starts: Rows
+    rows: Rows
+    told: Mapping[str, Any]
+
+    @property
+    def there(self) -> Rows:
+        """The areas that have a shape."""
+        return np.unique(self.rows)
+
+    def save(self, path: Path) -> None:
+        """Write them into a file; the same ones always give the same file."""
+        said = json.dumps(dict(self.told), ensure_ascii=False)
+        steps = np.diff(self.points, axis=0, prepend=self.points[:1] * 0)  # small numbers, which pack well
+        with path.open("wb") as file:
+            np.savez_compressed(file, steps=steps.astype(np.int32), starts=self.starts, rows=self.rows, told=np.array(said))
+
+    @classmethod
+    def load(cls, content: bytes) -> Boundaries:
+        """Read what `save` wrote."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+            points = np.cumsum(kept["steps"], axis=0, dtype=np.int32)
+            return cls(points, kept["starts"], kept["rows"], json.loads(str(kept["told"])))
+
+    def of(self, rows: Rows) -> Boundaries:
+        """Return those of some areas only."""
+        kept = np.flatnonzero(np.isin(self.rows, rows))
+        sizes = np.diff(self.starts)[kept]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.repeat(self.starts[kept] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Boundaries(self.points[at], starts, self.rows[kept], self.told)
+
+    def box(self) -> tuple[int, int, int, int]:
+        """Return the smallest rectangle around them: left, top, right, bottom."""
+        (left, top), (right, bottom) = self.points.min(axis=0), self.points.max(axis=0)
+        return int(left), int(top), int(right), int(bottom)
+
+    def at(self, x: float, y: float) -> int:
+        """Return the area at a point of the grid; -1 where there is none.
+
+        A ray to the right crosses the rings of the area around the point an odd number of times.
+        """
+        ends = np.arange(1, len(self.points) + 1)
+        ends[self.starts[1:] - 1] = self.starts[:-1]  # every ring closes
+        here, there = self.points, self.points[ends]
+        crosses = (here[:, 1] > y) != (there[:, 1] > y)
+        places = np.flatnonzero(crosses)
+        (x1, y1), (x2, y2) = here[places].T.astype(float), there[places].T.astype(float)
+        right = places[x1 + (y - y1) / (y2 - y1) * (x2 - x1) > x]
+        rings = np.searchsorted(self.starts, right, side="right") - 1
+        areas, times = np.unique(self.rows[rings], return_counts=True)
+        inside = areas[times % 2 == 1]
+        return int(inside[0]) if len(inside) else -1
+
+
+def boundaries_of(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:
+    """Read the boundaries of an audit's areas; `shapes` are those of the file, where they have been read already.
+
+    Raises `InputError` if the file cannot be read, or none of its shapes is one of the areas.
+    """
+    import polars as pl
+
+    shapes, areas = shapes or read_shapes(path), folder.areas
+    axis = folder.told["areas"][0]
+    columns = [areas[name].cast(pl.String).fill_null("").to_list() for name in (axis, "code") if name in areas.columns]
+    found = match(shapes, list(zip(*columns, strict=True)), str(path))
+    mine = [(shape, row) for shape, row in zip(shapes, found.rows, strict=True) if row >= 0]
+    rings = [(ring, row) for shape, row in mine for ring in shape.rings]
+    points, starts = _on_grid(np.concatenate([ring for ring, _ in rings]), np.array([len(ring) for ring, _ in rings]))
+    rows = np.array([row for _, row in rings], dtype=np.int64)
+    told = {**found.to_json(), "source": Path(path).name}
+    return _without_empty(Boundaries(points, starts, rows, told))
+
+
+def _on_grid(points: NDArray[np.float64], sizes: NDArray[np.int64]) -> tuple[Grid, Rows]:
+    """Put points on the grid, and leave out those that fall together with the one before."""
+    flat = projected(points)
+    least = flat.min(axis=0)
+    span = float((flat.max(axis=0) - least).max()) or 1.0
+    grid = np.rint((flat - least) * (GRID / span)).astype(np.int32)
+    return _thinned(grid, np.concatenate([[0], np.cumsum(sizes)]))
+
+
+def _thinned(grid: Grid, starts: Rows) -> tuple[Grid, Rows]:
+    """Leave out points that repeat the one before in their ring, and the last where it repeats the first."""
+    keep = np.ones(len(grid), dtype=bool)
+    keep[1:] = (grid[1:] != grid[:-1]).any(axis=1)
+    keep[starts[:-1]] = True
+    last = starts[1:] - 1
+    closed = (grid[last] == grid[starts[:-1]]).all(axis=1) & (last > starts[:-1])
+    keep[last[closed]] = False
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    return grid[keep], kept[starts]
+
+
+def _without_empty(found: Boundaries) -> Boundaries:
+    """Leave out rings of less than three points, unless an area has no other: then it is a dot, but it is there."""
+    large = np.diff(found.starts) >= 3
+    with_large = np.isin(found.rows, found.rows[large])
+    keep = np.flatnonzero(large | ~with_large)
+    sizes = np.diff(found.starts)[keep]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    at = np.repeat(found.starts[keep] - starts[:-1], sizes) + np.arange(starts[-1])
+    return Boundaries(found.points[at], starts, found.rows[keep], found.told)
+
+
+def scaled(found: Boundaries, box: tuple[int, int, int, int], wide: int) -> tuple[Boundaries, int]:
+    """Return shapes at the size of a drawing: its units are whole, its width is given, and its height follows.
+
+    Neighbours stay neighbours: both sides of a border move to the same points.
+    """
+    left, top, right, bottom = box
+    scale = wide / max(right - left, 1)
+    grid = np.rint((found.points - np.array([left, top])) * scale).astype(np.int32)
+    points, starts = _thinned(grid, found.starts)
+    tall = max(1, round((bottom - top) * scale))
+    return _without_empty(Boundaries(points, starts, found.rows, found.told)), tall
+
+
+def keep_boundaries(folder: AuditFolder, path: str | Path, shapes: Sequence[Shape] | None = None) -> Boundaries:
+    """Read boundaries, and keep them in the folder of the audit."""
+    found = boundaries_of(folder, path, shapes)
+    found.save(folder.path / KEPT)
+    folder.reseal(KEPT)
+    return found
+
+
+def kept_boundaries(folder: AuditFolder) -> Boundaries | None:
+    """Return the boundaries that are kept in the folder of an audit, if any.
+
+    Raises `InputError` if the file is damaged.
+    """
+    from unround.audits.integrity import FILES
+
+    if KEPT not in folder.summary[FILES]:
+        return None
+    try:
+        return Boundaries.load(folder.file(KEPT).read_bytes())
+    except (OSError, ValueError, KeyError) as problem:
+        raise InputError(f"the audit in {folder.path} is damaged: {KEPT} cannot be read. Run it again.") from problem
