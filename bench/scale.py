@@ -120,7 +120,7 @@ def linked(areas: int = WHOLE) -> dict[str, object]:
     runs: dict[str, object] = {}
     with scratch("linked") as folder:
         file = simulated(folder, areas, "--levels", "da,csd,cd,province")
-        tree = ("--areas", str(folder / "census" / "areas.csv"))
+        tree = ("--nesting", str(folder / "census" / "areas.csv"))
         for name, more in (("alone", ("--no-link",)), ("linked", ())):
             run = audited(file, areas, "age", folder / name, *tree, *more)
             summary = json.loads((folder / name / "summary.json").read_text(encoding="utf-8"))

@@ -72,7 +72,7 @@ def limits(file: Path, folder: AuditFolder) -> dict[str, tuple[str, Callable[[],
 def rows() -> Iterator[Row]:
     """Measure everything, one row at a time."""
     with tempfile.TemporaryDirectory() as work:
-        unround.simulate(Path(work) / "census", areas=AREAS, rows="short", zipped=True, figures="published")
+        unround.simulate(Path(work) / "census", areas=AREAS, rows="short", zip=True, figures="published")
         file = next((Path(work) / "census").glob("*.zip"))
         pairs: dict[str, list[tuple[float, float]]] = {}
         words: dict[str, str] = {}

@@ -30,7 +30,7 @@ from unround.cli import run as unround_command
 from unround.show.plots import svg
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = tuple(command.__name__ for command in FUNCTIONS)
+COMMANDS = tuple(command.name for command in FUNCTIONS)
 
 CONSOLE_PAGES = ("solve", "tables", "describe", "audit", "checks", "linked", "protect", "compare", "reconstruct", "notebook")
 MEASURED_PAGES = ("speed", "scale")

@@ -27,7 +27,7 @@ def simulate_census(folder: Path) -> None:
 def audit_census(census: Path, folder: Path) -> None:
     """Audit it with everything that an audit can write."""
     truth = census / "truth.parquet"
-    unround.audit(census / BULK, folder / "audit", estimates=True, truth=truth, command="unround audit x")
+    unround.audit(census / BULK, folder / "audit", estimates="means", truth=truth, command="unround audit x")
 
 
 def audit_survey(folder: Path) -> None:

@@ -76,7 +76,7 @@ def cube_release(counts: NDArray[np.integer], shape: Sequence[int], base: int) -
         for name, size in zip("xyz", shape, strict=True)
     }
     description = {"value": "n", "default": f"rounding:{base}", "axes": {"area": {}} | sums}
-    return unround.read(pl.DataFrame(rows), description=description)
+    return unround.read(pl.DataFrame(rows), describe=description)
 
 
 def write_xlsx(

@@ -1,19 +1,19 @@
 """The one door: every command as a function, given a path, a frame or a Release; and what it says to wrong arguments."""
 
-from __future__ import annotations
-
+import dataclasses
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import unround
-from unround import InputError, api, publishing
-from unround.cli import COMMANDS
+from unround import InputError, options
+from unround.cli import COMMANDS, build
 from unround.release import Release
 
 SURVEY = Path(__file__).parents[1] / "examples" / "survey.toml"
@@ -26,7 +26,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> unround.AuditFolder:
 
 @pytest.fixture(scope="module")
 def census(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return unround.simulate(tmp_path_factory.mktemp("census"), areas=120, seed=3, file_format="tidy")
+    return unround.simulate(tmp_path_factory.mktemp("census"), areas=120, seed=3, format="tidy")
 
 
 def wide() -> pl.DataFrame:
@@ -44,9 +44,8 @@ GIVEN: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
     "text": lambda: (str(SURVEY), {}),
     "list": lambda: ([SURVEY], {}),
     "release": lambda: (unround.read(SURVEY), {}),
-    "polars": lambda: (wide(), KEYS),
-    "pandas": lambda: (pytest.importorskip("pandas").DataFrame(wide().to_dict(as_series=False)), KEYS),
-    "description": lambda: (wide(), {"description": KEYS}),
+    "polars": lambda: (wide(), {"describe": KEYS}),
+    "pandas": lambda: (pytest.importorskip("pandas").DataFrame(wide().to_dict(as_series=False)), {"describe": KEYS}),
 }
 
 
@@ -102,15 +101,15 @@ def test_solve_takes_text_a_file_or_a_system(tmp_path: Path) -> None:
 
 def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
     truth = unround.read(census.truth)
-    compared = unround.compare(tmp_path / "compare", mechanisms=["rounding:5", "rounding:10"], truth=truth, seeds=1)
+    compared = unround.compare(tmp_path / "compare", mechanism=["rounding:5", "rounding:10"], truth=truth, seeds=1)
     assert json.loads((tmp_path / "compare" / "compare.json").read_text(encoding="utf-8")) == compared.to_json()
     release = next(path for path in census.files if path.suffix == ".toml")
     scored = unround.calibrate(release=release, truth=truth)
     assert scored.to_json()["mechanism"]
     with pytest.raises(InputError, match="given twice"):
         unround.whatif(release, release)
-    again = unround.read(wide().with_columns(pl.col("men") - 3), **KEYS)
-    told = unround.whatif(wide(), again, repairs=[], prior="flat", **KEYS)
+    again = unround.read(wide().with_columns(pl.col("men") - 3), describe=KEYS)
+    told = unround.whatif(wide(), again, repairs=[], prior="flat", describe=KEYS)
     assert told.to_json()["repairs"] == []
     assert len(unround.paper()) > 30
     searched, compound = unround.paper(simulate=True, areas=200, rows="age")
@@ -121,8 +120,8 @@ def test_the_functions_about_publishing(census: Any, tmp_path: Path) -> None:
 def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
     truth = wide().with_columns(all=pl.col("men") + pl.col("women"))
     about = {"area": "town", "sums": {"all": ["men", "women"]}}
-    for name, keys in {"keys": about, "description": {"description": {**about, "mechanism": "exact"}}}.items():
-        made = unround.protect(truth, tmp_path / name, "rounding:3", seed=1, **keys)
+    for name, keys in {"keys": about, "description": {**about, "mechanism": "exact"}}.items():
+        made = unround.protect(truth, tmp_path / name, "rounding:3", seed=1, describe=keys)
         assert (made.areas, made.columns, made.sums, made.declared) == (40, 3, 1, "rounding:3")
     one, other = (pl.read_parquet(tmp_path / name / "release.parquet") for name in ("keys", "description"))
     assert one.equals(other)
@@ -132,7 +131,7 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
     ("call", "message"),
     [
         (lambda: unround.audit(), "unround.audit: missing a required argument: 'table'. Its arguments are table, out, "),
-        (lambda: unround.audit(SURVEY, "x", thresold=0.9), "thresold: there is no such argument"),
+        (lambda: unround.audit(SURVEY, "x", thresold=0.9), "got an unexpected keyword argument 'thresold'"),
         (lambda: unround.audit(SURVEY, "x", threshold="high"), "threshold must be a number, not 'high'"),
         (lambda: unround.audit(SURVEY, 5), "out must be a path, not 5"),
         (lambda: unround.audit(SURVEY, "x", link="no"), "link must be True or False, not 'no'"),
@@ -141,11 +140,10 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
         (lambda: unround.read(None), "NoneType is not a table"),
         (lambda: unround.read([]), "the list is empty"),
         (lambda: unround.read("nowhere.csv"), "there is no file nowhere.csv"),
-        (lambda: unround.read(SURVEY, description={"value": "n"}), "a file is described by a TOML file"),
-        (lambda: unround.read(wide(), description="x.toml"), "a frame is described by keys and values"),
-        (lambda: unround.read(wide(), file_format="tidy"), "file_format is for files"),
-        (lambda: unround.read(unround.read(SURVEY), description=SURVEY), "not for a Release"),
-        (lambda: unround.read(unround.read(SURVEY), area="town"), "area: there is no such argument"),
+        (lambda: unround.read(SURVEY, describe={"value": "n"}), "a file is described by a TOML file"),
+        (lambda: unround.read(wide(), describe="x.toml"), "a frame is described by keys and values"),
+        (lambda: unround.read(wide(), format="tidy"), "format is for files"),
+        (lambda: unround.read(unround.read(SURVEY), describe=SURVEY), "not for a Release"),
         (
             lambda: unround.read(SURVEY, base=7),
             "mechanism is for counts of which nothing is declared",
@@ -158,36 +156,30 @@ def test_a_frame_of_true_counts_is_protected(tmp_path: Path) -> None:
         (lambda: unround.explain("nowhere", 5, "b"), "area must be text, not 5"),
         (lambda: unround.view("nowhere", "findings"), "an address starts with a slash"),
         (lambda: unround.solve(48), "takes a System, equations or a file of them, not int"),
-        (lambda: unround.solve("a: 5 = 5", base=3, mechanism="exact"), "give one of them"),
+        (
+            lambda: unround.solve("a: 5 = 5", base=3, mechanism="exact"),
+            "base and mechanism exclude each other: give one of them",
+        ),
         (lambda: unround.solve(unround.parse("a: 5 = 5"), base=3), "already say how they were published"),
         (lambda: unround.solve("a: 5 = 5", top=True), "top must be a whole number, not True"),
         (lambda: unround.solve("a: 5 = 5", prior=5), "a prior is a mapping, such as {'men': {12: 0.5, 13: 0.5}}, or a JSON"),
         (lambda: unround.solve("a: 5 = 5", mechanism=5), 'mechanism must be text such as "rounding:5"'),
-        (lambda: unround.parse(), "unround.parse: missing a required argument: 'text'"),
-        (lambda: unround.parse(5), "unround.parse: text must be text, not 5"),
-        (lambda: unround.mechanism(None), "unround.mechanism: spec must be text, not None"),
-        (lambda: unround.parse_protection(5), "unround.parse_protection: spec must be text, not 5"),
-        (
-            lambda: unround.check_proof(unround.parse("a: 5 = 5")),
-            "check_proof: missing a required argument: 'proof'",
-        ),
         (lambda: unround.AuditFolder.open(), "AuditFolder.open: give the folder that an audit was written to, not None"),
         (lambda: unround.AuditFolder.open(5), "give the folder that an audit was written to, not 5"),
         (lambda: unround.read(""), "the name of the file is empty"),
-        (lambda: unround.read(SURVEY, description=5), "a description is a TOML file, not 5"),
+        (lambda: unround.read(SURVEY, describe=5), "a description is a TOML file, not 5"),
         (lambda: unround.read(SURVEY, mechanism=3), 'mechanism must be text such as "rounding:5"'),
-        (lambda: unround.calibrate(worlds=5), "worlds must be a list of strings, not 5"),
+        (lambda: unround.calibrate(world=5), "world must be a list of strings, not 5"),
         (lambda: unround.expect(), "missing a required argument: 'parts'"),
         (lambda: unround.simulate("x", areas=0.5), "areas must be a whole number, not 0.5"),
         (lambda: unround.protect(SURVEY, "x"), "say how to protect the counts: mechanism, such as rounding:5"),
         (lambda: unround.protect(SURVEY, "x", "rounding:5", exact="population"), "exact must be a list of strings"),
         (lambda: unround.protect(SURVEY, "x", "rounding:5", base=5), "base and mechanism exclude each other"),
-        (lambda: unround.protect(wide(), "x", "rounding:5", **KEYS), "description={'mechanism': …}"),
-        (lambda: unround.compare(mechanisms=["exact"], what_if=["all"]), "mechanisms and what_if exclude each other"),
-        (lambda: unround.compare(mechanisms=["rounding:5", "rounding:5"], areas=50), "rounding:5 more than once"),
-        (lambda: unround.compare(exact=["population"]), "exact is for your own counts: use it together with truth."),
-        (lambda: unround.calibrate(release=SURVEY), "release and truth go together"),
-        (lambda: unround.paper(areas=5), "areas, seed, rows and keys are for a simulated census: use them with simulate."),
+        (lambda: unround.compare(mechanism=["exact"], what_if=["all"]), "what_if and mechanism exclude each other"),
+        (lambda: unround.compare(mechanism=["rounding:5", "rounding:5"], areas=50), "rounding:5 more than once"),
+        (lambda: unround.compare(exact=["population"]), "exact goes with truth: give both, or neither."),
+        (lambda: unround.calibrate(release=SURVEY), "release goes with truth"),
+        (lambda: unround.paper(areas=5), "areas goes with simulate: give both, or neither."),
         (lambda: unround.diff("nowhere"), "missing a required argument: 'after'"),
     ],
 )
@@ -201,24 +193,62 @@ def test_wrong_arguments_are_input_errors(
     assert list(tmp_path.iterdir()) == []
 
 
-SHOWING = {"json", "plot", "write", "everything", "browser", "get", "list_worlds", "show_policy", "yes"}
-"""Options about what a command shows or writes beside its result."""
-SPELT = {"output": "out", "files": "table", "file": "table", "changes": "what_if", "because": "accept"}
-READING = {"file_format", "description", "sheet", "base", "mechanism", "areas"}
+def test_commands_take_the_options_of_their_functions() -> None:
+    """What is declared is all there is: in Python, on the command line and in the docstring."""
+    for command in COMMANDS:
+        function = getattr(unround, command.name)
+        assert function is command.function
+        declared = {field.name: field for field in dataclasses.fields(function.group)}
+        signature = inspect.signature(function).parameters
+        assert set(signature) == set(declared)
+        typed = inspect.signature(build.typed_command(command)).parameters
+        for name, field in declared.items():
+            told = options.declaration(field)
+            assert f"\n{name}\n    " in function.__doc__
+            assert (name in typed) != isinstance(told, options.Hook)
+            assert told.help[-1] in ".…}?", f"{command.name} {name}"
+            assert signature[name].default in (field.default, inspect.Parameter.empty)
+            assert {*told.needs, *told.excludes} <= set(declared), f"{command.name} {name}"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
-def test_commands_and_functions_have_the_same_arguments_and_defaults(command: Callable[..., None]) -> None:
-    function = getattr(unround, command.__name__)
-    assert function is getattr(publishing if hasattr(publishing, command.__name__) else api, command.__name__)
-    known = dict(inspect.signature(function).parameters)
-    takes_table = "reading" in known
-    for name, option in inspect.signature(command).parameters.items():
-        name = SPELT.get(name, name)
-        if name in SHOWING or (takes_table and name in READING):
-            continue
-        if takes_table and name in ("release", "truth") and option.default is option.empty:
-            name = "table"
-        assert name in known, f"{command.__name__} --{name}"
-        if option.default is not option.empty and option.default not in (None, "flat"):
-            assert known[name].default == option.default, f"{command.__name__} --{name}"
+def test_an_option_is_one_edit() -> None:
+    """A field makes a parameter with its type, default and checks, an option of the command line, and its reference."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Greeting(options.Options):
+        name: Annotated[str, options.Argument("Who is greeted.", "NAME")]
+        _: dataclasses.KW_ONLY
+        times: Annotated[int, options.Option("How often, at most {limit}.", least=1)] = 1
+        limit: Annotated[int | None, options.Option("The most.", shown="none", needs=("times",))] = None
+        tone: Annotated[str, options.Option("How.", choices=("warm", "cool"))] = "warm"
+        titles: Annotated[Sequence[str], options.Option("Titles.", "LIST", split=True)] = ()
+
+    @options.takes(Greeting)
+    def greet(given: Greeting) -> str:
+        """Greet somebody."""
+        return f"{' '.join([*given.titles, given.name])}! " * given.times
+
+    assert greet("Ada", times=2) == "Ada! Ada! "
+    assert str(inspect.signature(greet)).startswith("(name: str, *, times: int = 1, limit: int | None = None, ")
+    assert "How often, at most `limit`." in str(greet.__doc__)
+    for wrong, message in (
+        ({"times": 0}, "times must be at least 1, not 0."),
+        ({"times": True}, "times must be a whole number, not True."),
+        ({"tone": "flat"}, "tone must be warm or cool, not 'flat'."),
+        ({"limit": 3}, "limit goes with times: give both, or neither."),
+        ({"titles": "Dr"}, "titles must be a list of strings, not 'Dr'."),
+        ({"titles": ["Dr", "Dr"]}, "titles names Dr more than once."),
+        ({"tune": "flat"}, "unround.greet: got an unexpected keyword argument 'tune'. Its arguments are name, times, "),
+    ):
+        with pytest.raises(InputError) as problem:
+            greet("Ada", **wrong)  # type: ignore[arg-type]
+        assert str(problem.value).startswith(message)
+    shown: list[str] = []
+    made = build.command(greet, "Examples:\n  greet Ada")(lambda call: shown.append(call()))
+    app = build.built("greet", "Greet.", "", {"All": [made]})
+    app.callback()(lambda: None)
+    assert CliRunner().invoke(app, ["greet", "Ada", "--titles", "Dr,Prof"]).exit_code == 0
+    assert shown == ["Dr Prof Ada! "]
+    said = " ".join(CliRunner().invoke(app, ["greet", "--help"]).output.split())
+    for words in ("Greet somebody.", "greet Ada", "How often, at most --limit. [default: 1]", "With --times: The most."):
+        assert words in said

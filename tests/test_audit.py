@@ -498,7 +498,7 @@ def test_a_folder_of_something_else_is_left_alone(census: Path, tmp_path: Path) 
 
 
 def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
-    audit(read(census / BULK), tmp_path / "out", AuditOptions(estimates=True, prior="flat"))
+    audit(read(census / BULK), tmp_path / "out", AuditOptions(estimates="means", prior="flat"))
     folder = audit(read(census / BULK), tmp_path / "out", FLAT)
     names = sorted(path.name for path in folder.path.iterdir())
     assert names == [

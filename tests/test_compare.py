@@ -327,7 +327,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
-    ran = run("compare", "--areas", "80", "--seeds", "2", "--mechanisms", f"{ROUNDED},{NOISY},clamped", "-o", str(tmp_path))
+    ran = run("compare", "--areas", "80", "--seeds", "2", "--mechanism", f"{ROUNDED},{NOISY},clamped", "-o", str(tmp_path))
     assert ran.code == 0, ran.err
     assert "laplace:1.45,clamped compared with rounding:5" in ran.out
     kept = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))
@@ -342,7 +342,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert "fill: var(--ink)" in page
     assert "prefers-color-scheme:dark" in page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["compare.html", "compare.json"]
-    again = run("compare", "--areas", "80", "--seeds", "2", "--mechanisms", f"{ROUNDED},{NOISY},clamped", "--json")
+    again = run("compare", "--areas", "80", "--seeds", "2", "--mechanism", f"{ROUNDED},{NOISY},clamped", "--json")
     assert json.loads(again.out) == kept
 
 
@@ -356,10 +356,10 @@ def test_the_command_with_changes(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--mechanisms", ROUNDED, "--what-if", "all"), "--mechanism and --what-if exclude each other: give one of them."),
-        (("--mechanisms", ","), "--mechanism is empty"),
-        (("--mechanisms", f"{ROUNDED},{ROUNDED}"), "--mechanism names rounding:5 more than once"),
-        (("--mechanisms", "roundin:5"), "Did you mean rounding"),
+        (("--mechanism", ROUNDED, "--what-if", "all"), "--mechanism and --what-if exclude each other: give one of them."),
+        (("--mechanism", ","), "--mechanism is empty"),
+        (("--mechanism", f"{ROUNDED},{ROUNDED}"), "--mechanism names rounding:5 more than once"),
+        (("--mechanism", "roundin:5"), "Did you mean rounding"),
         (("--what-if", "less"), "there is no change 'less'"),
         (("--seeds", "0"), "seeds must be 1 or more, not 0"),
         (("--threshold", "0"), "the threshold"),

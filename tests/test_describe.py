@@ -490,7 +490,7 @@ def test_census_files_need_no_description(run: Run, simulated_census: Path) -> N
     file = simulated_census / "98-401-X2021006_English_CSV_data.csv"
     ran = run("describe", str(file))
     assert ran.code == 2
-    assert f"needs no description. Run: unround inspect {file}" in ran.err
+    assert f"needs no description. Run: unround check {file}" in ran.err
 
 
 def test_pc_axis(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def make(tmp_path: Path) -> Make:
         rows = [{"town": town, **dict(zip(columns, counts, strict=True))} for town, counts in areas.items()]
         given = {"sums": {"all": ["young", "old"]}, "exact": ["all"], "mechanism": "rounding:5"} | keys
         release = from_frame(pl.DataFrame(rows), area="town", **given)
-        audit(release, tmp_path / name, AuditOptions(threshold, prior="flat"))
+        audit(release, tmp_path / name, AuditOptions(threshold=threshold, prior="flat"))
         return tmp_path / name
 
     return call

@@ -57,7 +57,7 @@ def test_estimates_alone_are_means(run: Run, tmp_path: Path) -> None:
 
 def test_linked_areas_have_distributions_too(tmp_path: Path) -> None:
     made = unround.simulate(tmp_path / "census", areas=60, seed=4, levels="da,csd")
-    folder = unround.audit(made.files[0], tmp_path / "audit", areas=made.nesting, estimates="distributions", prior="flat")
+    folder = unround.audit(made.files[0], tmp_path / "audit", nesting=made.nesting, estimates="distributions", prior="flat")
     assert folder.nested is not None
     table = pl.read_parquet(folder.path / "estimates.parquet")
     linked = table.filter(pl.col("region").is_in(folder.areas["region"].gather(folder.nested.family(0)).to_list()))

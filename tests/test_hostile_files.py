@@ -701,7 +701,7 @@ SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
         ("solve", "10! = 5 + 5", "--mechanism", "transition:{}"),
         ("audit", SURVEY, "-o", "out", "--plan", "{}"),
         ("audit", SURVEY, "-o", "out", "--describe", "{}"),
-        ("audit", SURVEY, "-o", "out", "--areas", "{}"),
+        ("audit", SURVEY, "-o", "out", "--nesting", "{}"),
         ("audit", SURVEY, "-o", "out", "--truth", "{}"),
         ("audit", "{}", "-o", "out"),
         ("describe", "{}"),

@@ -262,7 +262,7 @@ def test_a_count_goes_up_below_its_remainder(how: Rounding | Sample) -> None:
 
 
 def test_files_hold_the_keys_and_the_constants(tmp_path: Path) -> None:
-    made = unround.simulate(tmp_path, areas=60, seed=2, rows="short", file_format="tidy", keys=True, repeat=2)
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy", keys=True, repeat=2)
     assert made.constants == tmp_path / "constants.csv"
     constants = pl.read_csv(made.constants)
     assert constants["edition"].unique().sort().to_list() == [1, 2]
@@ -279,13 +279,13 @@ def test_files_hold_the_keys_and_the_constants(tmp_path: Path) -> None:
     note = made.note.read_text()
     assert "--repeat 2 --keys\n" in note
     assert "constants.csv" in note
-    again = unround.simulate(tmp_path, areas=60, seed=2, rows="short", file_format="tidy")  # replaces all of it
+    again = unround.simulate(tmp_path, areas=60, seed=2, rows="short", format="tidy")  # replaces all of it
     assert again.constants is None
     assert not (tmp_path / "constants.csv").exists()
 
 
 def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
-    made = unround.simulate(tmp_path, areas=60, seed=2, rows="sample", weighted=True, file_format="tidy")
+    made = unround.simulate(tmp_path, areas=60, seed=2, rows="sample", weighted=True, format="tidy")
     truth = pl.read_parquet(made.truth)
     assert truth.columns == ["region", "characteristic_id", "sex", "true"]
     whole = (pl.col("true") % 1 == 0).mean()
@@ -300,7 +300,7 @@ def test_the_truth_of_a_weighted_sample_is_the_estimate(tmp_path: Path) -> None:
 def test_a_zip_says_how_counts_were_rounded(tmp_path: Path) -> None:
     import zipfile
 
-    made = unround.simulate(tmp_path, areas=10, rows="sample", zipped=True, keys=True, weighted=True)
+    made = unround.simulate(tmp_path, areas=10, rows="sample", zip=True, keys=True, weighted=True)
     with zipfile.ZipFile(made.files[0]) as inside:
         (name,) = [name for name in inside.namelist() if name.endswith("English_meta.txt")]
         said = inside.read(name).decode("latin-1")

@@ -375,7 +375,7 @@ def test_new_zealand_small_areas_districts_and_regions_in_one_command(run: Run, 
         pytest.skip("the files of 2013 are not there")
     areas = census_data / "nz-2018-areas.csv.gz"
     out = tmp_path / "nz"
-    ran = run("audit", *map(str, files), "--areas", str(areas), "-o", str(out))
+    ran = run("audit", *map(str, files), "--nesting", str(areas), "-o", str(out))
     assert ran.code == 0, ran.err
     folder = AuditFolder.open(out)
     assert sum(level["linked"] for level in folder.summary["linked"]["levels"]) > 10

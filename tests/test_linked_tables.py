@@ -241,8 +241,8 @@ def test_a_whole_audit_of_nested_areas(tmp_path: Path) -> None:
     )
     inside.write_csv(tmp_path / "areas.csv")
     release = cube_release(counts, shape, BASE)
-    linked = unround.audit(release, tmp_path / "linked", areas=tmp_path / "areas.csv")
-    alone = unround.audit(release, tmp_path / "alone", areas=tmp_path / "areas.csv", link=False)
+    linked = unround.audit(release, tmp_path / "linked", nesting=tmp_path / "areas.csv")
+    alone = unround.audit(release, tmp_path / "alone", nesting=tmp_path / "areas.csv", link=False)
     told = linked.summary["linked"]
     assert told["areas_by_method"] == {METHODS[FAMILY].name: len(counts)}
     assert not told["families_not_linked"]

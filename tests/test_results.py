@@ -275,10 +275,11 @@ def test_wrong_arguments_are_answered_in_words(audited: unround.AuditFolder, cal
 
 def test_an_audit_without_a_folder_lasts_as_long_as_its_result() -> None:
     frame = pl.DataFrame({"town": [f"T{n}" for n in range(9)], "all": [20] * 9, "men": [9] * 9, "women": [9] * 9})
-    folder = unround.audit(frame, area="town", sums={"all": ["men", "women"]}, base=3, exact=["all"], prior="flat")
+    about = {"area": "town", "sums": {"all": ["men", "women"]}, "exact": ["all"]}
+    folder = unround.audit(frame, describe=about, base=3, prior="flat")
     path = folder.path
     assert (path / "findings.parquet").exists()
-    assert unround.read(frame, area="town", base=3, exact=["all"]).columns[1].mechanism == unround.mechanism("rounding:3")
+    assert unround.read(frame, describe=about, base=3).columns[1].mechanism == unround.mechanism("rounding:3")
     del folder
     gc.collect()
     assert not path.exists()

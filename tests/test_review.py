@@ -287,7 +287,7 @@ def test_plausible_worlds_add_up_and_fit_what_is_printed(sparse: Path) -> None:
 
 def test_draws_of_a_three_way_table_are_moved_until_all_sums_hold(tmp_path: Path) -> None:
     frame, axes = three_way()
-    release = unround.read(frame, description={"value": "n", "axes": axes, "default": "rounding:3", "areas": ["region"]})
+    release = unround.read(frame, describe={"value": "n", "axes": axes, "default": "rounding:3", "areas": ["region"]})
     unround.audit(release, tmp_path / "audit")
     folder = AuditFolder.open(tmp_path / "audit")
     table = ReviewedTable.of_audit(folder)
@@ -322,7 +322,7 @@ def three_way() -> tuple[pl.DataFrame, dict[str, Any]]:
 def test_a_frame_of_decimals_is_an_error(tmp_path: Path) -> None:
     frame = pl.DataFrame({"town": [f"T{k}" for k in range(9)], "rate": [k / 7 for k in range(9)]})
     with pytest.raises(InputError, match="the frame has no counts"):
-        unround.review(frame, tmp_path / "out", area="town")
+        unround.review(frame, tmp_path / "out", describe={"area": "town"})
     assert not (tmp_path / "out").exists()
 
 

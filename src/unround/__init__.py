@@ -32,26 +32,32 @@ CONTRIBUTING.md has the whole map, and the docstring of every package that of it
 from __future__ import annotations
 
 import importlib
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from unround._version import __version__
 
 if TYPE_CHECKING:
     from unround.api import audit as audit
+    from unround.api import calibrate as calibrate
     from unround.api import check as check
+    from unround.api import compare as compare
     from unround.api import describe as describe
     from unround.api import diff as diff
     from unround.api import expect as expect
     from unround.api import explain as explain
     from unround.api import inspect as inspect
+    from unround.api import paper as paper
+    from unround.api import protect as protect
     from unround.api import read as read
+    from unround.api import reconstruct as reconstruct
     from unround.api import report as report
     from unround.api import review as review
     from unround.api import serve as serve
+    from unround.api import simulate as simulate
     from unround.api import solve as solve
     from unround.api import verify as verify
     from unround.api import view as view
+    from unround.api import whatif as whatif
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
@@ -63,13 +69,6 @@ if TYPE_CHECKING:
     from unround.proofs import check_proof as check_proof
     from unround.protection.table import parse_protection as parse_protection
     from unround.protection.table import publish_counts as publish_counts
-    from unround.publishing import calibrate as calibrate
-    from unround.publishing import compare as compare
-    from unround.publishing import paper as paper
-    from unround.publishing import protect as protect
-    from unround.publishing import reconstruct as reconstruct
-    from unround.publishing import simulate as simulate
-    from unround.publishing import whatif as whatif
     from unround.release import Release as Release
     from unround.results.one_system import Solution as Solution
     from unround.results.tables import AuditFolder as AuditFolder
@@ -85,8 +84,8 @@ _NAMES = {
     "api": (
         *("solve", "expect", "read", "describe", "inspect", "check", "audit", "review"),
         *("report", "explain", "serve", "view", "verify", "diff"),
+        *("whatif", "simulate", "protect", "compare", "reconstruct", "calibrate", "paper"),
     ),
-    "publishing": ("whatif", "simulate", "protect", "compare", "reconstruct", "calibrate", "paper"),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),
     "mechanisms": ("Mechanism", "mechanism"),
     "system": ("Cell", "Sum", "System"),
@@ -106,10 +105,6 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'unround' has no attribute {name!r}")
     found = getattr(importlib.import_module(f"unround.{_HOME[name]}"), name)
-    if isinstance(found, FunctionType) and _HOME[name] not in ("api", "publishing"):
-        from unround.arguments import public
-
-        found = public(found)  # those of the two are answered in words already, whatever they are given
     globals()[name] = found
     return found
 

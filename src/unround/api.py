@@ -1,279 +1,194 @@
-"""The one door: every command of the command line as a Python function of the same name, and `read`.
-
-Those about ways of publishing are in `publishing`, which is the other half of this module.
+"""The one door: every command of the command line as a Python function of the same name, and a few more.
 
 Wherever a published table is wanted, give a path, several paths (which are read as one release), a polars or pandas frame,
 or a `Release`; wherever an audit is wanted, its folder or the `AuditFolder` that `audit` returned. The command line calls
 these functions and shows what they return; it does nothing else. What cannot be used, a missing argument included, is an
 `InputError`.
 
-Some arguments are the same everywhere. `table` and the keywords in `reading` are those of `read`. `plan` is a plan file (or
-what `read_plan` makes of it): your decisions on sums and mechanisms, which `inspect(table).plan()` drafts. `mechanism`
-says how the counts were published of which nothing is declared: "laplace:1.45". `progress` is
-called with the stage, how much of it is done, and out of how much (by `simulate` and `paper`, with the number of areas
-done). `command` is what was typed, to be quoted in the results.
-
-Each function imports what it needs when it is called, so that `import unround` and `unround --help` stay quick.
+What each function takes is declared in `options`: a function is given one object that holds all of it. Each imports what
+it needs when it is called, so that `import unround` and `unround --help` stay quick.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from unround import options
 from unround.arguments import (
-    AnyPath,
-    Stage,
-    Table,
     audit_folder,
     declared,
     equations_of,
     files_read,
+    header_rows,
     lent_to,
+    material_of,
     mechanism_name,
-    no_progress,
     open_table,
+    path_or_none,
     paths_of,
     plan_file_of,
     prior_of,
-    public,
+    reasons_of,
+    refuse_file,
     refuse_hopeless,
     refuse_overwriting,
     temporary_folder,
+    write_result,
     write_text,
 )
 from unround.errors import ArgumentError, InputError
+from unround.options import AuditOptions, takes
 from unround.results.shown import as_result
 
 if TYPE_CHECKING:
     from unround import audits
-    from unround.mechanisms import Mechanism
     from unround.release import Release
+    from unround.replication import Claim, Experiment
+    from unround.replication.compound import Compound
+    from unround.replication.release import ReleaseSearches
     from unround.results.described import Described
     from unround.results.one_system import Expectation, Solution
-    from unround.results.publishing import Review
+    from unround.results.publishing import (
+        Calibrations,
+        Comparison,
+        Protected,
+        RateSteps,
+        Reconstruction,
+        Review,
+        WhatIf,
+    )
     from unround.results.tables import AuditFolder, Check, Diff, Explanation, Inspection, Verification
-    from unround.reviews import Policy
+    from unround.simulation import Simulated
     from unround.structure import PlanFile
     from unround.system import System
-    from unround.tables import Question
 
 # -- one system -------------------------------------------------------------------------------------------------------
 
 
-@public
-def solve(
-    system: System | AnyPath,
-    *,
-    base: int | None = None,
-    mechanism: Mechanism | str | None = None,
-    engine: str = "auto",
-    top: int = 5,
-    threshold: float = 0.66,
-    prior: Mapping[str, Mapping[int, float]] | AnyPath | None = None,
-) -> Solution:
-    """Work out one system: the numbers that you see in a table, and how they add up.
+def _system(given: options.OneSystem) -> System:
+    """Return a system as it was given, or as its text says."""
+    from unround.equations import parse
+    from unround.system import System
 
-    Parameters
-    ----------
-    system : System, str or path
-        What `parse` returned; text with "=" in it, which is read as equations; or a file of equations ("-": standard input).
-    base : int, optional
-        The base to which counts in the text were randomly rounded; 5 by default.
-    mechanism : Mechanism or str, optional
-        How counts in the text were protected, such as "laplace:1.45"; in place of `base`.
-    engine : str
-        "auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3" or "brute".
-    top : int
-        How many of the best solutions to list.
-    threshold : float
-        Minimum probability to report a value as likely.
-    prior : mapping or path, optional
-        For each cell, weights of its true counts, {"men": {12: 0.5, 13: 0.5}}, or a JSON file of these; flat by default.
+    how, system = mechanism_name(given.base, given.mechanism), given.system
+    if isinstance(system, System):
+        if how is not None:
+            raise InputError("the cells of a System already say how they were published: leave out base and mechanism.")
+        return system
+    if not isinstance(system, str | os.PathLike):
+        raise InputError(f"unround.solve takes a System, equations or a file of them, not {type(system).__name__}.")
+    text, where = equations_of(system)
+    return parse(text, how or "rounding:5", where=where)
+
+
+@takes(options.Solve)
+def solve(given: options.Solve) -> Solution:
+    """Work out one system: the numbers that you see in a table, and how they add up.
 
     Examples
     --------
     >>> [(cell.name, cell.mode, cell.kind) for cell in solve("48! = 20 + 20 + 20").cells][1:]
     [('part1', 16, 'proved'), ('part2', 16, 'proved'), ('part3', 16, 'proved')]
     """
-    from unround.equations import parse
     from unround.results.one_system import Solution
     from unround.solution import solve as solve_system
-    from unround.system import System
 
-    how = mechanism_name(base, mechanism)
-    if not isinstance(system, System):
-        if not isinstance(system, str | os.PathLike):
-            raise InputError(f"unround.solve takes a System, equations or a file of them, not {type(system).__name__}.")
-        text, where = equations_of(system)
-        system = parse(text, how or "rounding:5", where=where)
-    elif how is not None:
-        raise InputError("the cells of a System already say how they were published: leave out base and mechanism.")
-    weights = prior if prior is None or isinstance(prior, Mapping) else prior_of(prior)
-    found = solve_system(system, engine=engine, top=top, threshold=threshold, prior=weights)
+    system = _system(given)
+    weights = given.prior if isinstance(given.prior, Mapping) else prior_of(given.prior)
+    found = solve_system(system, engine=given.engine, top=given.top, threshold=given.threshold, prior=weights)
     return as_result(Solution, found)
 
 
-@public
-def expect(
-    parts: int,
-    *,
-    exact_total: bool = False,
-    base: int = 5,
-    zero_parts: int = 0,
-    areas: int | None = None,
-    threshold: float = 0.66,
-) -> Expectation:
-    """Say how often sums of one shape give counts away, before looking at any data.
-
-    Parameters
-    ----------
-    parts, zero_parts : int
-        How many parts the sum has, and how many of them are published as 0.
-    exact_total : bool
-        Whether the total is published exactly.
-    base : int
-        The base to which counts are randomly rounded.
-    areas : int, optional
-        In how many areas the sum is published.
-    threshold : float
-        Minimum probability to report a value as likely.
-    """
+@takes(options.Expect)
+def expect(given: options.Expect) -> Expectation:
+    """Say how often sums of one shape give counts away, before looking at any data."""
     from unround.expectation import expectation
     from unround.results.one_system import Expectation
 
-    found = expectation(parts, exact_total=exact_total, base=base, zero_parts=zero_parts, areas=areas, threshold=threshold)
+    found = expectation(
+        given.parts,
+        exact_total=given.exact_total,
+        base=given.base,
+        zero_parts=given.zero_parts,
+        areas=given.areas,
+        threshold=given.threshold,
+    )
     return as_result(Expectation, found)
 
 
 # -- a whole release --------------------------------------------------------------------------------------------------
 
 
-@public
-def read(
-    table: Table,
-    *,
-    file_format: str = "auto",
-    description: AnyPath | Mapping[str, Any] | None = None,
-    sheet: str | None = None,
-    base: int | None = None,
-    mechanism: Mechanism | str | None = None,
-    areas: AnyPath | None = None,
-    plan: PlanFile | AnyPath | None = None,
-    progress: Stage = no_progress,
-    **columns: Any,
-) -> Release:
+@takes(options.Read)
+def read(given: options.Read) -> Release:
     """Open a published table. Functions that take a table take these arguments too.
 
     A table in no format that is known, and without a description, is described on the way, as `describe` would; a note of
     the release says so.
 
-    Parameters
-    ----------
-    table : path, list of paths, frame or Release
-        A file as downloaded (CSV, TAB, Parquet, XLSX, ODS or PX), or a frame of polars or pandas. Several become one
-        release.
-    file_format : str
-        For files: "auto", or one of `unround.tables.FORMATS`.
-    description : path or mapping, optional
-        What the columns of a table are: a TOML file, as `describe` drafts it, or for a frame its keys and values.
-    sheet : str, optional
-        Which sheet of a spreadsheet without description; by default the one with the largest table.
-    base, mechanism : int, Mechanism or str, optional
-        How counts were protected, where the table does not say: the base to which they were randomly rounded, or a
-        mechanism such as "laplace:1.45".
-    areas : path, optional
-        A file that says which area lies within which: columns child and parent, or one column per level.
-    plan : PlanFile or path, optional
-        Your own decisions; here only which columns of several files are the same counts ([[match]]).
-    **columns
-        For a frame, its description as keywords: `area`, `sums`, `exact` …; see `unround.tables.frames.from_frame`.
-    progress
-        See the top of this module.
-
     Examples
     --------
     >>> import polars as pl
     >>> frame = pl.DataFrame({"town": ["Aa", "Bo"], "all": [20, 15], "young": [5, 10], "old": [10, 10]})
-    >>> [column.key for column in read(frame, area="town", sums={"all": ["young", "old"]}).columns]
+    >>> about = {"area": "town", "sums": {"all": ["young", "old"]}}
+    >>> [column.key for column in read(frame, describe=about).columns]
     ['all', 'young', 'old']
     """
+    release = _read(given.table, given)
+    how = mechanism_name(given.base, given.mechanism)
+    return release if how is None else declared(release, how)
+
+
+def _read(table: options.Table, given: options.Source, progress: options.Stage = lambda *_: None) -> Release:
+    """Open a table, or several as one, as the options say."""
     from unround.tables import join
     from unround.tables.areas import with_areas
 
     tables = list(table) if isinstance(table, list | tuple) else [table]
-    how, plan_file = mechanism_name(base, mechanism), plan_file_of(plan)
+    plan_file = plan_file_of(given.plan)
     matches = plan_file.matches if plan_file else ()
     if len(tables) == 1:
         if matches:
             raise InputError("[[match]] in a plan file links the columns of several files, but only one is given.")
-        release = open_table(tables[0], file_format, description, columns, sheet)
+        release = open_table(tables[0], given.format, given.describe, given.sheet)
     elif not tables:
         raise InputError("there is no table to read: the list is empty.")
-    elif description is not None:
+    elif given.describe is not None:
         raise InputError("a description is for one table: with several, give each tidy one as the TOML that describes it.")
     else:
-        releases = [open_table(one, file_format, None, columns, sheet) for one in tables]
+        releases = [open_table(one, given.format, None, given.sheet) for one in tables]
         size = sum(one.size for one in releases)
         release = join(releases, matches, lambda done: progress("Reading the files", done, size))
-    release = release if how is None else declared(release, how)
-    return release if areas is None else with_areas(release, Path(areas))
+    return release if given.nesting is None else with_areas(release, Path(given.nesting))
 
 
-def _opened(
-    table: Table,
-    plan: PlanFile | AnyPath | None,
-    mechanism: Mechanism | str | None,
-    progress: Stage,
-    reading: dict[str, Any],
-) -> tuple[Release, PlanFile | None]:
+def _opened(table: options.Table, given: options.Reading) -> tuple[Release, PlanFile | None]:
     """Return a table that was read, and the user's decisions on it, the mechanism among them."""
-    from unround.release import Release
     from unround.structure import declaring
 
-    plan_file = plan_file_of(plan)
-    if mechanism is not None and not isinstance(table, str | os.PathLike | Release | list | tuple):
-        reading, mechanism = {**reading, "mechanism": mechanism}, None  # a frame takes it as a part of its description
-    release = read(table, plan=plan_file, progress=progress, **reading)
-    return release, declaring(plan_file, release, mechanism)
+    release = _read(table, given, given.progress)
+    how = mechanism_name(given.base, given.mechanism)
+    return release, declaring(plan_file_of(given.plan), release, how)
 
 
-@public
-def describe(
-    table: Table,
-    out: AnyPath | None = None,
-    *,
-    sheet: str | None = None,
-    header: Sequence[int] | None = None,
-    value: str | None = None,
-    base: int | None = None,
-    mechanism: str | None = None,
-    ask: Callable[[Question], str] | None = None,
-) -> Described:
-    """Look at a table of your own and draft its description: axes, totals, sexes, signs, base and exact counts.
+def _truth(table: options.Table | None, release: Release) -> Release | None:
+    """Return the true counts, if they are given, in the columns of a release that was made from several files."""
+    from unround.tables import with_truth
+
+    true_counts = None if table is None else read(table)
+    if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
+        return with_truth(true_counts, release)
+    return true_counts
+
+
+@takes(options.Describe)
+def describe(given: options.Describe) -> Described:
+    """Look at a table of your own, say what is taken for what, and draft its description.
 
     Sums that names suggest are verified on the counts. The result has `toml()`, the text of the description, and `release`.
-
-    Parameters
-    ----------
-    table : path or frame
-        A CSV, Parquet, XLSX, ODS or PX file; or a frame of polars or pandas, long or wide.
-    out : path, optional
-        The TOML file to write; it must not exist yet.
-    sheet : str, optional
-        Which sheet of a spreadsheet; by default the one with the largest table.
-    header : sequence of int, optional
-        The rows of the header, counted from 1, if they are not to be looked for.
-    value : str, optional
-        The column of counts, where several columns hold numbers.
-    base : int, optional
-        The base to which counts were randomly rounded, if the agency says so; inferred from the counts by default.
-    mechanism : str, optional
-        How counts were published, such as "sample:5"; in place of `base`.
-    ask : function, optional
-        Called with each `Question` that the table leaves open; returns the answer. By default, defaults are taken.
 
     Examples
     --------
@@ -287,236 +202,122 @@ def describe(
     from unround.tables import describe as describe_table
     from unround.tables.questions import take_default
 
-    how = mechanism_name(base, mechanism)
-    given = Path(table) if isinstance(table, str | os.PathLike) else table
-    target = None if out is None else Path(out)
+    how = mechanism_name(given.base, given.mechanism)
+    table = Path(given.table) if isinstance(given.table, str | os.PathLike) else given.table
+    target = path_or_none(given.out)
     refuse_overwriting(target)
-    if isinstance(given, Path) and given.suffix.lower() == ".toml":
-        raise InputError(f"{given} is a description, not a table. To see what comes of it, run: unround inspect {given}")
-    if (known := census_format(given)) is not None:
-        inspect = f"Run: unround inspect {given}" if isinstance(given, Path) else "Call: unround.inspect(frame)"
-        said = given if isinstance(given, Path) else "the frame"
-        raise InputError(f"{said} is in the format {known}, which needs no description. {inspect}")
-    found = describe_table(given, sheet=sheet, header=header, value=value, mechanism=how, ask=ask or take_default)
+    if isinstance(table, Path) and table.suffix.lower() == ".toml":
+        raise InputError(f"{table} is a description, not a table. To see what comes of it, run: unround check {table}")
+    if (known := census_format(table)) is not None:
+        look = f"Run: unround check {table}" if isinstance(table, Path) else "Call: unround.check(frame)"
+        said = table if isinstance(table, Path) else "the frame"
+        raise InputError(f"{said} is in the format {known}, which needs no description. {look}")
+    found = describe_table(
+        table,
+        sheet=given.sheet,
+        header=header_rows(given.header),
+        value=given.value,
+        mechanism=how,
+        ask=given.ask or take_default,
+    )
     if target is not None:
         write_text(target, found.toml(target))
     return as_result(Described, found)
 
 
-@public
-def inspect(
-    table: Table,
-    *,
-    plan: PlanFile | AnyPath | None = None,
-    base: int | None = None,
-    mechanism: Mechanism | str | None = None,
-    progress: Stage = no_progress,
-    **reading: Any,
-) -> Inspection:
-    """Say what is in a table: its areas and counts, how they were rounded, and which sums hold."""
+@takes(options.Read)
+def inspect(given: options.Read) -> Inspection:
+    """Say what is in a file: its areas and counts, how they were rounded, and which sums hold."""
     from unround.inspection import inspect as inspect_release
     from unround.results.tables import Inspection
 
-    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
-    return as_result(Inspection, inspect_release(release, plan_file, progress))
+    release, plan_file = _opened(given.table, given)
+    return as_result(Inspection, inspect_release(release, plan_file, given.progress))
 
 
-@public
-def check(
-    table: Table,
-    *,
-    plan: PlanFile | AnyPath | None = None,
-    base: int | None = None,
-    mechanism: Mechanism | str | None = None,
-    progress: Stage = no_progress,
-    **reading: Any,
-) -> Check:
+@takes(options.Read)
+def check(given: options.Read) -> Check:
     """Test on the data themselves whether counts were published as declared, or as inferred where nothing is declared."""
     from unround.checks import check_release
     from unround.results.tables import Check
 
-    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
+    release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
-    return as_result(Check, check_release(release, plan_file, progress))
+    return as_result(Check, check_release(release, plan_file, given.progress))
 
 
-@public
-def audit(
-    table: Table,
-    out: AnyPath | None = None,
-    *,
-    threshold: float = 0.66,
-    prior: str = "fitted",
-    population: str = "exact",
-    rounding: str = "auto",
-    link: bool = True,
-    estimates: bool | str = False,
-    doubtful: bool = False,
-    bom: bool = False,
-    figures: str = "verified",
-    truth: Table | None = None,
-    boundaries: AnyPath | None = None,
-    plan: PlanFile | AnyPath | None = None,
-    base: int | None = None,
-    mechanism: Mechanism | str | None = None,
-    cluster: str | None = None,
-    block: int | None = None,
-    progress: Stage = no_progress,
-    command: str = "",
-    **reading: Any,
-) -> AuditFolder:
-    """Work out every count of a table that can be inferred, and write the findings and two reports into a folder.
+@takes(options.Audit)
+def audit(given: options.Audit) -> AuditFolder:
+    """Work out every count of a release that can be inferred, and write the findings into a folder.
 
-    An audit of files that was stopped resumes where it was when it is asked for again.
-
-    Parameters
-    ----------
-    out : path, optional
-        The folder. Files appear in it when all are complete, and replace those of an older audit. Without it, the folder is
-        a temporary one that goes away with the result.
-    threshold : float
-        Minimum probability to report a count as likely; the lowest of all priors that were tried must reach it.
-    prior : str
-        "fitted" to this release, or "flat" (the paper's).
-    population : str
-        "exact", or "within5" where populations of small areas may have been adjusted by up to 5.
-    rounding : str
-        "auto" uses the keys that the data show, random numbers that add up as counts do; "independent" none.
-    link : bool
-        Whether areas within areas are inferred together.
-    estimates : bool or str
-        Whether to write an estimate of every count, too: True or "means", or "distributions" to add the probability of
-        every possible count.
-    doubtful : bool
-        Whether to list conditional claims even if the check finds that the data contradict the mechanism.
-    bom : bool
-        Whether CSV files begin with a byte-order mark, by which Excel tells that they are UTF-8.
-    figures : str
-        "verified" uses the rates, means and medians that the data show to be computed from true counts; "off" none.
-    truth : table, optional
-        The unrounded table, if you have it: scores every claim.
-    boundaries : path, optional
-        The shapes of the areas, GeoJSON or TopoJSON: report and explorer show a map, on which codes are matched to areas.
-    cluster : str, optional
-        The address of a Dask scheduler whose workers share the work.
-    block : int, optional
-        How many areas to work on at a time; by default as many as fit into memory.
-    table, plan, base, mechanism, progress, command, **reading
-        See the top of this module.
+    An audit of files that was stopped resumes where it was when it is asked for again. Without a folder to write into, a
+    temporary one is used, which goes away with the result.
     """
-    from unround.audits import AuditOptions
     from unround.audits import audit as audit_into
     from unround.boundaries import keep_boundaries, read_shapes
     from unround.results.tables import AuditFolder
     from unround.show.report import write_pages
-    from unround.tables import with_truth
 
-    options = AuditOptions(threshold, prior, population, estimates, rounding, link, doubtful, block, bom, figures)
-    true_counts = None if truth is None else read(truth)
-    shapes = None if boundaries is None else read_shapes(Path(boundaries))  # a fault in it shows before anything takes long
-    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
+    boundaries = path_or_none(given.boundaries)
+    shapes = None if boundaries is None else read_shapes(boundaries)  # a fault in it shows before anything takes long
+    release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
-    if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
-        true_counts = with_truth(true_counts, release)
 
     def report_on(folder: audits.AuditFolder) -> None:
-        progress("Reporting", 0, 1)
+        given.progress("Reporting", 0, 1)
         if boundaries is not None:
-            keep_boundaries(folder, Path(boundaries), shapes)
+            keep_boundaries(folder, boundaries, shapes)
         write_pages(folder)
-        progress("Reporting", 1, 1)
+        given.progress("Reporting", 1, 1)
 
-    into = Path(out) if out is not None else temporary_folder()
+    into = path_or_none(given.out) or temporary_folder()
     done = audit_into(
         release,
         into,
-        options,
+        given.part(AuditOptions),
         plan_file=plan_file,
-        truth=true_counts,
-        progress=progress,
-        command=command,
+        truth=_truth(given.truth, release),
+        progress=given.progress,
+        command=given.command,
         finish=report_on,
-        files_used=paths_of(table, truth, plan, reading.get("description"), reading.get("areas")),
-        cluster=cluster,
+        files_used=paths_of(given.table, given.truth, given.plan, given.describe, given.nesting),
+        cluster=given.cluster,
     )
     folder = as_result(AuditFolder, done)
-    return folder if out is not None else lent_to(folder, into)
+    return folder if given.out is not None else lent_to(folder, into)
 
 
-@public
-def review(
-    table: Table,
-    out: AnyPath | None = None,
-    *,
-    policy: Policy | AnyPath | None = None,
-    truth: Table | None = None,
-    earlier: Table | None = None,
-    repairs: Sequence[str] | None = None,
-    accept: Mapping[str, str] | None = None,
-    reviewer: str = "",
-    seed: int = 0,
-    draws: int | None = None,
-    plan: PlanFile | AnyPath | None = None,
-    base: int | None = None,
-    mechanism: Mechanism | str | None = None,
-    progress: Stage = no_progress,
-    command: str = "",
-    **reading: Any,
-) -> Review:
-    """Decide whether a draft table may be published: publish, revise or stop, with reasons and repairs.
-
-    Parameters
-    ----------
-    out : path, optional
-        A folder for review.html, cells.xlsx, review.json and the audit; without it, nothing is written.
-    policy : Policy or path, optional
-        What may be published: a TOML file, as `unround review --show-policy` prints one; the default policy, unless given.
-    truth : table, optional
-        The true counts: repairs are published from them, in place of plausible ones, and claims are scored.
-    earlier : table, optional
-        A release that is already out: the draft is judged by what both together tell beyond what that one does alone.
-    repairs : sequence of str, optional
-        The repairs to try, as `unround review --help` lists them; all by default, none if it is empty.
-    accept : mapping, optional
-        Cells that are accepted as they are, "AREA:KEY", each with the reason. They are kept in decisions.jsonl in `out`, and
-        apply to every later review of the same table there.
-    reviewer : str
-        Who accepts them.
-    seed, draws : int
-        Of all random numbers; and how many times a repair that draws some is published: 5, fewer in large tables.
-    table, plan, base, mechanism, progress, command, **reading
-        See the top of this module.
-    """
+@takes(options.Review)
+def review(given: options.Review) -> Review:
+    """Decide whether a draft table may be published: publish, revise or stop, with reasons and repairs."""
     from unround.results.publishing import Review
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
     from unround.reviews.exceptions import Entry
     from unround.reviews.run import ReviewOptions
     from unround.show.review import write_review
-    from unround.tables import with_truth
 
-    if accept and out is None:
+    if given.table is None:
+        raise InputError("no table is given: unround review FILE -o DIR. `unround review --help` shows examples.")
+    if given.accept and given.out is None:
         raise ArgumentError("{accept} is recorded in a folder: give one with {out}.")
-    rules = policy_of(policy)
-    entries = tuple(Entry(cell, because) for cell, because in (accept or {}).items())
-    options = ReviewOptions(None if repairs is None else tuple(repairs), entries, reviewer, seed, draws)
-    true_counts = None if truth is None else read(truth)
-    release, plan_file = _opened(table, plan, mechanism_name(base, mechanism), progress, reading)
+    rules = policy_of(given.policy)
+    entries = tuple(Entry(cell, because) for cell, because in reasons_of(given.accept, given.because))
+    repairs = None if given.repairs is None else tuple(given.repairs)
+    release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
-    if true_counts is not None and any(proposal.origin == "files" for proposal in release.proposals):
-        true_counts = with_truth(true_counts, release)
     found = decide_on(
         release,
-        None if out is None else Path(out),
+        path_or_none(given.out),
         rules,
-        options,
+        ReviewOptions(repairs, entries, given.reviewer, given.seed, given.draws),
         plan_file=plan_file,
-        truth=true_counts,
-        earlier=None if earlier is None else read(earlier),
-        files=files_read(table, release),
-        progress=progress,
-        command=command,
-        finish=no_progress if out is None else write_review,
+        truth=_truth(given.truth, release),
+        earlier=None if given.earlier is None else read(given.earlier),
+        files=files_read(given.table, release),
+        progress=given.progress,
+        command=given.command,
+        finish=(lambda *_: None) if given.out is None else write_review,
     )
     return as_result(Review, found)
 
@@ -524,125 +325,335 @@ def review(
 # -- an audit ---------------------------------------------------------------------------------------------------------
 
 
-@public
-def report(folder: audits.AuditFolder | AnyPath, *, boundaries: AnyPath | None = None) -> tuple[Path, Path]:
-    """Write report.html and report-public.html of an audit again, and return their paths.
-
-    Parameters
-    ----------
-    folder : AuditFolder or path
-        What `audit` returned, or the folder it wrote.
-    boundaries : path, optional
-        The shapes of the areas, GeoJSON or TopoJSON. They are kept in the folder, for the map of the explorer too.
-    """
+@takes(options.Report)
+def report(given: options.Report) -> tuple[Path, Path]:
+    """Write report.html and report-public.html of an audit again, and return their paths."""
     from unround.boundaries import keep_boundaries
     from unround.show.report import write_pages
 
-    opened = audit_folder(folder)
-    if boundaries is not None:
-        keep_boundaries(opened, Path(boundaries))
+    opened = audit_folder(given.folder)
+    if given.boundaries is not None:
+        keep_boundaries(opened, Path(given.boundaries))
     return write_pages(opened)
 
 
-@public
-def explain(folder: audits.AuditFolder | AnyPath, area: str, characteristic: str, sex: str | None = None) -> Explanation:
-    """Give the argument for one count of an audit, as arithmetic, and its histogram.
-
-    Parameters
-    ----------
-    folder : AuditFolder or path
-        What `audit` returned, or the folder it wrote.
-    area : str
-        An area's code, the end of it, or its name.
-    characteristic : str
-        Its ID, its key or its name.
-    sex : str, optional
-        For tables by sex: "total" (the default), "men" or "women".
-    """
+@takes(options.Explain)
+def explain(given: options.Explain) -> Explanation:
+    """Give the argument for one count of an audit, as arithmetic, and its histogram."""
     from unround.explanation.cell import explain as explain_cell
     from unround.results.tables import Explanation
 
-    return as_result(Explanation, explain_cell(audit_folder(folder), area, characteristic, sex))
+    found = explain_cell(audit_folder(given.folder), given.area, given.characteristic, given.sex)
+    return as_result(Explanation, found)
 
 
-@public
-def verify(folder: audits.AuditFolder | AnyPath, *, progress: Stage = no_progress) -> Verification:
-    """Check every file of an audit against its hash, and every certificate against the model and the published counts.
-
-    Parameters
-    ----------
-    folder : AuditFolder or path
-        What `audit` returned, or the folder it wrote.
-    progress : function
-        Is told what is being done, and how far it is.
-    """
+@takes(options.Verify)
+def verify(given: options.Verify) -> Verification:
+    """Check an audit folder: every file against its hash, every certificate against what was published."""
+    from unround.audits import AuditFolder
     from unround.audits.verification import verify as verify_audit
     from unround.results.tables import Verification
 
-    return as_result(Verification, verify_audit(folder.path if hasattr(folder, "path") else Path(folder), progress))
+    folder = given.folder.path if isinstance(given.folder, AuditFolder) else Path(given.folder)
+    return as_result(Verification, verify_audit(folder, given.progress))
 
 
-@public
-def serve(
-    folder: audits.AuditFolder | AnyPath,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8765,
-    boundaries: AnyPath | None = None,
-    started: Callable[[str], None] = no_progress,
-) -> None:
-    """Serve an audit as a local web page until it is interrupted.
-
-    Parameters
-    ----------
-    folder : AuditFolder or path
-        What `audit` returned, or the folder it wrote.
-    host, port
-        Where to listen; port 0 takes any that is free.
-    boundaries : path, optional
-        The shapes of the areas, GeoJSON or TopoJSON, for a map; without it, those that the audit was given.
-    started : function
-        Called with the page's address once it answers.
-    """
+@takes(options.Serve)
+def serve(given: options.Serve) -> None:
+    """Explore an audit in a browser: areas, counts and their histograms, findings, sums; and try numbers of your own."""
     from unround.web.serve import serve as serve_pages
 
-    serve_pages(audit_folder(folder).path, host, port, started, None if boundaries is None else Path(boundaries))
+    serve_pages(audit_folder(given.folder).path, given.host, given.port, given.started, path_or_none(given.boundaries))
 
 
-@public
-def view(folder: audits.AuditFolder | AnyPath, address: str, *, boundaries: AnyPath | None = None) -> tuple[int, bytes]:
+@takes(options.View)
+def view(given: options.View) -> tuple[int, bytes]:
     """Return the status and content of one page that `serve` would show, such as "/findings.json", without a server."""
     from unround.web.serve import get
 
-    if not address.startswith("/"):
-        raise InputError(f"an address starts with a slash, as in /findings.json; not {address!r}.")
-    return get(audit_folder(folder).path, address, None if boundaries is None else Path(boundaries))
+    if not given.address.startswith("/"):
+        raise InputError(f"an address starts with a slash, as in /findings.json; not {given.address!r}.")
+    return get(audit_folder(given.folder).path, given.address, path_or_none(given.boundaries))
 
 
-@public
-def diff(
-    before: audits.AuditFolder | AnyPath,
-    after: audits.AuditFolder | AnyPath,
-    *,
-    report: bool = False,
-    progress: Stage = no_progress,
-) -> Diff:
-    """Compare two audits of the same people: which counts are newly proved or likely.
-
-    Parameters
-    ----------
-    before, after : AuditFolder or path
-        The two audits: without and with a further table, for instance.
-    report : bool
-        Whether to write the reports of `after` again, with a section on what changed.
-    progress
-        See the top of this module.
-    """
+@takes(options.Diff)
+def diff(given: options.Diff) -> Diff:
+    """Compare two audits of the same people: which counts are newly proved or likely, small counts first."""
     from unround.differences import diff as compare_audits
     from unround.results.tables import Diff
     from unround.show.report import write_pages
 
-    found = compare_audits(audit_folder(before).path, audit_folder(after).path, progress)
-    if report:
+    found = compare_audits(audit_folder(given.before).path, audit_folder(given.after).path, given.progress)
+    if given.report:
         write_pages(found.match.after, diff=found.to_json())
     return as_result(Diff, found)
+
+
+# -- ways of publishing -----------------------------------------------------------------------------------------------
+
+
+@takes(options.WhatIf)
+def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
+    """Say what publishing one more table would expose, and which inexpensive repairs of it expose least.
+
+    Or, with `rates` in place of `add`: how coarse rates must be printed to add nothing to what counts give away.
+    """
+    from unround.results.publishing import RateSteps, WhatIf
+    from unround.scenarios import rate_steps
+    from unround.scenarios import whatif as try_out
+    from unround.show.whatif import write_whatif
+
+    if given.rates is None and given.add is None:
+        raise ArgumentError("name the table that may be published in addition ({add}), or rates to ask about ({rates}).")
+    audited = AuditOptions(threshold=given.threshold, prior=given.prior, population=given.population)
+    release, plan_file = _opened(given.table, given)
+    truth = None if given.truth is None else read(given.truth)
+    if given.rates is not None:
+        steps = rate_steps(
+            release,
+            given.rates,
+            audited,
+            plan_file=plan_file,
+            truth=truth,
+            seed=given.seed,
+            progress=given.progress,
+            command=given.command,
+        )
+        return as_result(RateSteps, steps)
+    found = try_out(
+        release,
+        read(given.add),
+        path_or_none(given.out),
+        audited,
+        plan_file=plan_file,
+        truth=truth,
+        seed=given.seed,
+        wanted=given.repairs,
+        progress=given.progress,
+        command=given.command,
+        finish=(lambda *_: None) if given.out is None else write_whatif,
+    )
+    return as_result(WhatIf, found)
+
+
+@takes(options.Protect)
+def protect(given: options.Protect) -> Protected:
+    """Publish a table of true counts under a mechanism, and say what that costs."""
+    from unround.protection.release import ProtectOptions
+    from unround.protection.release import protect as publish
+    from unround.protection.table import by_keys, parse_protection
+    from unround.results.publishing import Protected
+
+    how = mechanism_name(given.base, given.mechanism)
+    if how is None:
+        raise ArgumentError("say how to protect the counts: {mechanism}, such as rounding:5 or controlled:5, or {base}.")
+    protection = by_keys(parse_protection(how)) if given.keys else parse_protection(how)
+    made = publish(
+        _read(given.table, given, given.progress),
+        Path(given.out),
+        ProtectOptions(
+            protection,
+            given.seed,
+            tuple(given.exact),
+            given.clamp,
+            given.additive,
+            given.constant,
+            path_or_none(given.key_sums),
+        ),
+        plan_file=plan_file_of(given.plan),
+        progress=given.progress,
+        command=given.command,
+    )
+    return as_result(Protected, made)
+
+
+@takes(options.Compare)
+def compare(given: options.Compare) -> Comparison:
+    """Publish the same table in several ways, infer what can be inferred from each, and judge both by the truth."""
+    from unround.comparison import DEFAULT, TODAY, WHAT_IFS, practice
+    from unround.comparison import compare as compare_practices
+    from unround.comparison import what_if as changed
+    from unround.comparison.rates import rates_of
+    from unround.results.publishing import Comparison
+
+    refuse_file(given.out)
+    truth = None if given.truth is None else _read(given.truth, given, given.progress)
+    material = material_of(truth, given.exact, given.areas, given.rows, given.seed)
+    if given.what_if is None:
+        practices = [practice(name, material) for name in (DEFAULT if given.mechanism is None else given.mechanism)]
+    else:
+        wanted = WHAT_IFS if tuple(given.what_if) == ("all",) else given.what_if
+        practices = [practice(TODAY, material), *(changed(name, material) for name in wanted if name != TODAY)]
+    found = compare_practices(
+        material,
+        practices,
+        given.seed,
+        given.seeds,
+        given.threshold,
+        given.progress,
+        rates=() if given.rates is None else rates_of(material, given.rates),
+        step=given.rate_step,
+    )
+    if given.out is not None:
+        from unround.show.compare import comparison_page
+
+        write_result(given.out, "compare", found.to_json(), comparison_page)
+    return as_result(Comparison, found)
+
+
+# -- research ---------------------------------------------------------------------------------------------------------
+
+
+@takes(options.Simulate)
+def simulate(given: options.Simulate) -> Simulated:
+    """Write a synthetic census, rounded as declared, together with its true counts; or another world, or records."""
+    from unround.simulation import Constants, Rounds
+    from unround.simulation import simulate as write_census
+    from unround.simulation.persons.law import TYPICAL
+    from unround.simulation.persons.write import simulate_persons
+    from unround.simulation.worlds import world
+    from unround.simulation.worlds.write import simulate_world
+
+    out, how = Path(given.out), mechanism_name(given.base, given.mechanism) or "rounding:5"
+    if given.format not in (None, "tidy") and (given.world or given.persons):
+        raise ArgumentError("{format} is tidy for {world} and {persons}: leave it out.")
+    constants = Constants.parse(given.constants)
+
+    def progress(done: int) -> None:
+        given.progress("Simulating", done, given.areas)
+
+    if given.persons:
+        if constants.given:
+            raise ArgumentError("with {persons}, {constants} is one number for all tables, such as 0.")
+        return simulate_persons(
+            out,
+            given.areas,
+            given.seed,
+            TYPICAL if given.people is None else given.people,
+            how,
+            names=None if given.tables is None else tuple(given.tables),
+            keys=given.keys,
+            constant=constants.everywhere,
+            progress=progress,
+        )
+    if given.world is not None:
+        return simulate_world(out, world(given.world), given.areas, given.seed, how, rounded_total=given.rounded_total)
+    return write_census(
+        out,
+        given.areas,
+        given.seed,
+        given.format or "statcan",
+        given.rows or "age",
+        given.zip,
+        progress,
+        levels=given.levels,
+        apart=given.apart,
+        repeat=given.repeat,
+        rounds=Rounds(constants if given.keys else None, given.weighted, given.figures),
+        boundaries=given.boundaries,
+    )
+
+
+@takes(options.Reconstruct)
+def reconstruct(given: options.Reconstruct) -> Reconstruction:
+    """Say how much of each person could be reconstructed from tables, on people whose truth is known.
+
+    Without the true records it refuses: reconstructed persons of a real release are never written. From records that
+    `simulate` did not draw, aggregates alone are written.
+    """
+    from unround.reconstruction import ReconstructOptions
+    from unround.reconstruction import reconstruct as measure
+    from unround.reconstruction.guess import Effort
+    from unround.reconstruction.ways import WAYS
+    from unround.results.publishing import Reconstruction
+    from unround.show.reconstruct import write_page
+
+    if given.truth is None:
+        raise ArgumentError(
+            "reconstruct needs {truth}: the true records, one row per person. It measures how much of them tables give "
+            "away; without a truth there is nothing to measure, only persons to be guessed at, and unround does not write "
+            "reconstructed persons about a real release. `unround simulate --persons` draws records to try it on."
+        )
+    tables = list(given.table) if isinstance(given.table, list | tuple) else [given.table]
+    reading = given.part(options.Reading)
+    found = measure(
+        [read(one, **vars(reading)) for one in tables],
+        Path(given.truth),
+        Path(given.out),
+        ReconstructOptions(
+            given.seed,
+            Effort(worlds=given.worlds, seeds=given.seeds),
+            tuple(given.attributes),
+            tuple(given.kind),
+            given.sample,
+            WAYS if given.ways is None else tuple(given.ways),
+            given.variability,
+            given.time_limit,
+        ),
+        files_used=paths_of(given.table),
+        progress=given.progress,
+        command=given.command,
+        finish=write_page,
+        cluster=given.cluster,
+    )
+    return as_result(Reconstruction, found)
+
+
+@takes(options.Calibrate)
+def calibrate(given: options.Calibrate) -> Calibrations:
+    """Say how often claims are right, by the count claimed and the probability stated, on worlds of several kinds."""
+    from unround.comparison import TODAY
+    from unround.comparison.calibration import calibrate_release
+    from unround.comparison.worlds import Calibrations as Found
+    from unround.comparison.worlds import calibrate_worlds
+    from unround.results.publishing import Calibrations
+
+    how = mechanism_name(given.base, given.mechanism)
+    refuse_file(given.out)
+    if given.release is not None:
+        found = Found.of([calibrate_release(read(given.release), read(given.truth), given.progress)])
+    else:
+        found = calibrate_worlds(
+            given.world,
+            given.areas,
+            given.seed,
+            how or TODAY,
+            given.rows,
+            rounded_total=given.rounded_total,
+            progress=given.progress,
+        )
+    if given.out is not None:
+        from unround.show.calibrate import calibration_page
+
+        write_result(given.out, "calibrate", found.to_json(), calibration_page)
+    return as_result(Calibrations, found)
+
+
+@takes(options.Paper)
+def paper(given: options.Paper) -> tuple[Claim, ...] | tuple[Experiment, Compound] | ReleaseSearches:
+    """Recompute every number of the paper; or repeat its searches, on a simulated census or on a release.
+
+    The result is the claims of the paper; or the searches, and an audit with all sums of age by sex; or what each search
+    found in the release.
+    """
+    from unround.replication import claims, experiment
+    from unround.replication.compound import Compound
+    from unround.replication.release import search_release
+
+    if given.release is not None:
+        return search_release(_read(given.release, given, given.progress), plan_file_of(given.plan), given.progress)
+    if given.part(options.Source) != options.Source():
+        raise ArgumentError("{plan} and how a file is read go with {release}: give it.")
+    if not given.simulate:
+        return claims()
+    compound = Compound()
+    number = 61_029 if given.areas is None else given.areas
+    searched = experiment(
+        number,
+        1 if given.seed is None else given.seed,
+        given.rows or "all",
+        lambda done: given.progress("Searching", done, number),
+        compound.add,
+        keys=given.keys,
+    )
+    return searched, compound

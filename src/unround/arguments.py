@@ -1,12 +1,9 @@
-"""What the public functions are given: arguments checked, and paths, frames and texts turned into what they stand for."""
+"""What the public functions are given: paths, frames and texts turned into what they stand for."""
 
 from __future__ import annotations
 
 import atexit
-import functools
-import inspect
 import json
-import numbers
 import os
 import shutil
 import sys
@@ -14,9 +11,10 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from unround.errors import ArgumentError, InputError, UnknownFormat
+from unround.options import AnyPath, Table
 
 if TYPE_CHECKING:
     from unround.audits import AuditFolder
@@ -25,93 +23,12 @@ if TYPE_CHECKING:
     from unround.release import Release
     from unround.structure import PlanFile
 
-AnyPath = str | os.PathLike[str]
-Table = Any
-"""A path, several paths in a list, a polars or pandas frame, or a `Release`."""
-Stage = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and out of how much."""
-_Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
-_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "int": ((numbers.Integral,), "a whole number"),
-    "float": ((numbers.Real,), "a number"),
-    "bool": ((bool,), "True or False"),
-    "str": ((str,), "text"),
-    "AnyPath": ((str, os.PathLike), "a path"),
-}
 
-
-def public(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Turn missing, unknown and mistyped arguments into an InputError that says which arguments there are."""
-    signature = inspect.signature(function)
-    name = function.__qualname__ if "self" in signature.parameters else f"unround.{function.__name__}"
-    kinds = {one: kind for one, what in signature.parameters.items() if (kind := _kind(str(what.annotation))) is not None}
-    in_place = [one for one, what in signature.parameters.items() if what.kind is what.POSITIONAL_OR_KEYWORD]
-    needed = [one for one, what in signature.parameters.items() if what.default is what.empty and one in in_place]
-
-    @functools.wraps(function)
-    def call(*arguments: _Arguments.args, **keywords: _Arguments.kwargs) -> _Result:
-        given: Mapping[str, object] = {**dict(zip(in_place, arguments, strict=False)), **keywords}
-        plain = len(given) == len(arguments) + len(keywords) and given.keys() <= signature.parameters.keys()
-        if not plain or not all(one in given for one in needed):  # else there is nothing that Python could object to
-            given = _bound(signature, name, arguments, keywords)
-        for argument, value in given.items():
-            kind = kinds.get(argument)
-            if kind is None or (value is None and kind.optional):
-                continue
-            if not isinstance(value, kind.types) or (isinstance(value, bool) and bool not in kind.types):
-                raise InputError(f"{name}: {argument} must be {kind.words}, not {value!r}.")
-        return function(*arguments, **keywords)
-
-    return call
-
-
-class _Kind(NamedTuple):
-    """What an argument must be."""
-
-    types: tuple[type, ...]
-    words: str
-    optional: bool
-
-
-def _kind(annotation: str) -> _Kind | None:
-    """Return what an annotation asks for; None where anything may do."""
-    kind = annotation.removesuffix(" | None")
-    return _Kind(*_KINDS[kind], kind != annotation) if kind in _KINDS else None
-
-
-def _bound(
-    signature: inspect.Signature, name: str, arguments: tuple[object, ...], keywords: Mapping[str, object]
-) -> Mapping[str, object]:
-    """Bind arguments as Python does, with an error that says which there are."""
-    try:
-        return signature.bind(*arguments, **keywords).arguments
-    except TypeError as problem:
-        named = [one for one, what in signature.parameters.items() if what.kind is not what.VAR_KEYWORD]
-        known = ", ".join(one for one in named if one != "self") or "none"
-        twice = next((one for one in keywords if str(problem) == f"multiple values for argument {one!r}"), None)
-        if twice and "reading" in signature.parameters:
-            raise InputError(
-                f"{name}: {twice} is given twice. To say it about the table that is read, put it into the "
-                f"description: description={{{twice!r}: …}}."
-            ) from None
-        raise InputError(f"{name}: {problem}. Its arguments are {known}.") from None
-
-
-def no_progress(*_: object) -> None:
-    """Show nothing."""
-
-
-def open_table(
-    table: Table,
-    file_format: str = "auto",
-    description: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    sheet: str | None = None,
-) -> Release:
-    """Return one table as a release; `columns` describes a frame. A table that nobody described is described on the way."""
-    release = _opened(table, file_format, description, columns, sheet)
+def open_table(table: Table, file_format: str = "auto", description: Any = None, sheet: str | None = None) -> Release:
+    """Return one table as a release. A table that nobody described is described on the way."""
+    release = _opened(table, file_format, description, sheet)
     if not release.columns:
         figures = "; ".join(f"{len(those):,} columns of {why}" for why, those in release.left_out.items())
         raise InputError(
@@ -121,16 +38,12 @@ def open_table(
     return release
 
 
-def _opened(
-    table: Table, file_format: str, description: Any, columns: Mapping[str, Any] | None, sheet: str | None
-) -> Release:
+def _opened(table: Table, file_format: str, description: Any, sheet: str | None) -> Release:
     from unround.release import Release
     from unround.tables import read as read_file
     from unround.tables import read_frame
     from unround.tables.frames import from_frame
 
-    if columns and isinstance(table, str | os.PathLike | Release):
-        raise InputError(f"{', '.join(columns)}: there is no such argument, except for frames, and this is not a frame.")
     if isinstance(table, str | os.PathLike):
         if not os.fspath(table):
             raise InputError("the name of the file is empty.")
@@ -138,8 +51,6 @@ def _opened(
             raise InputError(f"a description is a TOML file, not {description!r}.")
         if isinstance(description, Mapping):
             raise InputError("a file is described by a TOML file; only a frame is described by keys and values.")
-        if sheet is not None and description is not None:
-            raise ArgumentError("{sheet} and {description} exclude each other: the description names the sheet.")
         try:
             if sheet is None:
                 return read_file(Path(table), file_format, None if description is None else Path(description))
@@ -149,24 +60,22 @@ def _opened(
     if sheet is not None:
         raise ArgumentError("{sheet} is for spreadsheets, and this is not a file: leave it out.")
     if file_format != "auto":
-        raise InputError("file_format is for files, and this is not a file: leave it out.")
+        raise ArgumentError("{format} is for files, and this is not a file: leave it out.")
     if isinstance(table, Release):
         if description is not None:
             raise InputError("a description is for a table that is yet to be read, not for a Release.")
         return table
     if description is not None and not isinstance(description, Mapping):
         raise InputError("a frame is described by keys and values, not by a file.")
-    if description is None and not columns:
+    if description is None:
         return read_frame(table) or _described(table)
-    return from_frame(table, description, **(columns or {}))
+    return from_frame(table, description)
 
 
 def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str | None:
     """Return the name of the mechanism that a base or a mechanism stands for; None where neither is given."""
     from unround.mechanisms import Mechanism, Rounding
 
-    if base is not None and mechanism is not None:
-        raise ArgumentError("{base} and {mechanism} exclude each other: give one of them.")
     if base is not None:
         return Rounding(base).name
     if mechanism is not None and not isinstance(mechanism, str | Mechanism):
@@ -206,7 +115,7 @@ def plan_file_of(plan: PlanFile | AnyPath | None) -> PlanFile | None:
         return plan
     if not isinstance(plan, str | os.PathLike):
         raise InputError(f"a plan is a file or a PlanFile, not {type(plan).__name__}.")
-    return read_plan(plain_text(plan, "`unround inspect FILE --write plan.toml` drafts one."), os.fspath(plan))
+    return read_plan(plain_text(plan, "`unround check FILE --write plan.toml` drafts one."), os.fspath(plan))
 
 
 def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
@@ -254,14 +163,29 @@ def prior_of(source: AnyPath) -> dict[str, dict[int, float]] | None:
         raise InputError(f"{source} cannot be used as a prior. {example}") from None
 
 
-def names_of(given: Sequence[str], argument: str) -> tuple[str, ...]:
-    """Return a list of names, each given once."""
-    listed = isinstance(given, Iterable) and not isinstance(given, str)
-    if not listed or not all(isinstance(name, str) for name in given):
-        raise InputError(f"{argument} must be a list of strings, not {given!r}.")
-    if twice := sorted({name for name in given if list(given).count(name) > 1}):
-        raise ArgumentError(f"{{{argument}}} names {', '.join(twice)} more than once.")
-    return tuple(given)
+def header_rows(given: Sequence[int] | str | None) -> list[int] | None:
+    """Return the rows of a header: numbers, or text such as 4, 4-5 or 4,5."""
+    if given is None or not isinstance(given, str):
+        return None if given is None else list(given)
+    first, dash, last = (part.strip() for part in given.partition("-"))
+    pieces = [part.strip() for part in given.split(",")] if not dash else [first, last]
+    if not all(piece.isdigit() and 0 < int(piece) < 10_000 for piece in pieces) or (dash and int(first) > int(last)):
+        raise ArgumentError(f"{{header}} must be rows, counted from 1, such as 4 or 4-5; not {given!r}.")
+    return list(range(int(first), int(last) + 1)) if dash else sorted({int(piece) for piece in pieces})
+
+
+def reasons_of(cells: Sequence[str], because: Sequence[str]) -> Iterable[tuple[str, str]]:
+    """Return every accepted cell with its reason."""
+    if cells and len(because) not in (1, len(cells)):
+        raise ArgumentError(
+            f"{len(cells)} cells are accepted with {len(because)} reasons: give {{because}} once for all, or once for each."
+        )
+    return zip(cells, tuple(because) * len(cells) if len(because) == 1 else because, strict=True)
+
+
+def path_or_none(given: AnyPath | None) -> Path | None:
+    """Return a path, if there is one."""
+    return None if given is None else Path(given)
 
 
 def paths_of(*given: Any) -> list[Path] | None:
@@ -277,19 +201,13 @@ def files_read(table: Table, release: Release) -> list[Path]:
 
 
 def material_of(
-    truth: Table | None, exact: Sequence[str] | None, areas: int | None, rows: str | None, seed: int
+    truth: Release | None, exact: Sequence[str] | None, areas: int | None, rows: str | None, seed: int
 ) -> Material:
     """Return the true counts that ways of publishing are compared on."""
     from unround.comparison import from_release, simulated
 
     if truth is not None:
-        if (areas, rows) != (None, None):
-            raise ArgumentError("{areas} and {rows} are for simulated counts: leave them out if you give {truth}.")
-        return from_release(open_table(truth), None if exact is None else names_of(exact, "exact"))
-    if exact is not None:
-        raise ArgumentError("{exact} is for your own counts: use it together with {truth}.")
-    if seed < 0:
-        raise InputError(f"a seed must be a whole number of 0 or more, not {seed}.")
+        return from_release(truth, None if exact is None else tuple(exact))
     return simulated(2000 if areas is None else areas, seed, rows or "age")
 
 

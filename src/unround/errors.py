@@ -93,7 +93,12 @@ class ArgumentError(InputError):
 
     def renamed(self, shown: Callable[[str], str]) -> str:
         """Return the message with every argument as `shown` names it."""
-        return re.sub(r"\{(\w+)\}", lambda name: shown(name[1]), self._template)
+        return renamed(self._template, shown)
+
+
+def renamed(template: str, shown: Callable[[str], str]) -> str:
+    """Return a text with every name in braces as `shown` has it."""
+    return re.sub(r"\{(\w+)\}", lambda name: shown(name[1]), template)
 
 
 class UnknownFormat(InputError):  # noqa: N818 - it says what the file is: one that has yet to be described

@@ -324,7 +324,7 @@ class AuditFolder:
         from unround.audits.options import AuditOptions
 
         summary = self.summary
-        options = AuditOptions(summary["threshold"], population=summary["population"], doubtful=summary["doubtful"])
+        options = AuditOptions(**{name: summary[name] for name in ("threshold", "population", "doubtful")})
         return Auditor(self.model, self.prior, options, self.keys, Holding.from_json(summary["holding"]))
 
     def counts(self, row: int) -> Counts:

@@ -23,8 +23,8 @@ from unround.audits.keys import Keys, doubts_left, only_estimates, weighted_esti
 from unround.audits.merge import merge
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas, nesting_levels
-from unround.audits.options import VERIFIED, block_size
 from unround.audits.options import AuditOptions as AuditOptions
+from unround.audits.options import block_size
 from unround.audits.probabilities import NEAR
 from unround.audits.selfcheck import SelfCheck, choose_and_check
 from unround.audits.summary import Tally
@@ -38,6 +38,7 @@ from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
 from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
+from unround.options import VERIFIED
 from unround.output import write_json
 from unround.release import ABSENT, Release
 from unround.structure import Nesting, PlanFile, Structure, find_nesting

@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +36,10 @@ from unround.audits.integrity import FILES, SEAL, first_damaged, hashes_of, is_w
 from unround.audits.keys import Keys
 from unround.audits.model import Model
 from unround.audits.nested import NestedAreas
-from unround.audits.options import DISTRIBUTIONS, AuditOptions
 from unround.audits.ranking import ranked
 from unround.audits.summary import Tally, contradiction_rows
 from unround.audits.truth import Score, Truth
+from unround.options import DISTRIBUTIONS, AuditOptions
 from unround.output import DONE, KEY, LOCK, OutputFolder, output_folder, write_json
 from unround.prior import Prior
 from unround.release import FigureValues, Release, adjustable
@@ -300,7 +300,7 @@ def prepare(
     fitted.save(folder)
     (folder / PARTS).mkdir(exist_ok=True)
     told = {
-        "options": {name: getattr(options, name) for name in AuditOptions.__slots__},
+        "options": asdict(options),
         "columns": spool.columns,
         "figures": spool.figure_columns,
         "positions": model.positions.tolist(),

@@ -11,37 +11,19 @@ from typing import Annotated
 import typer
 
 from unround._version import __version__
-from unround.cli.common import option, tell
-from unround.cli.description import describe
-from unround.cli.drafts import review
-from unround.cli.finished_audit import diff, explain, report, serve, verify
-from unround.cli.groups import Commands, add_commands, listing
-from unround.cli.one_system import expect, solve
-from unround.cli.publishing import calibrate, compare, paper, protect, simulate, whatif
-from unround.cli.reconstruction import reconstruct
-from unround.cli.whole_release import audit, check, inspect
+from unround.cli.build import built, option
+from unround.cli.commands import GROUPS
+from unround.cli.voice import tell
 from unround.errors import ArgumentError, InternalError, UnroundError
-
-GROUPS: Commands = {
-    "Audit": (solve, describe, inspect, check, audit),
-    "Explore": (explain, serve, report, verify, diff),
-    "Publish more safely": (review, whatif, protect, compare),
-    "Research": (expect, simulate, reconstruct, calibrate, paper),
-}
-"""The order of --help: from one sum to a whole release, and from there to what is to be done about it."""
 
 COMMANDS = tuple(command for commands in GROUPS.values() for command in commands)
 
-app = typer.Typer(
-    name="unround",
-    cls=listing(GROUPS),
-    help="Work out what published, randomly rounded counts must have been, or probably were.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: it starts in half the time, and examples keep their lines
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Values are inferred from published tables; they are not official counts. If you find something in a "
-    "real release, tell the agency before you publish it.",
+app = built(
+    "unround",
+    "Work out what published, randomly rounded counts must have been, or probably were.",
+    "Values are inferred from published tables; they are not official counts. If you find something in a real release, tell "
+    "the agency before you publish it.",
+    GROUPS,
 )
 
 
@@ -58,9 +40,6 @@ def _root(
     ] = False,
 ) -> None:
     del version
-
-
-add_commands(app, GROUPS)
 
 
 def main() -> None:
@@ -102,8 +81,8 @@ def run() -> None:
             "run it on a larger machine.",
             2,
         )
-    except KeyboardInterrupt:
-        _fail("interrupted: nothing was written", 130)
+    except KeyboardInterrupt as stop:
+        _fail(str(stop) or "interrupted: nothing was written", 130)
 
 
 def _fail(message: str, code: int) -> None:

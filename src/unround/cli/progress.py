@@ -15,26 +15,6 @@ EVERY = 5.0
 
 
 @contextmanager
-def bar(what: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """Show how much of one thing is done; yield the function to call with how much that is."""
-    if is_quiet():
-        yield lambda _: None
-        return
-    if not sys.stderr.isatty():
-        with _signs_of_life() as step:
-            yield lambda done: step(what, done, total)
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from unround.show.terminal.visible import VisibleConsole
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
-    with Progress(*columns, console=VisibleConsole(stderr=True), transient=True) as shown:
-        task = shown.add_task(what, total=total)
-        yield lambda done: shown.update(task, completed=done)
-
-
-@contextmanager
 def stages() -> Iterator[Callable[[str, int, int], None]]:
     """Show one thing after the other; yield the function to call with what is being done, how much, and out of how much."""
     if is_quiet():

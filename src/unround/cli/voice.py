@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import io
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any, TextIO, cast
 
@@ -26,22 +25,14 @@ def is_quiet() -> bool:
     return _quiet.get()
 
 
-def may_be_quiet(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the option --quiet, which all of them share."""
-    asked = inspect.signature(command, eval_str=True)
-    quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
-
-    @functools.wraps(command)
-    def run(*, quiet: bool = False, **given: Any) -> None:
-        token = _quiet.set(quiet)
-        try:
-            command(**given)
-        finally:
-            _quiet.reset(token)
-
-    run.__signature__ = asked.replace(parameters=[*asked.parameters.values(), quiet])  # type: ignore[attr-defined]
-    run.__annotations__ = {**{name: one.annotation for name, one in asked.parameters.items()}, "quiet": Quiet}
-    return run
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Print nothing but errors while a command runs, if that is wanted."""
+    token = _quiet.set(quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
 
 
 def say(text: object, *, err: bool = False) -> None:

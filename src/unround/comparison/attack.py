@@ -11,7 +11,6 @@ from unround.audits.bounds import BlockBounds
 from unround.audits.claims import BlockClaims, ClaimKind, decide, known_alone
 from unround.audits.contradictions import rows_of, tight_of
 from unround.audits.model import Model
-from unround.audits.options import THRESHOLD
 from unround.audits.probabilities import NEAR, OverPriors
 from unround.batch.posterior import posteriors
 from unround.batch.tighten import tighten
@@ -21,6 +20,7 @@ from unround.comparison.narrow import CUT, Narrower
 from unround.errors import InternalError
 from unround.mechanisms import Mechanism
 from unround.mechanisms.base import BoolArray, FloatArray
+from unround.options import THRESHOLD
 from unround.prior import Prior
 from unround.release import ABSENT, Counts
 

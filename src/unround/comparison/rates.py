@@ -152,7 +152,7 @@ class RateComparison:
 
     def __init__(self, material: Material, rates: Sequence[Figure], points: Fraction, threshold: float) -> None:
         self._material = material
-        self._options = AuditOptions(threshold)
+        self._options = AuditOptions(threshold=threshold)
         self._index = {column.key: at for at, column in enumerate(material.columns)}
         self.rates = tuple(replace(rate, grid=Grid.of(points * rate.per / 100), declared=True) for rate in rates)
 

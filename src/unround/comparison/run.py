@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import Model
-from unround.audits.options import THRESHOLD, check_threshold
 from unround.comparison.attack import Attacker
 from unround.comparison.distances import distances
 from unround.comparison.material import Material
@@ -24,6 +23,7 @@ from unround.figures import Figure
 from unround.machine import processors
 from unround.mechanisms import HIDDEN, Unpublished
 from unround.mechanisms.base import IntArray
+from unround.options import THRESHOLD
 from unround.prior import Prior, PriorFit
 from unround.release import SUPPRESSED, Counts
 
@@ -123,7 +123,6 @@ def compare(
     """
     if seeds < 1:
         raise InputError(f"seeds must be 1 or more, not {seeds}.")
-    check_threshold(threshold)
     printed = RateComparison(material, rates, checked_step(step), threshold) if rates else None
     done, compared = 0, []
     for one in practices:

@@ -13,8 +13,8 @@ import numpy as np
 
 from unround.audits import AuditOptions, Auditor, Model
 from unround.audits.claims import ClaimKind
-from unround.audits.options import THRESHOLD
 from unround.mechanisms import mechanism
+from unround.options import THRESHOLD
 from unround.prior import Prior
 from unround.release import ABSENT, SUPPRESSED, Column
 from unround.simulation import MISSING, SEXES, CountBlock, schema
@@ -64,7 +64,7 @@ class Compound:
 
     def __post_init__(self) -> None:
         self._model = age_model()
-        self._auditor = Auditor(self._model, Prior.flat(), AuditOptions(self.threshold))
+        self._auditor = Auditor(self._model, Prior.flat(), AuditOptions(threshold=self.threshold))
         columns = [(int(column.codes[0]), SEXES.index(column.codes[1])) for column in self._model.columns]
         index = schema("age").index
         self._rows = np.array([index[row] for row, _ in columns])

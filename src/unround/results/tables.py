@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from unround import audits, checks, differences, inspection
-from unround.arguments import public
 from unround.audits import verification
 from unround.errors import InputError
 from unround.explanation import cell as explanation
@@ -43,7 +42,6 @@ class AuditFolder(Tabular, audits.AuditFolder):
 
         return claims_picture(self.summary)
 
-    @public
     def explain(self, area: str, cell: str, sex: str | None = None) -> Explanation:
         """Give the argument for one count, as arithmetic, and its histogram.
 
@@ -58,7 +56,6 @@ class AuditFolder(Tabular, audits.AuditFolder):
         """
         return as_result(Explanation, explanation.explain(self, area, cell, sex))
 
-    @public
     def posterior(self, area: str) -> Posterior:
         """Work out how likely every count of one area is, as whole distributions.
 

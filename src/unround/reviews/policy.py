@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unround.audits.options import THRESHOLD
 from unround.audits.summary import SIZES
 from unround.errors import InputError
+from unround.options import THRESHOLD
 from unround.small_files import parsed_toml, plain_text
 
 UNROUNDED, PROVED, CONDITIONAL, LIKELY = "unrounded", "proved", "conditional", "likely"

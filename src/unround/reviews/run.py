@@ -19,7 +19,6 @@ from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.folder import REVIEW, REVIEWED
 from unround.audits.keys import Keys
 from unround.audits.model import NothingToInfer
-from unround.audits.options import THRESHOLD
 from unround.audits.selfcheck import FAILED
 from unround.audits.summary import SIZES
 from unround.checks import check_spool
@@ -27,6 +26,7 @@ from unround.checks.estimate import COUNTS
 from unround.checks.families import FITS, UNTESTED, worst
 from unround.errors import InputError
 from unround.mechanisms import Mechanism
+from unround.options import THRESHOLD
 from unround.output import output_folder, write_json, write_whole
 from unround.prior import Prior
 from unround.release import Release

@@ -10,8 +10,8 @@ from typing import Any
 
 from unround._version import __version__
 from unround.audits import AuditFolder, AuditOptions
-from unround.audits.options import VERIFIED
 from unround.errors import InputError
+from unround.options import VERIFIED
 from unround.output import scratch_folder
 from unround.release import Release
 from unround.scenarios.join import aligned

@@ -1,0 +1,886 @@
+"""Every option, declared once: its name, type, default, help and limits, as a field of a frozen class.
+
+A public function takes the fields of its class as parameters (`takes`), the command line is built from the same class
+(`cli.build`), and so are the reference of the command line, the docstrings, and the errors. To add an option, add a field.
+What applies to several functions is a group of its own: `Source` and `Reading` say how a table is read, `AuditOptions`
+how it is audited.
+
+In help texts and errors, a name in braces is shown as it is spelled there: `{base}` as --base, or as `base` in Python.
+
+No `from __future__ import annotations` here: the fields are evaluated, because they are looked at.
+"""
+
+import functools
+import inspect
+import numbers
+import os
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, Field, dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, ParamSpec, TypeVar
+
+from unround.errors import ArgumentError, renamed
+
+if TYPE_CHECKING:
+    from unround.audits import AuditFolder
+    from unround.mechanisms import Mechanism
+    from unround.reviews import Policy
+    from unround.structure import PlanFile
+    from unround.system import System
+    from unround.tables import Question
+
+AnyPath = str | os.PathLike[str]
+Table = Any
+"""A path, several paths in a list, a polars or pandas frame, or a `Release`."""
+Stage = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and out of how much."""
+
+THRESHOLD = 0.66
+"""The default minimum probability to report a count as likely."""
+POPULATIONS = ("exact", "within5")
+VERIFIED, NO_FIGURES = "verified", "off"
+MEANS, DISTRIBUTIONS = "means", "distributions"
+"""What estimates hold: mean, deviation and likeliest count; or the probability of every possible count as well."""
+
+
+# -- what a declaration says ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is said of an option, besides its name, its type and its default.
+
+    - `help`: One or two sentences.
+    - `metavar`: What stands for its value on the command line.
+    - `shown`: The default in words, where it is not the value itself.
+    - `choices`: The values that it takes; `least`, `most`: the range of a number; `above`: what it must exceed.
+    - `short`: A spelling of one letter.
+    - `bare`: The value that it has on the command line if it is given without one.
+    - `needs`: Options of which one must be given too; `excludes`: those that must not.
+    - `split`: Whether a list may be given with commas in between; "none" is then an empty one.
+    - `shell`: The type on the command line, where it cannot be told from the annotation.
+    """
+
+    help: str
+    metavar: str | None = None
+    shown: str | None = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    short: str | None = None
+    bare: str | None = None
+    needs: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    split: bool = False
+    shell: type | None = None
+
+    @property
+    def text(self) -> str:
+        """The help, with what the option goes together with."""
+        return f"With {' or '.join(f'{{{name}}}' for name in self.needs)}: {self.help}" if self.needs else self.help
+
+
+class Argument(Option):
+    """An option that is given by its place, not by its name."""
+
+
+class Hook(Option):
+    """A parameter for programs alone: a function that is called, or what a program says about itself."""
+
+
+class _Kind(NamedTuple):
+    """What a value must be."""
+
+    types: tuple[type, ...]
+    words: str
+
+
+_KINDS: Mapping[Any, _Kind] = {
+    int: _Kind((numbers.Integral,), "a whole number"),
+    float: _Kind((numbers.Real,), "a number"),
+    bool: _Kind((bool,), "True or False"),
+    str: _Kind((str,), "text"),
+    AnyPath: _Kind((str, os.PathLike), "a path"),
+    Sequence[str]: _Kind((Iterable,), "a list of strings"),
+}
+
+
+def declaration(field: Field[Any]) -> Option:
+    """Return what is declared of a field."""
+    return typing.cast(Option, typing.get_args(field.type)[1])
+
+
+def type_of(field: Field[Any]) -> tuple[Any, bool]:
+    """Return the type of a field, and whether it may be None as well."""
+    told = typing.get_args(field.type)[0]
+    members = typing.get_args(told) if isinstance(told, types.UnionType) or typing.get_origin(told) is typing.Union else ()
+    rest = tuple(member for member in members if member is not types.NoneType)
+    if len(rest) == len(members):
+        return told, False
+    return functools.reduce(lambda one, other: one | other, rest), True
+
+
+def _check(field: Field[Any], value: Any) -> None:
+    """Raise if a value is not what its option takes."""
+    name, declared, (kind, optional) = f"{{{field.name}}}", declaration(field), type_of(field)
+    if value is None and optional:
+        return
+    wanted = _KINDS.get(kind)
+    if wanted is not None:
+        fits = isinstance(value, wanted.types) and not (isinstance(value, bool) and bool not in wanted.types)
+        if kind == Sequence[str]:
+            fits = fits and not isinstance(value, str) and all(isinstance(item, str) for item in value)
+        if not fits:
+            raise ArgumentError(f"{name} must be {wanted.words}, not {value!r}.")
+    if declared.choices and value not in declared.choices:
+        raise ArgumentError(f"{name} must be {_or(declared.choices)}, not {value!r}.")
+    if declared.split and (twice := sorted({item for item in value if list(value).count(item) > 1})):
+        raise ArgumentError(f"{name} names {', '.join(twice)} more than once.")
+    least, most, above = declared.least, declared.most, declared.above
+    if (
+        (least is not None and value < least)
+        or (most is not None and not value <= most)
+        or (above is not None and not value > above)
+    ):
+        limits = [f"above {above:g}"] if above is not None else [] if least is None else [f"at least {least:g}"]
+        limits += [] if most is None else [f"at most {most:g}"]
+        raise ArgumentError(f"{name} must be {' and '.join(limits)}, not {value}.")
+
+
+def _or(words: Sequence[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """A group of options; a value that cannot be used is refused as soon as it is given."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            _check(field, value)
+            if isinstance(value, list) and type_of(field)[0] == Sequence[str]:
+                object.__setattr__(self, field.name, tuple(value))
+        chosen = {field.name: declaration(field) for field in fields(self) if self._differs(field)}
+        for name, declared in chosen.items():
+            if clash := next((other for other in declared.excludes if other in chosen), None):
+                raise ArgumentError(f"{{{name}}} and {{{clash}}} exclude each other: give one of them.")
+            if declared.needs and not any(other in chosen for other in declared.needs):
+                needed = " or ".join(f"{{{other}}}" for other in declared.needs)
+                raise ArgumentError(f"{{{name}}} goes with {needed}: give both, or neither.")
+
+    def _differs(self, field: Field[Any]) -> bool:
+        """Return whether an option is not at its default; a frame cannot be compared with anything."""
+        value = getattr(self, field.name)
+        return value is not field.default and not (isinstance(value, str | int | float | tuple) and value == field.default)
+
+    def part(self, group: Callable[..., "_Group"]) -> "_Group":
+        """Return the options of one of the groups that these are made of."""
+        return group(**{field.name: getattr(self, field.name) for field in fields(typing.cast(Any, group))})
+
+
+_Given = TypeVar("_Given")
+_Group = TypeVar("_Group")
+_Result = TypeVar("_Result")
+_Parameters = ParamSpec("_Parameters")
+
+
+def takes(
+    group: Callable[_Parameters, _Given],
+) -> Callable[[Callable[[_Given], _Result]], Callable[_Parameters, _Result]]:
+    """Turn a function of a group of options into one that takes each of them as a parameter.
+
+    Editors, type checkers and `inspect.signature` see these parameters; its docstring lists them.
+    """
+
+    def decorate(function: Callable[[_Given], _Result]) -> Callable[_Parameters, _Result]:
+        signature = inspect.signature(group)
+        name = f"unround.{function.__name__}"
+
+        @functools.wraps(function)
+        def call(*arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
+            try:
+                signature.bind(*arguments, **keywords)
+            except TypeError as problem:
+                known = ", ".join(signature.parameters)
+                raise ArgumentError(f"{name}: {problem}. Its arguments are {known}.") from None
+            return function(group(*arguments, **keywords))
+
+        plain = [one.replace(annotation=typing.get_args(one.annotation)[0]) for one in signature.parameters.values()]
+        returned = inspect.signature(function).return_annotation
+        call.__signature__ = signature.replace(parameters=plain, return_annotation=returned)  # type: ignore[attr-defined]
+        call.__annotations__ = {one.name: one.annotation for one in plain}
+        call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{parameters(group)}"
+        call.group = group  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def in_order(group: Any) -> list[Field[Any]]:
+    """Return the options of a group as they are listed: by place, its own, of other groups, of reading a table."""
+    classes = [kind for kind in group.__mro__ if "__annotations__" in vars(kind)]
+    classes.sort(key=lambda kind: kind in (Reading, Source, Progress))
+    where = {name: at for at, kind in reversed(list(enumerate(classes))) for name in vars(kind)["__annotations__"]}
+    return sorted(fields(group), key=lambda field: (field.kw_only, where[field.name]))
+
+
+def parameters(group: Any) -> str:
+    """Return the section of a docstring that lists the options of a group."""
+    lines = ["Parameters", "----------"]
+    for field in in_order(group):
+        declared = declaration(field)
+        default = f" By default {declared.shown}." if declared.shown else ""
+        choices = f" {_or([repr(choice) for choice in declared.choices])}." if declared.choices else ""
+        lines += [field.name, f"    {renamed(declared.text, '`{}`'.format)}{choices}{default}"]
+    return "\n".join(lines)
+
+
+# -- groups of options ------------------------------------------------------------------------------------------------
+
+
+def _quiet(*_: object) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress(Options):
+    """What a program may ask of a function that takes long."""
+
+    progress: Annotated[Stage, Hook("Called with what is being done, how much of it is done, and out of how much.")] = _quiet
+    command: Annotated[str, Hook("What was typed, to be quoted in the results.")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Options):
+    """How a table is opened."""
+
+    format: Annotated[
+        str,
+        Option(
+            "Format of the file: auto, statcan, profile-page, censusmapper, indicators, first-names, statsnz or tidy.",
+            "NAME",
+        ),
+    ] = "auto"
+    describe: Annotated[
+        AnyPath | Mapping[str, Any] | None,
+        Option(
+            "Description of a table: what its columns are. `describe` drafts one. For a frame, its keys and values.", "TOML"
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        Option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table", excludes=("describe",)),
+    ] = None
+    plan: Annotated[
+        "PlanFile | AnyPath | None",
+        Option("Plan file: your decisions on sums and mechanisms; `check` drafts one.", "TOML"),
+    ] = None
+    nesting: Annotated[
+        AnyPath | None,
+        Option("Which area lies within which: columns child and parent, or one column per level.", "FILE"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Source, Progress):
+    """How a table is opened, and how its counts were protected."""
+
+    base: Annotated[
+        int | None,
+        Option("Base to which counts were randomly rounded; short for {mechanism} rounding:BASE.", excludes=("mechanism",)),
+    ] = None
+    mechanism: Annotated[
+        "Mechanism | str | None",
+        Option(
+            "How counts were published of which nothing is declared, such as laplace:1.45; inferred by default.",
+            "NAME:PARAMETER",
+            shell=str,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(Options):
+    """What the user decides about an audit."""
+
+    threshold: Annotated[
+        float,
+        Option(
+            "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.", above=0, most=1
+        ),
+    ] = THRESHOLD
+    prior: Annotated[str, Option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"))] = "fitted"
+    population: Annotated[
+        str,
+        Option(
+            "exact, or within5 to allow for the agency's adjustments of up to 5 to the populations of small areas.",
+            choices=POPULATIONS,
+        ),
+    ] = "exact"
+    rounding: Annotated[
+        str,
+        Option(
+            "independent, or auto to use the keys that the data show (random numbers that add up).",
+            choices=("auto", "independent"),
+        ),
+    ] = "auto"
+    figures: Annotated[
+        str,
+        Option(
+            "verified to use rates, means and medians that the data show to be computed from true counts, or off.",
+            choices=(VERIFIED, NO_FIGURES),
+        ),
+    ] = VERIFIED
+    link: Annotated[bool, Option("Infer areas within areas together, or each area alone.")] = True
+    estimates: Annotated[
+        str | None,
+        Option(
+            "Also write an estimate of every count; with the probability of every possible count, if you add distributions.",
+            "[distributions]",
+            choices=(MEANS, DISTRIBUTIONS),
+            bare=MEANS,
+        ),
+    ] = None
+    doubtful: Annotated[bool, Option("List conditional claims even if the data contradict the mechanism.")] = False
+    bom: Annotated[bool, Option("Begin CSV files with a byte-order mark, so that Excel shows accents.")] = False
+    block: Annotated[
+        int | None,
+        Option("How many areas to work on at a time.", "AREAS", shown="as many as fit into memory", least=1),
+    ] = None
+
+    @property
+    def exact_population(self) -> bool:
+        """Whether probabilities and conditional claims treat counts as exact that the agency may have adjusted."""
+        return self.population == "exact"
+
+
+Truth = Annotated[Table | None, Option("The true counts, if you have them: scores every claim.", "FILE")]
+Folder = Annotated["AuditFolder | AnyPath", Argument("A folder that audit wrote.", "DIR")]
+Files = Annotated[
+    Table,
+    Argument("The table: CSV, TAB, Parquet, XLSX, ODS or PX; CSV also zipped. Several files are read as one.", "FILE..."),
+]
+Out = Annotated[AnyPath, Option("The folder to write into.", "DIR", short="-o")]
+Boundaries = Annotated[AnyPath | None, Option("Shapes of the areas, for a map: GeoJSON or TopoJSON, or gzipped.", "FILE")]
+Cluster = Annotated[str | None, Option("A Dask scheduler, tcp://host:8786, whose workers share the work.", "ADDRESS")]
+Seed = Annotated[int, Option("Seed of all random draws: the same seed gives the same numbers.", least=0)]
+
+
+# -- the options of each function -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OneSystem(Options):
+    """A system, and how its counts were published."""
+
+    system: Annotated[
+        "System | AnyPath",
+        Argument('Equations if it contains "=", else a file; "-" is standard input.', "SYSTEM", shell=str),
+    ]
+    _: KW_ONLY
+    base: Annotated[
+        int | None, Option("Base to which counts were randomly rounded.", shown="5", excludes=("mechanism",))
+    ] = None
+    mechanism: Annotated[
+        "Mechanism | str | None",
+        Option("How counts were protected, such as laplace:1.45; instead of {base}.", "NAME:PARAMETER", shell=str),
+    ] = None
+    threshold: Annotated[float, Option("Minimum probability to report a count as likely.", above=0, most=1)] = THRESHOLD
+
+
+@dataclass(frozen=True)
+class Solve(OneSystem):
+    """The options of `solve`."""
+
+    _: KW_ONLY
+    engine: Annotated[
+        str,
+        Option(
+            "auto, tree, cutset, elimination, chains, cp-sat, z3 or brute.",
+            choices=("auto", "tree", "cutset", "elimination", "chains", "cp-sat", "z3", "brute"),
+        ),
+    ] = "auto"
+    top: Annotated[int, Option("How many of the best solutions to list.", least=0)] = 5
+    prior: Annotated[
+        Mapping[str, Mapping[int, float]] | AnyPath,
+        Option(
+            'flat, or weights of the true counts of cells: a JSON file, {"cell": {"12": 0.5, "13": 0.5}, …}.',
+            "flat|FILE",
+            shell=str,
+        ),
+    ] = "flat"
+
+
+@dataclass(frozen=True)
+class Expect(Options):
+    """The options of `expect`."""
+
+    parts: Annotated[int, Argument("How many parts the sum has.", "PARTS")]
+    _: KW_ONLY
+    exact_total: Annotated[bool, Option("The total is published exactly, not rounded.")] = False
+    base: Annotated[int, Option("Base to which counts are randomly rounded.")] = 5
+    zero_parts: Annotated[int, Option("How many of the parts are published as 0.")] = 0
+    areas: Annotated[int | None, Option("In how many areas the sum is published.")] = None
+    threshold: Annotated[float, Option("Minimum probability to report a count as likely.", above=0, most=1)] = THRESHOLD
+
+
+@dataclass(frozen=True)
+class Read(Reading):
+    """The options of `read`."""
+
+    table: Files
+
+
+@dataclass(frozen=True)
+class Describe(Options):
+    """The options of `describe`."""
+
+    table: Annotated[Table, Argument("The table: XLSX, ODS, CSV, Parquet or PX.", "FILE")]
+    out: Annotated[
+        AnyPath | None, Option("Write the description into a file, which must not exist yet.", "TOML", short="-o")
+    ] = None
+    _: KW_ONLY
+    sheet: Annotated[str | None, Option("Which sheet of a spreadsheet.", "NAME", shown="the one with the largest table")] = (
+        None
+    )
+    header: Annotated[
+        Sequence[int] | str | None,
+        Option("Rows of the header, counted from 1, such as 4 or 4-5.", "ROWS", shown="looked for", shell=str),
+    ] = None
+    value: Annotated[str | None, Option("The column of counts, if several columns hold numbers.", "COLUMN")] = None
+    base: Annotated[
+        int | None,
+        Option("Base to which counts were randomly rounded.", shown="inferred from the counts", excludes=("mechanism",)),
+    ] = None
+    mechanism: Annotated[
+        str | None, Option("How counts were published, such as sample:5; in place of {base}.", "NAME:PARAMETER")
+    ] = None
+    ask: Annotated[
+        "Callable[[Question], str] | None", Hook("Called with each question that the table leaves open; returns the answer.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Audit(Reading, AuditOptions):
+    """The options of `audit`."""
+
+    table: Files
+    out: Annotated[
+        AnyPath | None,
+        Option(
+            "The folder. Files appear in it when all are complete, and replace those of an older audit.", "DIR", short="-o"
+        ),
+    ] = None
+    _: KW_ONLY
+    truth: Truth = None
+    boundaries: Boundaries = None
+    cluster: Cluster = None
+
+
+@dataclass(frozen=True)
+class Review(Reading):
+    """The options of `review`."""
+
+    table: Annotated[
+        Table | None, Argument("The draft: any table that audit reads. Several files are read as one.", "FILE...")
+    ] = None
+    out: Annotated[
+        AnyPath | None, Option("Write review.html, cells.xlsx, review.json and the audit there.", "DIR", short="-o")
+    ] = None
+    _: KW_ONLY
+    policy: Annotated["Policy | AnyPath | None", Option("What may be published.", "TOML", shown="the default policy")] = None
+    truth: Annotated[Table | None, Option("The true counts, if you have them: repairs are published from them.", "FILE")] = (
+        None
+    )
+    earlier: Annotated[
+        Table | None,
+        Option("A release that is already out: what do both together tell that it does not?", "FILE"),
+    ] = None
+    repairs: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Repairs to try, separated by commas: round-totals, base, base=N, drop-totals, drop, drop=KEY, merge, "
+            "controlled, same-numbers; or none.",
+            "LIST",
+            shown="all",
+            split=True,
+        ),
+    ] = None
+    accept: Annotated[
+        Sequence[str],
+        Option("Accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",)),
+    ] = ()
+    because: Annotated[
+        Sequence[str], Option("why: one reason for all accepted cells, or one for each.", "TEXT", needs=("accept",))
+    ] = ()
+    reviewer: Annotated[str, Option("Who accepts them.", "NAME")] = ""
+    seed: Seed = 0
+    draws: Annotated[
+        int | None,
+        Option(
+            "How many times to publish a repair that draws random numbers.",
+            shown="5, fewer in large tables",
+            least=1,
+            most=100,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Explain(Options):
+    """The options of `explain`."""
+
+    folder: Folder
+    area: Annotated[str, Argument("An area's code, the end of it, or its name.", "AREA")]
+    characteristic: Annotated[str, Argument("Its ID, its key or its name.", "CHARACTERISTIC")]
+    sex: Annotated[str | None, Option("total, men or women.", shown="total")] = None
+
+
+@dataclass(frozen=True)
+class Report(Options):
+    """The options of `report`."""
+
+    folder: Folder
+    _: KW_ONLY
+    boundaries: Boundaries = None
+
+
+@dataclass(frozen=True)
+class Verify(Progress):
+    """The options of `verify`."""
+
+    folder: Folder
+
+
+@dataclass(frozen=True)
+class Serve(Options):
+    """The options of `serve`."""
+
+    folder: Folder
+    _: KW_ONLY
+    host: Annotated[str, Option("The address to listen on; with any but 127.0.0.1, other machines can connect.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Option("The port; 0 takes any that is free.", least=0, most=65535)] = 8765
+    boundaries: Boundaries = None
+    started: Annotated[Callable[[str], None], Hook("Called with the page's address once it answers.")] = _quiet
+
+
+@dataclass(frozen=True)
+class View(Options):
+    """The options of `view`."""
+
+    folder: Folder
+    address: Annotated[str, Argument("The address of a page, such as /findings.json.", "PATH")]
+    _: KW_ONLY
+    boundaries: Boundaries = None
+
+
+@dataclass(frozen=True)
+class Diff(Progress):
+    """The options of `diff`."""
+
+    before: Annotated["AuditFolder | AnyPath", Argument("A folder that audit wrote.", "BEFORE")]
+    after: Annotated["AuditFolder | AnyPath", Argument("Another one, about the same people.", "AFTER")]
+    _: KW_ONLY
+    report: Annotated[bool, Option("Write the reports in AFTER again, with a section on what changed.")] = False
+
+
+@dataclass(frozen=True)
+class WhatIf(Reading):
+    """The options of `whatif`."""
+
+    table: Annotated[Table, Argument("What is published: any table that audit reads.", "RELEASE")]
+    add: Annotated[Table | None, Option("What may be published in addition.", "TABLE")] = None
+    out: Annotated[AnyPath | None, Option("Keep both audits, whatif.json and whatif.html there.", "DIR", short="-o")] = None
+    _: KW_ONLY
+    rates: Annotated[
+        Sequence[str] | None,
+        Option(
+            "In place of {add}: how coarse must these rates be to add nothing? Columns of rates, separated by commas; "
+            "“NUMERATOR of UNIVERSE” for one that is not printed yet; or all, for those computed from true counts.",
+            "LIST",
+            split=True,
+            excludes=("add", "repairs", "out"),
+        ),
+    ] = None
+    truth: Annotated[
+        Table | None,
+        Option("The true counts of both: repairs are published from them, and claims are scored.", "FILE"),
+    ] = None
+    repairs: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Repairs to try, separated by commas: same-numbers, drop-repeats, drop-totals, drop, drop=KEY, base, base=N; "
+            "or none.",
+            "LIST",
+            shown="all",
+            split=True,
+        ),
+    ] = None
+    seed: Seed = 0
+    threshold: Annotated[float, Option("Minimum probability to report a count as likely.", above=0, most=1)] = THRESHOLD
+    prior: Annotated[str, Option("fitted (to this release) or flat (the paper's).", choices=("fitted", "flat"))] = "fitted"
+    population: Annotated[
+        str,
+        Option("exact, or within5 to allow for adjustments of up to 5 to populations of small areas.", choices=POPULATIONS),
+    ] = "exact"
+
+
+@dataclass(frozen=True)
+class Protect(Source, Progress):
+    """The options of `protect`."""
+
+    table: Annotated[Table, Argument("The true counts: any table that audit reads.", "TRUTH")]
+    out: Out
+    mechanism: Annotated[
+        str | None,
+        Option(
+            "How to protect counts: rounding:5, controlled:5, laplace:1.45, gaussian:2, or any other mechanism.",
+            "NAME:PARAMETER",
+        ),
+    ] = None
+    _: KW_ONLY
+    base: Annotated[
+        int | None,
+        Option("Base to round counts to at random; short for {mechanism} rounding:BASE.", excludes=("mechanism",)),
+    ] = None
+    seed: Annotated[
+        int | None, Option("Draw the same random numbers again; without it, they come from the operating system.")
+    ] = None
+    clamp: Annotated[bool, Option("Publish negative counts as 0.")] = False
+    additive: Annotated[bool, Option("Afterwards, move counts to the nearest whole numbers that add up.")] = False
+    exact: Annotated[
+        Sequence[str], Option("Publish exactly: population, dwellings, or a column's key or name. May be repeated.", "NAME")
+    ] = ()
+    keys: Annotated[bool, Option("Round by the keys of records and a constant of the table, not independently.")] = False
+    constant: Annotated[
+        float | None, Option("the constant, from 0 to 1.", "NUMBER", shown="drawn", least=0, most=1, needs=("keys",))
+    ] = None
+    key_sums: Annotated[
+        AnyPath | None, Option("sums of your records' keys, one row per count.", "FILE", shown="drawn", needs=("keys",))
+    ] = None
+
+
+@dataclass(frozen=True)
+class Compare(Source, Progress):
+    """The options of `compare`."""
+
+    out: Annotated[AnyPath | None, Option("Write compare.json and compare.html there.", "DIR", short="-o")] = None
+    _: KW_ONLY
+    mechanism: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Ways of publishing, separated by commas or one at a time; the others are compared with the first.",
+            "LIST",
+            shown="rounding:5,controlled:5,rounding:10,nearest:5,laplace:1.45,gaussian:2",
+            split=True,
+        ),
+    ] = None
+    what_if: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Changes to today's practice, in place of {mechanism}: drop-invariants, same-seed, base=N, no-totals, "
+            "controlled, keyed, alike, any mechanism, or all.",
+            "LIST",
+            split=True,
+            excludes=("mechanism",),
+        ),
+    ] = None
+    rates: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Rates to print beside the counts, from true counts and from published ones: columns of rates, separated by "
+            "commas; “NUMERATOR of UNIVERSE”; or all.",
+            "LIST",
+            split=True,
+        ),
+    ] = None
+    rate_step: Annotated[float, Option("What rates are rounded to.", "POINTS")] = 0.1
+    areas: Annotated[int | None, Option("How many areas to simulate.", shown="2000", excludes=("truth",))] = None
+    rows: Annotated[
+        str | None, Option("Which rows to simulate: age, short or income.", shown="age", excludes=("truth",))
+    ] = None
+    seed: Seed = 11
+    seeds: Annotated[int, Option("How many times to publish in each way.")] = 5
+    threshold: Annotated[
+        float,
+        Option(
+            "Minimum probability to report a count as likely; the lowest of all priors tried must reach it.", above=0, most=1
+        ),
+    ] = THRESHOLD
+    truth: Annotated[Table | None, Option("True counts of your own, in place of simulated ones.", "FILE")] = None
+    exact: Annotated[
+        Sequence[str] | None,
+        Option(
+            "what is published exactly today. May be repeated.",
+            "NAME",
+            shown="population and dwellings, if there are any",
+            needs=("truth",),
+        ),
+    ] = None
+
+
+OTHER_TRUTHS = ("world", "persons")
+"""What `simulate` draws in place of the census."""
+
+
+@dataclass(frozen=True)
+class Simulate(Progress):
+    """The options of `simulate`."""
+
+    out: Out
+    _: KW_ONLY
+    areas: Annotated[int, Option("How many areas, of all levels; the census of 2021 has 61,029.")] = 1000
+    seed: Annotated[int, Option("The same seed gives the same census.", least=0)] = 1
+    format: Annotated[str | None, Option("statcan (bulk CSV), censusmapper (wide) or tidy.", "NAME", shown="statcan")] = None
+    rows: Annotated[
+        str | None,
+        Option("age (33 rows), short (462), income (140), sample (150) or all (2,631).", shown="age", excludes=OTHER_TRUTHS),
+    ] = None
+    zip: Annotated[bool, Option("Zip the bulk CSV together with its companion files.", excludes=OTHER_TRUTHS)] = False
+    levels: Annotated[
+        str | None,
+        Option("Levels to write, such as da,csd,cd,province; also writes areas.csv.", "LIST", excludes=OTHER_TRUTHS),
+    ] = None
+    apart: Annotated[bool, Option("Write one file per level.", excludes=OTHER_TRUTHS)] = False
+    repeat: Annotated[
+        int, Option("How many times to publish, each time rounded anew and into files of its own.", excludes=OTHER_TRUTHS)
+    ] = 1
+    keys: Annotated[bool, Option("Round by the keys of records and a constant of every table.", excludes=("world",))] = False
+    constants: Annotated[
+        str, Option("constants of tables, such as 0 for all, or 8=0.31.", "LIST", shown="drawn", needs=("keys",))
+    ] = ""
+    weighted: Annotated[
+        bool, Option("Let sample tables show weighted estimates; for rows sample or all.", excludes=OTHER_TRUTHS)
+    ] = False
+    figures: Annotated[
+        str, Option("Rates, averages and medians: from true or published counts, or none.", "SOURCE", excludes=OTHER_TRUTHS)
+    ] = "true"
+    boundaries: Annotated[
+        bool, Option("Also write made-up shapes of all areas, for a map of the audit.", excludes=OTHER_TRUTHS)
+    ] = False
+    world: Annotated[
+        str | None,
+        Option("A world in place of the census: see `unround calibrate --list-worlds`.", "NAME", excludes=("persons",)),
+    ] = None
+    base: Annotated[
+        int | None,
+        Option(
+            "base to round to; short for {mechanism} rounding:BASE.", needs=("world", "persons"), excludes=("mechanism",)
+        ),
+    ] = None
+    mechanism: Annotated[
+        "Mechanism | str | None",
+        Option("how to publish counts.", "NAME:PARAMETER", shown="rounding:5", shell=str, needs=("world", "persons")),
+    ] = None
+    rounded_total: Annotated[bool, Option("round the total of all too.", needs=("world",))] = False
+    persons: Annotated[bool, Option("Records, one row per person, and tables published from them.")] = False
+    people: Annotated[int | None, Option("people in a typical area.", shown="400", needs=("persons",))] = None
+    tables: Annotated[
+        Sequence[str] | None,
+        Option(
+            "profile, age_sex, age_sex_marital, age_sex_education, birthplace_language_religion, age_household_birthplace.",
+            "LIST",
+            shown="all",
+            split=True,
+            needs=("persons",),
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Reconstruct(Reading):
+    """The options of `reconstruct`."""
+
+    table: Annotated[Table, Argument("Tables over the same people: any that audit reads.", "RELEASE...")]
+    out: Out
+    _: KW_ONLY
+    truth: Annotated[
+        AnyPath | None, Option("The records behind the tables, one row per person: CSV or Parquet.", "PERSONS")
+    ] = None
+    attributes: Annotated[
+        Sequence[str],
+        Option("What a record consists of, such as age,sex,marital.", "LIST", shown="all in the tables", split=True),
+    ] = ()
+    kind: Annotated[
+        Sequence[str],
+        Option(
+            "Attributes by which people are of the same kind.",
+            "LIST",
+            shown="birthplace, language, religion and the like",
+            split=True,
+        ),
+    ] = ()
+    seed: Seed = 1
+    seeds: Annotated[int, Option("How many times to begin anew in every area.")] = 3
+    worlds: Annotated[int, Option("How many fitting worlds to keep each time.")] = 32
+    sample: Annotated[int, Option("Areas in which ways of publishing are compared, tables left out, and claims proved.")] = (
+        40
+    )
+    ways: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Ways of publishing to compare there; or none.",
+            "LIST",
+            shown="exact,rounding:3,rounding:5,rounding:10,keyed:5,laplace:1.45,controlled:5",
+            split=True,
+        ),
+    ] = None
+    variability: Annotated[
+        int, Option("Areas of the sample in which to find how different two fitting worlds can be.", "N")
+    ] = 0
+    time_limit: Annotated[float, Option("With {variability}: the solver's time for each area.", "SECONDS")] = 10.0
+    cluster: Cluster = None
+
+
+@dataclass(frozen=True)
+class Calibrate(Progress):
+    """The options of `calibrate`."""
+
+    out: Annotated[AnyPath | None, Option("Write calibrate.json and calibrate.html there.", "DIR", short="-o")] = None
+    _: KW_ONLY
+    world: Annotated[
+        Sequence[str] | None,
+        Option("A world to calibrate on, or all. May be repeated.", "NAME", shown="a short set", split=True),
+    ] = None
+    release: Annotated[
+        Table | None,
+        Option(
+            "A release, in place of simulated ones.",
+            "FILE",
+            needs=("truth",),
+            excludes=("world", "areas", "rows", "base", "mechanism", "rounded_total"),
+        ),
+    ] = None
+    truth: Annotated[Table | None, Option("its true counts.", "FILE", needs=("release",))] = None
+    base: Annotated[
+        int | None,
+        Option("Base to round what is simulated to; short for {mechanism} rounding:BASE.", excludes=("mechanism",)),
+    ] = None
+    mechanism: Annotated[
+        "Mechanism | str | None",
+        Option("How to publish what is simulated.", "NAME:PARAMETER", shown="rounding:5", shell=str),
+    ] = None
+    rounded_total: Annotated[bool, Option("Round the total of all too; not in the world census.")] = False
+    areas: Annotated[int | None, Option("How many areas to draw of each world.", shown="2000")] = None
+    rows: Annotated[str | None, Option("Which rows of the world census: age or short.", shown="age")] = None
+    seed: Seed = 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper(Source, Progress):
+    """The options of `paper`."""
+
+    simulate: Annotated[bool, Option("Run the paper's searches on a simulated census.")] = False
+    areas: Annotated[int | None, Option("how many areas.", shown="61029", needs=("simulate",))] = None
+    seed: Annotated[int | None, Option("the seed of the census.", shown="1", least=0, needs=("simulate",))] = None
+    rows: Annotated[str | None, Option("age, short or all rows of the profile.", shown="all", needs=("simulate",))] = None
+    keys: Annotated[bool, Option("round by keys, not independently.", needs=("simulate",))] = False
+    release: Annotated[
+        Table | None,
+        Option("Run the paper's searches on this release: any table that audit reads.", "FILE", excludes=("simulate",)),
+    ] = None
