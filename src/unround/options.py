@@ -260,7 +260,8 @@ class Source(Options):
     format: Annotated[
         str,
         Option(
-            "Format of the file: auto, statcan, profile-page, censusmapper, indicators, first-names, statsnz or tidy.",
+            "Format of the file: auto, statcan, profile-page, censusmapper, indicators, first-names, data-table, statsnz, "
+            "datapack or tidy.",
             "NAME",
         ),
     ] = "auto"

@@ -388,9 +388,13 @@ def display_name(column: Column) -> str:
     '0 to 4 years [10], men'
     >>> display_name(Column("30-44/men", ("30-44", "men"), "30-44"))
     '30-44/men'
+    >>> display_name(Column("Yukon/30-44/men", ("Yukon", "30-44", "men"), "Yukon, 30-44"))
+    'Yukon/30-44/men'
     """
-    if column.label in ("", column.key, column.codes[0]) or not column.codes[0]:
+    if column.label in ("", column.key) or not column.codes[0] or ", ".join(column.codes).startswith(column.label):
         return column.key
+    if len(column.codes) > 2:
+        return f"{short_label(column.label)} [{column.key}]"
     sex = "" if len(column.codes) < 2 or column.codes[1] == "total" else f", {column.codes[1]}"
     return f"{short_label(column.label)}{_short(column.codes[0])}{sex}"
 

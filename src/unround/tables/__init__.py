@@ -7,7 +7,9 @@ Formats, in the order in which a file is tried on them:
 - `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, one line per area;
 - `indicators` (indicators.py): one line per area, columns called `indicator_<ID>`;
 - `first-names` (first_names.py): names with total, men+ and women+;
+- `data-table` (data_table.py): Statistics Canada's data tables, with their metadata;
 - `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
+- `datapack` (datapack.py): the Australian DataPacks, one line per area;
 - `tidy` (tidy.py): any CSV, Parquet, XLSX, ODS or PX, described in a TOML file (description.py).
 
 What stands behind the last: spreadsheet.py and pcaxis.py read files, grid.py is a sheet as rows of text, reshape.py turns
@@ -79,7 +81,9 @@ LOOKS: Mapping[str, str] = {
     "censusmapper": "one line per area: GeoUID,Type,…, and columns such as v_CA21_8: …, - Total",
     "indicators": "one line per area, and columns such as indicator_10",
     "first-names": "one line per first name, with counts for total, men+ and women+",
+    "data-table": "one line per value: REF_DATE,GEO,DGUID,…,UOM,…,VECTOR,COORDINATE,VALUE,STATUS (also zipped)",
     "statsnz": "one line per count: code,name,variable,variable_group,count",
+    "datapack": "one line per area: SA2_MAINCODE_2016,Tot_P_M,Tot_P_F,Tot_P_P,… (Australia)",
     "tidy": "any CSV, Parquet, XLSX, ODS or PX with a TOML that describes it: release.toml, or called like it",
 }
 """What each format looks like, in one line."""

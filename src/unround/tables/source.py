@@ -7,6 +7,7 @@ whole lines, so that the size of a file does not matter, nor what it would unpac
 from __future__ import annotations
 
 import csv
+import glob
 import gzip
 import io
 import lzma
@@ -24,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from unround.errors import InputError
-from unround.small_files import require_file, shortened
+from unround.small_files import SMALL, require_file, shortened
 
 Progress = Callable[[int], None]
 
@@ -212,6 +213,18 @@ class Source:
         if self._returns:
             begin = begin.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return begin if whole or b"\n" not in begin else begin[: begin.rindex(b"\n") + 1]
+
+    def companion(self, pattern: str) -> str:
+        """Return the text of a small file that comes with the table, in its zip or beside it; "" where there is none."""
+        if self._packing == "zip":
+            with self._guard(), zipfile.ZipFile(self.path) as packed:
+                found = [member for member in packed.infolist() if re.search(pattern, member.filename)]
+                return packed.read(found[0]).decode("utf-8", "replace") if found and found[0].file_size <= SMALL else ""
+        if self._text is not None:
+            return ""
+        beside = sorted(self.path.parent.glob(f"{glob.escape(self.path.name.partition('.')[0])}_*"))
+        path = next((path for path in beside if re.search(pattern, path.name) and path.is_file()), None)
+        return "" if path is None or path.stat().st_size > SMALL else path.read_bytes().decode("utf-8", "replace")
 
     @property
     def name(self) -> str:
