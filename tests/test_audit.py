@@ -505,6 +505,7 @@ def test_an_older_audit_is_replaced(census: Path, tmp_path: Path) -> None:
         "contradictions.csv",
         "findings.csv",
         "findings.parquet",
+        "hidden.parquet",
         "model",
         "proofs.jsonl",
         "run.json",

@@ -121,9 +121,8 @@ class Auditor:
         # 3. What nested areas leave possible of each other.
         found += nested.contradictions() if nested is not None else []
         linked = nested if nested is not None and nested.linked else None
-        if linked is not None:
-            documented, assumed, clashes = link_bounds(self.model, linked, documented, assumed, active)
-            found += clashes
+        documented, assumed, clashes = link_bounds(self.model, linked, counts, documented, assumed, active)
+        found += clashes
         # Weighted estimates are no whole numbers: no count is claimed.
         clashing = _clashing(counts.shape, found)
         no_news = without_news(self.model, counts, active, documented) | self._estimates

@@ -13,7 +13,7 @@ from unround.audits.nested import NestedAreas
 from unround.batch.tighten import tighten
 from unround.batch.types import Ints, Tight, Windows
 from unround.batch.windows import WindowTable
-from unround.linked.bounds import FamilyClash, LinkedBounds, linked_bounds
+from unround.linked.bounds import FamilyClash, LinkedBounds, linked_bounds, with_hidden
 from unround.mechanisms.base import BoolArray
 from unround.release import ABSENT, NOT_APPLICABLE, Counts
 
@@ -138,25 +138,46 @@ def _refutations(model: Model, counts: Counts, refuted: NDArray[np.int64], docum
     return found
 
 
+def hidden_counts(counts: Counts) -> BoolArray:
+    """Mark the counts that exist and are not printed; a range may be told in their place."""
+    return np.asarray((counts <= ABSENT) & (counts != NOT_APPLICABLE))
+
+
 def link_bounds(
-    model: Model, nested: NestedAreas, documented: BlockBounds, assumed: BlockBounds, active: Active
+    model: Model, nested: NestedAreas | None, counts: Counts, documented: BlockBounds, assumed: BlockBounds, active: Active
 ) -> tuple[BlockBounds, BlockBounds, list[Contradiction]]:
-    """Let nested areas narrow each other's bounds until nothing changes; return both bounds, and families that clash."""
-    first = linked_bounds(
-        model.compiled, documented.windows, documented.tight, nested.parent, nested.cells, active, proofs_only=True
-    )
-    found = [_clash(model, clash) for clash in first.clashes]
+    """Let nested areas narrow each other's bounds until nothing changes, and all sums together those of hidden counts.
+
+    Both bounds are returned, and families that clash.
+    """
+    hidden = hidden_counts(counts)
+    if nested is None and not hidden.any():
+        return documented, assumed, []
+    parent = np.full(len(counts), -1, dtype=np.int64) if nested is None else nested.parent
+    cells = np.zeros(counts.shape[1], dtype=np.bool_) if nested is None else nested.cells
+    first, found = _narrowed(model, documented, parent, cells, active, hidden)
+    clashes = [_clash(model, clash) for clash in first.clashes] + found
     second = first
     if assumed is not documented:
-        second = linked_bounds(
-            model.compiled, assumed.windows, assumed.tight, first.parent, nested.cells, active, proofs_only=True
-        )
-        found += [_adjusted(clash) for clash in second.clashes]
+        second, found = _narrowed(model, assumed, first.parent, cells, active, hidden)
+        clashes += [_adjusted(clash) for clash in second.clashes] + found
     return (
         replace(documented, tight=first.tight, linked=first),
         replace(assumed, tight=second.tight, linked=second),
-        found,
+        clashes,
     )
+
+
+def _narrowed(
+    model: Model, bounds: BlockBounds, parent: NDArray[np.int64], cells: BoolArray, active: Active, hidden: BoolArray
+) -> tuple[LinkedBounds, list[Contradiction]]:
+    """Narrow bounds by sums between areas, and those of hidden counts by all sums together."""
+    found = linked_bounds(model.compiled, bounds.windows, bounds.tight, parent, cells, active, proofs_only=True)
+    if not hidden.any():
+        return found, []
+    found, clashing = with_hidden(model.compiled, bounds.windows, found, cells, active, hidden)
+    text = "No counts agree with everything that is printed around this one: some sum of this table does not hold."
+    return found, [Contradiction(area, AREAS, (), (cell,), text) for area, cell in clashing]
 
 
 def _clash(model: Model, clash: FamilyClash) -> Contradiction:

@@ -18,7 +18,7 @@ from unround.batch.tighten import BlockRows, chain, followed
 from unround.errors import InputError, InternalError
 from unround.infer.bounds import Bounds, propagate
 from unround.infer.certify import certain_windows, certificates
-from unround.linked.prover import BETWEEN, Prover
+from unround.linked.prover import BETWEEN, Prover, sums_of
 from unround.mechanisms import mechanism
 from unround.mechanisms.base import BoolArray
 from unround.proofs import Proof, proofs_of
@@ -128,7 +128,7 @@ def _in_area(
             raise InternalError(f"no certificate was found for {', '.join(missing)}")
         named = {model.sum_named(e): e for e in used}
         for proof in proofs:
-            sums = tuple(named[one] for one in _sums_of(proof))
+            sums = tuple(named[one] for one in sums_of(proof))
             of = _figures_of(proof)
             figures = {f: one for f, one in stated.items() if one.figure.name in of}
             small = _small(model, system, sums, figures.values())
@@ -193,8 +193,8 @@ def _in_family(
 ) -> Iterator[Certificate]:
     """Prove claims that need other areas, as far as few enough areas prove them."""
     nested = inferred.nested
-    assert nested is not None
     assert bounds.linked is not None
+    cells_linked = np.zeros(len(model.columns), dtype=np.bool_) if nested is None else nested.cells
     called = [f"{name.replace(BETWEEN, ' ')}" for name in names]
     row_of = {name: row for row, name in enumerate(called)}
     sums_of = {model.sum_named(e): e for e in range(len(model.equations))}
@@ -204,28 +204,31 @@ def _in_family(
         silent = bool(inferred.documented.windows.start[area, column] < 0) and published > ABSENT
         return model.cell(column, inferred.counts[area], lambda one: int(bounds.slack[area, one]), silent)
 
-    def place(name: str) -> tuple[int, str]:
+    def place(name: str, here: int) -> tuple[int, str]:
+        if name in model.index:
+            return here, name
         area, _, key = name.partition(BETWEEN)
         return row_of[area], key
 
-    prover = Prover(model.compiled, bounds.linked, nested.cells, inferred.active, cell_of, called)
+    prover = Prover(model.compiled, bounds.windows, bounds.linked, cells_linked, inferred.active, cell_of, called)
     for area in np.flatnonzero(wanted.any(axis=1)).tolist():
         for column, system, proof in prover.prove(area, np.flatnonzero(wanted[area]).tolist()):
             own, between, complete = list[int](), list[int](), True
             for one in system.sums:
-                places = [place(name) for name in (one.total, *one.parts)]
+                places = [place(name, area) for name in (one.total, *one.parts)]
                 if len({row for row, _ in places}) == 1:
                     own.append(sums_of[Sum(places[0][1], tuple(key for _, key in places[1:]))])
                 else:
                     between += [row for row, _ in places]
-                    complete &= bool(nested.sure[places[0][0]])
-            cells = [place(cell.name) for cell in system.cells]
+                    complete &= nested is not None and bool(nested.sure[places[0][0]])
+            cells = [place(cell.name, area) for cell in system.cells]
             disturbed = any(inferred.clashing[row, model.index[key]] for row, key in cells)
             rests_on = _rests_on(model, kind, own, disturbed)
             if not complete:
                 rests_on |= RestsOn.COMPLETE_FAMILY
             areas = tuple(called[row] for row in dict.fromkeys(between))
-            yield Certificate(area, column, rests_on, tuple(dict.fromkeys(own)), system, proof, areas, True)
+            by_area = proof.cell not in model.index
+            yield Certificate(area, column, rests_on, tuple(dict.fromkeys(own)), system, proof, areas, by_area)
 
 
 def _rests_on(model: Model, kind: ClaimKind, sums: Sequence[int], disturbed: bool) -> RestsOn:
@@ -246,12 +249,6 @@ def _silent(inferred: InferredBlock, area: int) -> frozenset[int]:
     """Return the cells whose published count cannot come from their mechanism: they are treated as not published."""
     misfit = (inferred.documented.windows.start[area] < 0) & (inferred.counts[area] > ABSENT)
     return frozenset(np.flatnonzero(misfit).tolist())
-
-
-def _sums_of(proof: Proof) -> list[Sum]:
-    """Return the sums of a proof as they come up in it."""
-    used = [step["sum"] for step in proof.steps if step["by"] == "sum"]
-    return list(dict.fromkeys(Sum(one["total"], tuple(one["parts"])) for one in used))
 
 
 # -- as plain data ----------------------------------------------------------------------------------------------------

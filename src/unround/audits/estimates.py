@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unround.audits.block import Auditor
+from unround.audits.bounds import hidden_counts
 from unround.audits.findings import Labels
 from unround.audits.inferred import InferredBlock
 from unround.audits.nested import NestedAreas
 from unround.audits.probabilities import Distribution
-from unround.release import ABSENT, adjustable
+from unround.batch.types import NO_UPPER_BOUND
+from unround.release import ABSENT, adjustable, why_absent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,6 +52,35 @@ def estimates_frame(
             "mode": posterior.mode[rows, cells],
             "probability": posterior.probability[rows, cells],
             **({} if distributions is None else _lists(distributions, rows, cells)),
+        }
+    )
+
+
+def hidden_frame(inferred: InferredBlock, areas: pl.DataFrame, axes: tuple[str, ...], labels: Labels) -> pl.DataFrame:
+    """Return the interval that a reader can work out for every count that is not printed, a row each.
+
+    The least and the greatest that it can be over all tables that agree with what is printed; no greatest where nothing
+    bounds it. `settled` is false where the interval might be narrower still: more effort would have to be made to know.
+    """
+    import polars as pl
+
+    rows, cells = np.nonzero(hidden_counts(inferred.counts))
+    bounds = inferred.documented.tight
+    linked = inferred.documented.linked
+    limited = np.zeros(inferred.counts.shape, dtype=np.bool_) if linked is None or linked.limited is None else linked.limited
+    high = bounds.high[rows, cells]
+    return pl.DataFrame(
+        {
+            **{name: areas[name][rows] for name in axes},
+            **{
+                name: column.gather(cells)
+                for name, column in labels.columns.items()
+                if name in axes or name != "characteristic"
+            },
+            "published": pl.Series([why_absent(one) for one in inferred.counts[rows, cells].tolist()], dtype=pl.String),
+            "low": bounds.low[rows, cells],
+            "high": pl.Series(high).set(pl.Series(high >= NO_UPPER_BOUND), None),
+            "settled": ~limited[rows, cells] & bounds.feasible[rows],
         }
     )
 

@@ -39,6 +39,9 @@ FINDINGS_CSV = "findings.csv"
 CONTRADICTIONS = "contradictions.csv"
 SUSPECTS = "suspects.csv"
 ESTIMATES = "estimates.parquet"
+HIDDEN = "hidden.parquet"
+"""Counts that are not printed, each with the interval that a reader can work out."""
+
 PROOFS = "proofs.jsonl"
 REPORT = "report.html"
 PUBLIC_REPORT = "report-public.html"
@@ -52,7 +55,20 @@ MODEL = "model"
 
 PUBLISHED = f"{MODEL}/published.parquet"
 
-OURS = (RUN, FINDINGS, FINDINGS_CSV, CONTRADICTIONS, SUSPECTS, ESTIMATES, PROOFS, REPORT, PUBLIC_REPORT, MODEL, SUMMARY)
+OURS = (
+    RUN,
+    FINDINGS,
+    FINDINGS_CSV,
+    CONTRADICTIONS,
+    SUSPECTS,
+    HIDDEN,
+    ESTIMATES,
+    PROOFS,
+    REPORT,
+    PUBLIC_REPORT,
+    MODEL,
+    SUMMARY,
+)
 """In the order in which they are put in place: where there is a summary, all files belong together."""
 
 VERSION = 5

@@ -48,6 +48,7 @@ def merge(job: Job, progress: Callable[[int, int], None] = lambda *_: None) -> d
     progress(3, steps)
     if job.options.estimates:
         _scan(parts, files.ESTIMATES).sink_parquet(done / files.ESTIMATES)
+    _scan(parts, files.HIDDEN).sink_parquet(done / files.HIDDEN)
     progress(4, steps)
     safe_for_spreadsheets(_scan(parts, CLASHES)).sink_csv(done / files.CONTRADICTIONS, include_bom=bom)
     safe_for_spreadsheets(_scan(parts, ABSURD)).sink_csv(done / files.SUSPECTS, include_bom=bom)

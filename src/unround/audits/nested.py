@@ -18,6 +18,9 @@ from unround.structure import Nesting
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+MOST_TOGETHER = 4_000_000
+"""Counts of areas that sums connect, and that are worked on together."""
+
 FILE = "nested.npz"
 """Where an audit keeps it, in its folder `model/`; there is none where no area lies within another."""
 
@@ -44,9 +47,9 @@ class NestedAreas:
 
     @classmethod
     def of(cls, nesting: Nesting, model: Model) -> NestedAreas:
-        """Take over what was found out about a release: families that are small enough to say something."""
+        """Take over what was found out about a release."""
         children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
-        parent = np.where((nesting.parent >= 0) & (children[nesting.parent] <= MOST_LINKED), nesting.parent, -1)
+        parent = _together(nesting.parent, MOST_TOGETHER // len(model.columns))
         cells = np.ones(len(model.columns), dtype=np.bool_)
         alike = np.zeros(len(parent), dtype=np.bool_)
         inside = np.flatnonzero(parent >= 0)
@@ -66,10 +69,7 @@ class NestedAreas:
     @cached_property
     def top(self) -> Rows:
         """For every area the outermost that it lies in."""
-        top = np.where(self.parent >= 0, self.parent, np.arange(len(self.parent)))
-        while (top != top[top]).any():
-            top = top[top]
-        return top
+        return _tops(self.parent)
 
     @property
     def linked(self) -> bool:
@@ -142,11 +142,39 @@ class NestedAreas:
             return cls(**{one.name: told[one.name] for one in fields(cls)})
 
 
-def nesting_levels(nesting: Nesting) -> list[dict[str, Any]]:
-    """Return the pairs of levels as plain data, with how many families are small enough to be linked."""
+def _together(parent: Rows, most: int) -> Rows:
+    """Return the links without those of the largest families, where more than so many areas would have to be together.
+
+    Families of up to `MOST_LINKED` stay whole: these are what probabilities are linked by.
+    """
+    parent = parent.copy()
+    while True:
+        top = _tops(parent)
+        crowded = np.bincount(top, minlength=len(parent))[top] > most
+        children = np.bincount(parent[parent >= 0], minlength=len(parent))
+        heads = np.flatnonzero(crowded & (children > MOST_LINKED))
+        if not heads.size:
+            return parent
+        # In each of the groups that are too large, the largest family.
+        order = heads[np.lexsort((heads, -children[heads], top[heads]))]
+        first = order[np.r_[True, top[order][1:] != top[order][:-1]]]
+        parent[np.isin(parent, first)] = -1
+
+
+def _tops(parent: Rows) -> Rows:
+    top = np.where(parent >= 0, parent, np.arange(len(parent)))
+    while (top != top[top]).any():
+        top = top[top]
+    return top
+
+
+def nesting_levels(nesting: Nesting, columns: int) -> list[dict[str, Any]]:
+    """Return the pairs of levels as plain data, with how many families are used, and how many for probabilities too."""
+    used = _together(nesting.parent, MOST_TOGETHER // columns)
     children = np.bincount(nesting.parent[nesting.parent >= 0], minlength=len(nesting.parent))
-    small = (nesting.parent >= 0) & (children[nesting.parent] <= MOST_LINKED)
-    return [
-        level.to_json() | {"linked": len(np.unique(nesting.parent[small & (nesting.level == number)]))}
-        for number, level in enumerate(nesting.levels)
-    ]
+    found = []
+    for number, level in enumerate(nesting.levels):
+        heads = np.unique(used[(used >= 0) & (nesting.level == number)])
+        linked = int((children[heads] <= MOST_LINKED).sum())
+        found.append(level.to_json() | {"linked": linked, "used": len(heads)})
+    return found

@@ -34,7 +34,6 @@ from unround.audits.work import PARTS, PREPARED, Fitted, Job, damage_in, job_fol
 from unround.checks import Check, check_spool
 from unround.checks.families import DEPARTS
 from unround.errors import InternalError
-from unround.linked.bounds import MOST_LINKED
 from unround.linked.methods import METHODS
 from unround.machine import give_memory_back, processors
 from unround.mechanisms import Mechanism
@@ -144,7 +143,7 @@ def _prepare(
     told = _static_summary(release, structure, model, prior, options, checked)
     if predicted is not None:
         told["selfcheck"] = predicted.to_json()
-    told["nesting"] = nesting_levels(nesting)
+    told["nesting"] = nesting_levels(nesting, len(model.columns))
     told["holding"] = Holding.of(options, checked, model, spool.rows).to_json(model)
     block = options.block or block_size(len(model.columns))
     prepare(
@@ -293,7 +292,6 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     told["linked"] |= {
         "levels": job.static["nesting"],
         "methods": [asdict(method) for method in METHODS],
-        "most_areas_of_a_family": MOST_LINKED,
     }
     keys = job.fitted.keys
     withheld = int(keys.untied(keys.paired(job.model)).sum())

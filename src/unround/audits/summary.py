@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unround.audits.bounds import hidden_counts
 from unround.audits.certificates import Certificate
 from unround.audits.claims import FAMILY_NEEDED, FIGURE_NEEDED, KINDS, PRIOR_NEEDED, ClaimKind, HeldBecause
 from unround.audits.contradictions import Contradiction
@@ -17,7 +18,7 @@ from unround.audits.findings import ADD_UP
 from unround.audits.inferred import InferredBlock
 from unround.audits.model import Model
 from unround.audits.ranking import SIZES as SIZES
-from unround.batch.types import EXACT, UNSETTLED, Posterior
+from unround.batch.types import EXACT, NO_UPPER_BOUND, UNSETTLED, Posterior
 from unround.linked.methods import APART, METHODS
 from unround.release import ABSENT, NOT_APPLICABLE
 
@@ -90,6 +91,8 @@ class Tally:
     """Families that were not linked for probabilities, by reason."""
     by_others: dict[str, int] = field(default_factory=_zero)
     """Claims that need other areas."""
+    hidden: Counter[str] = field(default_factory=Counter)
+    """Counts that are not printed, and what a reader can work out of them."""
     by_figures: dict[str, int] = field(default_factory=_zero)
     """Claims that would not be made, or not be certain, without figures."""
 
@@ -140,6 +143,16 @@ class Tally:
                 self.by_figures[kind.label] += int((needed & claims.of_kind(kind)).sum())
         if inferred.nested is not None:
             self._families(inferred)
+        self._hidden(inferred)
+
+    def _hidden(self, inferred: InferredBlock) -> None:
+        """Count what is not printed: how much of it has one possible value, and how much was not looked at to the end."""
+        hidden, bounds = hidden_counts(inferred.counts), inferred.documented
+        self.hidden["counts"] += int(hidden.sum())
+        self.hidden["with_one_value"] += int((hidden & (bounds.tight.low == bounds.tight.high)).sum())
+        self.hidden["unbounded"] += int((hidden & (bounds.tight.high >= NO_UPPER_BOUND)).sum())
+        if bounds.linked is not None and bounds.linked.limited is not None:
+            self.hidden["not_settled"] += int(bounds.linked.limited.sum())
 
     def _errors(self, posterior: Posterior) -> None:
         """Add up the standard errors of probabilities that chains estimated."""
@@ -210,6 +223,7 @@ class Tally:
                 kind.label: sum(held[kind.label] for held in self.held_back.values()) for kind in (CONDITIONAL, LIKELY)
             },
             "held_back_because": self.held_back,
+            "hidden": {name: self.hidden.get(name, 0) for name in ("counts", "with_one_value", "unbounded", "not_settled")},
             "suspect": {"areas": self.suspect_areas, "sums": self.suspect_sums},
             "contradictions": sum(self.contradictions.values()),
             "contradictions_by_kind": dict(sorted(self.contradictions.items())),

@@ -26,7 +26,7 @@ from unround.audits import folder as files
 from unround.audits.block import Auditor
 from unround.audits.certificates import proof_lines
 from unround.audits.chance import Chance
-from unround.audits.estimates import distributions_of, estimates_frame
+from unround.audits.estimates import distributions_of, estimates_frame, hidden_frame
 from unround.audits.figures import figures_of
 from unround.audits.findings import Labels, findings_frame
 from unround.audits.folder import older_audit
@@ -244,6 +244,7 @@ class Job:
             _published(areas, self.axes, counts, figures).write_parquet(part / PUBLISHED)
             _contradictions(self.model, inferred, areas, self.axes).write_parquet(part / CLASHES)
             _suspects(self.model, inferred, areas, self.axes).write_parquet(part / ABSURD)
+            hidden_frame(inferred, areas, self.axes, self.labels).write_parquet(part / files.HIDDEN)
             with (part / files.PROOFS).open("w", encoding="utf-8") as lines:
                 for line in proof_lines(self.model, inferred.claims.certified, areas, self.axes):
                     lines.write(json.dumps(line, ensure_ascii=False) + "\n")

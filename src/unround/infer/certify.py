@@ -19,7 +19,7 @@ program finds; that they prove the bound is then exact arithmetic with fractions
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -102,11 +102,12 @@ def certain_windows(system: System) -> tuple[Window, ...]:
     return tuple(window if window.certain else anything for window in system.windows)
 
 
-def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate]:
-    """Prove that cells have one value each.
+def certificates(system: System, wanted: Iterable[int] | Mapping[int, int]) -> dict[int, Certificate]:
+    """Prove that cells have one value each; these values may be known from elsewhere.
 
     A certificate for every cell that is proved; cells that rest on a cut tail or on a prior are left out.
     """
+    known = wanted if isinstance(wanted, Mapping) else {}
     windows = certain_windows(system)
     writer = _Writer(system, windows)
     bounds, trace = Bounds.of(windows), Trace()
@@ -117,7 +118,7 @@ def certificates(system: System, wanted: Iterable[int]) -> dict[int, Certificate
         if bounds.lows[cell] == bounds.highs[cell]:
             found[cell] = writer.both_sides(trace, cell)
         else:
-            written = _beyond_single_sums(writer, bounds, trace, cell)
+            written = _beyond_single_sums(writer, bounds, trace, cell, known.get(cell))
             if written is not None:
                 found[cell] = written
     return found
@@ -226,22 +227,28 @@ class _Steps:
         return {"value": value, "by": "published", "uses": []}
 
 
-def _beyond_single_sums(writer: _Writer, bounds: Bounds, trace: Trace, cell: int) -> Certificate | None:
+def _beyond_single_sums(writer: _Writer, bounds: Bounds, trace: Trace, cell: int, value: int | None) -> Certificate | None:
     """Prove a value that no single sum shows: by adding sums up, or by supposing more, or less, and refuting it."""
-    from unround.infer.enumerate import cpsat_bounds
-
     equations = writer.system.equations
-    tight = cpsat_bounds(equations, writer.windows, rows=writer.system.rows)
-    if tight is None or tight[0][cell] != tight[1][cell]:
-        return None
-    value = tight[0][cell]
+    low, high = added_up(equations, bounds, cell, "low"), added_up(equations, bounds, cell, "high")
+    if value is None and low is not None and high is not None and low.bound == high.bound:
+        value = low.bound
+    if value is None:
+        from unround.infer.enumerate import cpsat_bounds
+
+        tight = cpsat_bounds(equations, writer.windows, rows=writer.system.rows)
+        if tight is None or tight[0][cell] != tight[1][cell]:
+            return None
+        value = tight[0][cell]
     steps = _Steps(writer, trace, ())
-    opposites: tuple[tuple[Side, Side, int], ...] = (("low", "high", value - 1), ("high", "low", value + 1))
-    for side, opposite, supposed in opposites:
+    opposites: tuple[tuple[Side, Side, int, Added | None], ...] = (
+        ("low", "high", value - 1, low),
+        ("high", "low", value + 1, high),
+    )
+    for side, opposite, supposed, added in opposites:
         if (bounds.lows if side == "low" else bounds.highs)[cell] == value:
             steps.bound(cell, side)
             continue
-        added = added_up(equations, bounds, cell, side)
         if added is not None and added.bound == value:
             uses = [steps.bound(*used) for used in added.uses]
             sums = [_named(writer.system, e) | {"times": str(times)} for e, times in added.sums]

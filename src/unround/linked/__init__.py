@@ -5,6 +5,7 @@ independently. In the order of the flow:
 
 - `bounds`: bound propagation across areas, to a fixpoint; links that contradict are dropped; areas that are the same
   people, and families
+- `hidden`: feasibility intervals of hidden counts, by all sums together
 - `methods`: the methods for probabilities, when each is used, and its measured error
 - `engine`: START HERE: `link` chooses a method for every family
 - `weights`: the weights of all possible counts as one flat array, to multiply evidence from other areas into

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unround.batch.tighten import tighten
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Ints, Tight, Windows
+from unround.linked.hidden import Place, SumsOfBlock, hidden_bounds
 from unround.mechanisms.base import BoolArray
 
 MOST_ROUNDS = 60
@@ -36,12 +38,16 @@ class LinkedBounds:
     - `moved`: Where other areas tighten the bounds of a cell beyond its own area's.
     - `parent`: The links that were used: as given, -1 where dropped.
     - `clashes`: The links that were dropped, by parent.
+    - `limited`: Hidden counts whose bounds might be narrower if more effort were made; None where that was not looked at.
+    - `loops`: Where bounds come from several sums together: these sums, numbered as in `hidden.SumsOfBlock`.
     """
 
     tight: Tight
     moved: BoolArray
     parent: Rows
     clashes: tuple[FamilyClash, ...]
+    limited: BoolArray | None = None
+    loops: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
 
 
 def linked_bounds(
@@ -78,6 +84,28 @@ def linked_bounds(
     moved = (low != tight.low) | (high != tight.high)
     tightened = Tight(low, high, tight.by_low, tight.by_high, tight.depth_low, tight.depth_high, tight.feasible)
     return LinkedBounds(tightened, moved, used, tuple(sorted(clashes, key=lambda clash: clash.parent)))
+
+
+def with_hidden(
+    compiled: CompiledSums,
+    windows: Windows,
+    bounds: LinkedBounds,
+    linked: BoolArray,
+    active: BoolArray,
+    hidden: BoolArray,
+) -> tuple[LinkedBounds, tuple[Place, ...]]:
+    """Narrow the bounds of hidden counts to what all sums together leave of them; return also where nothing is left."""
+    sums = SumsOfBlock(compiled, active, bounds.parent, linked)
+    certain = hidden & windows.certain & bounds.tight.feasible[:, None]
+    found = hidden_bounds(sums, windows, bounds.tight.low, bounds.tight.high, certain)
+    narrowed = replace(
+        bounds,
+        tight=replace(bounds.tight, low=found.low, high=found.high),
+        moved=bounds.moved | found.moved,
+        limited=found.limited,
+        loops=found.loops,
+    )
+    return narrowed, found.clashing
 
 
 def _propagate(

@@ -48,7 +48,7 @@ MOST_COUNTS = 400
 """Counts per area above which families of several children are not linked: sampling would take longer than all the rest.
 Only children are still merged, which costs nothing."""
 
-LARGE = "it has more than {most} children, so their sum says too little about any of them"
+LARGE = "it has more than {most} children, too many for probabilities to be linked"
 WIDE = "some count in the family has more than {widest} possible values"
 MANY = "its areas have more than {most} counts each, which would take too long to sample"
 MISFIT = "no possible counts fit everything published about it and its only child"

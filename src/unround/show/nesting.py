@@ -22,19 +22,18 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
     """Say how areas were linked, and what came of it."""
     linked = told["linked"]
     families = sum(level["parents"] for level in linked["levels"])
-    together = sum(level["linked"] for level in linked["levels"])
-    most = linked["most_areas_of_a_family"]
+    used = sum(level["used"] for level in linked["levels"])
     if not families:
         return ["The file places areas within other areas, but no area was found to be the sum of its parts: see below."]
     said = [
         f"{several(families, 'area is', 'areas are')} the sum of other areas in this release, so the counts of each family "
-        f"must agree. {several(together, 'family is', 'families are')} inferred together."
+        f"must agree. {several(used, 'family is', 'families are')} inferred together."
     ]
-    if families > together:
-        large = families - together
+    if families > used:
+        left = families - used
         said.append(
-            f"{several(large, 'family has', 'families have')} more than {most} areas and {'is' if large == 1 else 'are'} "
-            "not linked: the rounding of so many areas says almost nothing about any one of them."
+            f"{several(left, 'family is', 'families are')} not used, not even for bounds: too many counts would have to be "
+            "looked at together. What the sums of these families give away is not known."
         )
     for why, number in linked["families_not_linked"].items():
         said.append(f"{several(number, 'family is', 'families are')} linked for bounds and proofs only: {why}.")
@@ -54,7 +53,7 @@ def levels(linked: Mapping[str, Any]) -> list[dict[str, str]]:
         {
             "name": f"{level['child'] or 'areas'} in {level['parent'] or 'areas'}",
             "families": f"{level['parents']:,}",
-            "linked": f"{level['linked']:,}",
+            "linked": f"{level['used']:,}",
             "columns": f"{level['columns']:,}",
             "rejected": f"{sum(level['rejected'].values()):,}",
             "why": "; ".join(f"{number:,}: {why}" for why, number in level["rejected"].items()),

@@ -1,0 +1,223 @@
+"""Hidden counts in tables with margins: the interval that a reader can work out, against an integer program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from tests.shapes import examples
+from unround import audit, check_proof
+from unround.batch.compiled_sums import compile_sums
+from unround.batch.tighten import tighten
+from unround.batch.types import NO_UPPER_BOUND, CompiledSums
+from unround.batch.windows import windows_of
+from unround.infer.bounds import Equations
+from unround.linked import hidden as hidden_module
+from unround.linked.bounds import LinkedBounds, linked_bounds, with_hidden
+from unround.linked.prover import Prover
+from unround.mechanisms import Exact, Suppressed, Unpublished
+from unround.release import SUPPRESSED, between, told_range
+from unround.system import Cell
+
+Table = NDArray[np.int64]
+
+SHAPES: dict[str, tuple[Equations, list[int]]] = {
+    "categories": (((0, (1, 2, 3, 4)),), [-1, 0, 0, 0, 0, 0]),
+    "groups of categories": (((0, (1, 2)), (1, (3, 4)), (2, (5, 6))), [-1, 0, 0, 0, 0]),
+    "categories by sex": (
+        ((0, (1, 2)), (3, (4, 5)), (6, (7, 8)), (0, (3, 6)), (1, (4, 7)), (2, (5, 8))),
+        [-1, 0, 0, 0],
+    ),
+    "districts in regions": (((0, (1, 2, 3)),), [-1, 0, 0, 1, 1, 1, 2, 2, 2]),
+    "one area, three axes": (
+        tuple(
+            (9 * a + 3 * b + c, parts)
+            for a in range(3)
+            for b in range(3)
+            for c in range(3)
+            for axis, here in enumerate((a, b, c))
+            if here == 0
+            for parts in [tuple(9 * a + 3 * b + c + k * (9, 3, 1)[axis] for k in (1, 2))]
+        ),
+        [-1],
+    ),
+}
+
+
+def suppressed(shape: str, seed: int) -> tuple[CompiledSums, list[int], Table, NDArray[np.int32]]:
+    """Return the sums of a random table, which area lies in which, its true counts, and what is printed of them."""
+    equations, parent = SHAPES[shape]
+    rng = np.random.default_rng([seed, len(parent)])
+    columns = 1 + max(cell for total, parts in equations for cell in (total, *parts))
+    compiled = compile_sums(columns, equations, frozenset())
+    totals = {total for total, _ in equations}
+    true = rng.poisson(rng.choice([1, 3, 20]), size=(len(parent), columns))
+    for area in reversed(range(len(parent))):
+        children = [row for row, above in enumerate(parent) if above == area]
+        if children:
+            true[area] = true[children].sum(axis=0)
+            continue
+        for _ in range(3):  # totals of totals
+            for total, parts in equations:
+                if total in totals:
+                    true[area, total] = true[area, list(parts)].sum()
+    printed = true.astype(np.int32)
+    gone = rng.random(true.shape) < rng.choice([0.2, 0.4, 0.6])
+    printed[gone] = SUPPRESSED
+    small = gone & (true >= 1) & (true <= 4) & (rng.random(true.shape) < 0.3)
+    printed[small] = between(1, 4)
+    return compiled, parent, true, printed
+
+
+def worked_out(compiled: CompiledSums, parent: list[int], printed: NDArray[np.int32]) -> LinkedBounds:
+    windows, _ = windows_of(printed, [Exact()] * compiled.columns)
+    every = np.full(compiled.columns, len(parent) > 1)
+    active = np.ones((len(parent), len(compiled.equations)), dtype=np.bool_)
+    bounds = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every, proofs_only=True)
+    found, clashing = with_hidden(compiled, windows, bounds, every, active, printed < 0)
+    assert not clashing
+    return found
+
+
+def interval(
+    compiled: CompiledSums, parent: list[int], printed: NDArray[np.int32], place: tuple[int, int]
+) -> tuple[int, int | None]:
+    """Return the least and the greatest that a cell can be: an integer program over all cells and sums."""
+    areas, columns = printed.shape
+    rows = []
+    for area in range(areas):
+        for total, parts in compiled.equations:
+            row = np.zeros(printed.shape)
+            row[area, total], row[area, list(parts)] = 1, -1
+            rows.append(row.ravel())
+        children = [one for one, above in enumerate(parent) if above == area]
+        for column in range(columns) if children else ():
+            row = np.zeros(printed.shape)
+            row[area, column], row[children, column] = 1, -1
+            rows.append(row.ravel())
+    told = [told_range(int(code)) or ((0, np.inf) if code < 0 else (code, code)) for code in printed.ravel()]
+    limits = Bounds(np.array([low for low, _ in told], dtype=float), np.array([high for _, high in told], dtype=float))
+    ends = []
+    for sign in (1, -1):
+        goal = np.zeros(printed.shape)
+        goal[place] = sign
+        found = milp(
+            goal.ravel(),
+            integrality=np.ones(printed.size),
+            bounds=limits,
+            constraints=LinearConstraint(np.array(rows), 0, 0),
+        )
+        ends.append(None if found.x is None else round(sign * found.fun))
+    assert ends[0] is not None
+    return ends[0], ends[1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(examples(6)))
+def test_intervals_are_those_of_an_integer_program(shape: str, seed: int) -> None:
+    compiled, parent, true, printed = suppressed(shape, seed)
+    found = worked_out(compiled, parent, printed)
+    assert found.limited is not None
+    assert not found.limited.any()
+    for area, column in np.argwhere(printed < 0).tolist():
+        low, high = int(found.tight.low[area, column]), int(found.tight.high[area, column])
+        assert low <= true[area, column] <= high
+        wanted = interval(compiled, parent, printed, (area, column))
+        assert (low, None if high >= NO_UPPER_BOUND else high) == wanted, (area, column)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(examples(4)))
+def test_one_value_has_a_certificate(shape: str, seed: int) -> None:
+    compiled, parent, true, printed = suppressed(shape, seed)
+    found = worked_out(compiled, parent, printed)
+    windows, _ = windows_of(printed, [Exact()] * compiled.columns)
+
+    def cell_of(area: int, column: int) -> Cell:
+        code = int(printed[area, column])
+        told = told_range(code)
+        how = Exact() if code >= 0 else Unpublished() if told is None else Suppressed(*told)
+        return Cell(f"c{column}", code if code >= 0 else None, how)
+
+    names = [f"area {row}" for row in range(len(parent))]
+    every = np.full(compiled.columns, len(parent) > 1)
+    active = np.ones((len(parent), len(compiled.equations)), dtype=np.bool_)
+    prover = Prover(compiled, windows, found, every, active, cell_of, names)
+    pinned = (printed < 0) & (found.tight.low == found.tight.high) & (windows.low < windows.high)
+    for area in np.flatnonzero(pinned.any(axis=1)).tolist():
+        columns = np.flatnonzero(pinned[area]).tolist()
+        proved = prover.prove(area, columns)
+        assert sorted(column for column, _, _ in proved) == columns
+        for column, system, proof in proved:
+            assert proof.value == true[area, column]
+            assert check_proof(system, proof)
+
+
+def test_several_sums_together_say_what_none_says_alone() -> None:
+    """In rows a + b = 2, c + d = 3, e + f = 2 and the sums of columns and corners, only all of them together tell."""
+    # Hidden: x, y, z with x + y = 5, y + z = 7, x + z = 6, in a table whose other counts are printed.
+    equations = ((0, (3, 4)), (1, (4, 5)), (2, (3, 5)))
+    compiled = compile_sums(6, equations, frozenset())
+    printed = np.array([[5, 7, 6, SUPPRESSED, SUPPRESSED, SUPPRESSED]], dtype=np.int32)
+    found = worked_out(compiled, [-1], printed)
+    assert found.tight.low[0].tolist() == found.tight.high[0].tolist() == [5, 7, 6, 2, 3, 4]
+    assert found.moved[0, 3:].all()
+
+
+def test_what_was_not_looked_at_to_the_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, parent, _, printed = suppressed("categories", 5)
+    limited = worked_out(compiled, parent, printed).limited
+    assert limited is not None
+    assert not limited.any()
+    monkeypatch.setattr(hidden_module, "MOST_OPEN", 2)
+    limited = worked_out(compiled, parent, printed).limited
+    assert limited is not None
+    assert limited.any()
+
+
+def districts(number: int, hidden: list[int]) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    men, women = rng.integers(20, 60, number), rng.integers(20, 60, number)
+    names = [f"District {k}" for k in range(number)]
+    shown = {"District": [*names, "Total"]}
+    for name, counts in (("Total", men + women), ("Men", men), ("Women", women)):
+        text = [str(count) for count in (*counts, counts.sum())]
+        if name != "Total":
+            for row in hidden:
+                text[row] = "c"
+        shown[name] = text
+    return pl.DataFrame(shown)
+
+
+def test_a_margin_over_thousands_of_districts_gives_hidden_counts_away(tmp_path: Path) -> None:
+    frame = districts(3_000, [1_234])
+    frame.write_csv(tmp_path / "draft.csv")
+    found = audit(tmp_path / "draft.csv", out=tmp_path / "audit", prior="flat")
+    claims = found.findings.filter(pl.col("district") == "District 1234")
+    true = np.random.default_rng(3)
+    men, women = true.integers(20, 60, 3_000), true.integers(20, 60, 3_000)
+    assert dict(zip(claims["sex"], claims["value"], strict=True)) == {"Men": men[1_234], "Women": women[1_234]}
+    assert set(claims["kind"]) <= {"proved", "conditional"}
+    listed = pl.read_parquet(tmp_path / "audit" / "hidden.parquet")
+    assert listed.select("low", "high", "settled").rows() == [
+        (men[1_234], men[1_234], True),
+        (women[1_234], women[1_234], True),
+    ]
+    summary = json.loads((tmp_path / "audit" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["hidden"] == {"counts": 2, "with_one_value": 2, "unbounded": 0, "not_settled": 0}
+
+
+def test_two_hidden_districts_keep_their_intervals(tmp_path: Path) -> None:
+    frame = districts(12, [3, 7])
+    frame.write_csv(tmp_path / "draft.csv")
+    audit(tmp_path / "draft.csv", out=tmp_path / "audit", prior="flat")
+    listed = pl.read_parquet(tmp_path / "audit" / "hidden.parquet")
+    assert listed.height == 4
+    assert (listed["low"] < listed["high"]).all()
+    assert listed["settled"].all()
