@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import census, crossed, figures, limits, linked, persons, posterior, reading, results, scan, serve, single, stages
+from bench import census, crossed, figures, limits, linked, persons, posterior, reading, results, serve, single, stages
 from bench.row import Ratio, Row, Share, Time
 
 PARTS: dict[str, Callable[[], Iterator[Row]]] = {
     "single": single.rows,
-    "scan": scan.rows,
     "reading": reading.rows,
     "posterior": posterior.rows,
     "limits": limits.rows,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from threading import Barrier
 
 import numpy as np
@@ -16,13 +14,10 @@ from numpy.typing import NDArray
 
 from tests import shapes
 from unround.batch.compiled_sums import compile_sums
-from unround.batch.scan import IMPOSSIBLE, UNSCANNED, Scan, Scanner, SumClass
 from unround.batch.tighten import chain, tighten
 from unround.batch.types import NO_UPPER_BOUND, CompiledSums, Tight, Windows
 from unround.batch.windows import WindowTable, windows_of
 from unround.errors import InputError
-from unround.expectation import expectation
-from unround.infer import infer
 from unround.infer.bounds import UNBOUNDED, Bounds, Equations, Trace, propagate
 from unround.infer.certify import certain_windows, certificates
 from unround.infer.plan import plan_for
@@ -41,7 +36,7 @@ from unround.mechanisms import (
 )
 from unround.proofs import check_proof, proofs_of
 from unround.release import NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, UNREADABLE, Counts
-from unround.simulation import MISSING, published_counts, schema
+from unround.simulation import schema
 from unround.system import Cell, Sum, System
 
 
@@ -488,212 +483,3 @@ def test_a_chain_in_which_a_bound_jumped_over_a_hole() -> None:
     tight = tighten(layout, windows)
     assert (tight.by_low[0, 4], tight.by_high[0, 4]) == (-1, 5)
     assert chain(layout, windows, tight, 0, 4) == (3, 5)
-
-
-# -- the scan ------------------------------------------------------------------------------------------------------------
-
-BIG = 600
-"""A published count well away from 0, and a multiple of every base that is tried."""
-
-
-def looked_up(values: list[list[int]], mechanisms: list[Mechanism]) -> Scan:
-    """Scan one sum, the total first, in many areas."""
-    layout = compile_sums(len(mechanisms), ((0, tuple(range(1, len(mechanisms)))),), fixed(mechanisms))
-    return Scanner(layout, mechanisms).scan(np.array(values, dtype=np.int32))
-
-
-def certify_lookup(values: list[int], mechanisms: list[Mechanism]) -> bool:
-    """Compare what is looked up for one sum with the engine for one system; return whether it is possible."""
-    found = looked_up([values], mechanisms)
-    (code,) = found.codes[0]
-    names = [f"c{c}" for c in range(len(values))]
-    cells = [Cell(name, value, how) for name, value, how in zip(names, values, mechanisms, strict=True)]
-    truth = infer(System(cells, [Sum("c0", tuple(names[1:]))]), top=0)
-    lookup = found.lookup
-    assert (code == IMPOSSIBLE or lookup.solutions[code] == 0) == (not truth.feasible)
-    if not truth.feasible:
-        assert found.impossible.tolist() == [1]
-        return False
-    assert truth.answer is not None
-    assert truth.answer.marginals is not None
-    assert truth.answer.solutions is not None
-    assert lookup.solutions[code] == min(truth.answer.solutions, 2)
-    assert found.proved.tolist() == [int(truth.answer.solutions == 1)]
-    one = lookup.classes[lookup.class_of[code]]
-    assert lookup.residual[code] == values[0] - sum(values[1:])
-    kinds = {"full": 0, "zero": 0, "twice": 0}
-    for c, (value, marginal) in enumerate(zip(values, truth.answer.marginals, strict=True)):
-        assert marginal is not None
-        twice = isinstance(mechanisms[c], Sample) and value == 2 * one.base
-        kind = "total" if c == 0 else "zero" if value == 0 else "twice" if twice else "full"
-        if c:
-            kinds[kind] += 1
-        elif isinstance(mechanisms[0], Exact):
-            assert (one.total, lookup.total[code]) == ("exact", 0)
-            continue
-        else:
-            assert one.total == ("zero" if value == 0 else "twice" if twice else "full")
-        assert getattr(lookup, kind)[code] == pytest.approx(marginal[1].max(), rel=1e-6)
-    assert kinds == {"full": one.full, "zero": one.zero, "twice": one.twice}
-    assert lookup.best[code] == max(getattr(lookup, kind)[code] for kind in ("full", "zero", "twice", "total"))
-    return True
-
-
-@pytest.mark.parametrize("base", [2, 3, 5, 10])
-@pytest.mark.parametrize("kind", [Rounding, Sample])
-def test_what_is_looked_up_is_what_one_sum_tells(kind: type[Rounding | Sample], base: int) -> None:
-    possible = shapes.judge(st.data(), 60, lambda data: one_sum_is_looked_up(kind, base, data))
-    assert possible[True] >= shapes.examples(20)
-    assert possible[False] > 0
-
-
-def one_sum_is_looked_up(kind: type[Rounding | Sample], base: int, data: st.DataObject) -> bool:
-    n = data.draw(st.integers(1, 4))
-    how = kind(base)
-    levels = [0, 1, 2, 5] if kind is Rounding else [0, 2, 3, 5]
-    parts = [base * data.draw(st.sampled_from(levels)) for _ in range(n)]
-    total: Mechanism = data.draw(st.sampled_from([Exact(), Rounding(base), Sample(base)]))
-    value = sum(parts) + data.draw(st.integers(-base * n - base, base * n + base))
-    if not isinstance(total, Exact):
-        value -= value % base
-    value = max(value, 0)
-    if isinstance(total, Sample) and value == base:
-        value = 2 * base
-    return certify_lookup([value, *parts], [total, *[how] * n])
-
-
-SUMS = [one for one in product([2, 3, 5, 10], [1, 2, 4, 9], [0, 1, 2], [True, False]) if one[2] <= one[1]]
-
-
-@pytest.mark.parametrize(("base", "parts", "zeros", "exact"), SUMS)
-def test_what_is_looked_up_is_what_is_expected(base: int, parts: int, zeros: int, exact: bool) -> None:
-    expected = expectation(parts, exact_total=exact, base=base, zero_parts=zeros)
-    published = [0] * zeros + [BIG] * (parts - zeros)
-    added = sum(published)
-    rows = [[added + one.residual, *published] for one in expected.residuals]
-    rows = [row for row in rows if row[0] >= (0 if exact else base)]
-    how: list[Mechanism] = [Exact() if exact else Rounding(base), *[Rounding(base)] * parts]
-    found = looked_up(rows, how)
-    by_residual = {one.residual: one for one in expected.residuals}
-    for row, code in zip(rows, found.codes[:, 0], strict=True):
-        one = by_residual[row[0] - added]
-        assert one.solutions is not None
-        assert found.lookup.solutions[code] == min(one.solutions, 2)
-        if added:
-            assert found.lookup.best[code] == pytest.approx(float(one.best_probability), rel=1e-6)
-    share = sum(1 for row in rows if by_residual[row[0] - added].kind == "proof")
-    assert found.proved.tolist() == [share]
-    strong = sum(1 for row in rows if by_residual[row[0] - added].kind == "strong")
-    if added:
-        assert found.strong(0.66).tolist() == [strong]
-    beyond = max(by_residual) + (1 if exact else base)
-    assert looked_up([[added + beyond, *published]], how).impossible.tolist() == [1]
-
-
-def test_a_scan_of_many_areas_block_after_block() -> None:
-    """Against plain arithmetic, area by area, with every mechanism, absent cells and misfits."""
-    rng = np.random.default_rng(7)
-    mechanisms: list[Mechanism] = [Exact(), *[Rounding(5)] * 6, *[Sample(5)] * 6, *[Rounding(6)] * 4, Nearest(5)]
-    equations = ((0, (1, 2, 3)), (1, (4, 5)), (7, (8, 9, 10)), (0, (11, 12)), (6, (8, 9)), (13, (14, 15, 16)), (1, (17, 2)))
-    equations += ((1, (8, 2)), (2, (1,)))
-    layout = compile_sums(18, equations, frozenset([0]))
-    scanner = Scanner(layout, mechanisms)
-    assert scanner.scannable.tolist() == [True, True, True, True, True, True, False, False, True]
-    for areas in (100, 1, 33, 700):
-        true = rng.integers(0, 40, (areas, 18))
-        for total, parts in reversed(equations[:6]):
-            true[:, total] = true[:, list(parts)].sum(axis=1)
-        counts = np.stack([how.publish(true[:, c], rng) for c, how in enumerate(mechanisms)], axis=1).astype(np.int32)
-        counts[rng.random(counts.shape) < 0.03] = NOT_AVAILABLE
-        counts[rng.random(counts.shape) < 0.03] = 7
-        active = rng.random((areas, len(equations))) < 0.95
-        found = scanner.scan(counts, active)
-        _, misfits = windows_of(counts, mechanisms)
-        for e, (total, parts) in enumerate(equations):
-            cells = counts[:, [total, *parts]]
-            usable = (
-                (cells >= 0).all(axis=1) & ~misfits[:, [total, *parts]].any(axis=1) & active[:, e] & scanner.scannable[e]
-            )
-            np.testing.assert_array_equal(found.codes[:, e] != UNSCANNED, usable)
-            residual = cells[:, 0] - cells[:, 1:].sum(axis=1)
-            fits = found.codes[:, e] > IMPOSSIBLE
-            np.testing.assert_array_equal(found.lookup.residual[found.codes[fits, e]], residual[fits])
-            zeros = (cells[:, 1:] == 0).sum(axis=1)
-            classes = [found.lookup.classes[found.lookup.class_of[code]] for code in found.codes[fits, e]]
-            assert [one.zero for one in classes] == zeros[fits].tolist()
-            assert found.residuals(e).total() == usable.sum() == (found.codes[:, e] != UNSCANNED).sum()
-            assert found.residuals(e)[None, 0] == (found.codes[:, e] == IMPOSSIBLE).sum()
-        tight = tighten(layout, windows_of(counts, mechanisms)[0])
-        wrong = (found.codes == IMPOSSIBLE).any(axis=1)
-        assert not (wrong & tight.feasible).any()
-
-
-def test_the_histogram_of_residuals() -> None:
-    found = looked_up([[48, 20, 20, 20], [60, 20, 20, 20], [48, 20, 20, 20], [20, 20, 0, 0]], [Exact(), *[Rounding(5)] * 3])
-    full, zeros = SumClass(5, False, 3, 0, 0, "exact"), SumClass(5, False, 1, 2, 0, "exact")
-    assert found.residuals(0) == Counter({(full, -12): 2, (full, 0): 1, (zeros, 0): 1})
-
-
-def test_a_repeat_of_an_exact_count_is_always_proved() -> None:
-    found = looked_up([[45, 48], [50, 48], [60, 48]], [Rounding(5), Exact()])
-    assert (found.proved.tolist(), found.impossible.tolist()) == ([2], [1])
-    one = SumClass(5, False, 1, 0, 0, "exact")
-    assert found.residuals(0) == Counter({(one, 3): 1, (one, -2): 1, (None, 0): 1})
-
-
-def test_very_large_counts_are_added_up_right() -> None:
-    """Five parts of 900 million do not fit into 32 bits."""
-    parts = [900_000_000] * 5
-    mechanisms: list[Mechanism] = [Rounding(5)] * 6
-    wrapped = sum(parts) - (1 << 32)
-    assert looked_up([[wrapped - wrapped % 5, *parts]], mechanisms).impossible.tolist() == [1]
-    assert looked_up([[900_000_000, *[180_000_000] * 5]], mechanisms).lookup.residual.tolist().count(0) > 0
-    found = looked_up([[900_000_000, *[180_000_000] * 5]], mechanisms)
-    assert found.codes[0, 0] > IMPOSSIBLE
-
-
-def test_sums_of_many_parts() -> None:
-    n = 320
-    found = looked_up([[20 * n, *[20] * n], [16 * n, *[20] * n], [16 * n + 1, *[20] * n]], [Exact(), *[Rounding(5)] * n])
-    solutions = found.lookup.solutions[found.codes[:, 0]]
-    assert solutions.tolist() == [2, 1, 2]
-    assert found.lookup.full[found.codes[1, 0]] == 1
-
-
-def test_a_simulated_census() -> None:
-    """The truth is inside all bounds; what one sum proves, all of them prove; chains of such cells are short."""
-    layout, mechanisms, places = profile("short")
-    blocks = list(published_counts(600, 3, rows="short"))
-    tables = [np.concatenate([getattr(block, name) for block in blocks]) for name in ("published", "true")]
-    published, true = (table[:, places[:, 0], places[:, 1]] for table in tables)
-    counts = np.where(published == MISSING, NOT_AVAILABLE, published).astype(np.int32)
-    windows, misfits = windows_of(counts, mechanisms)
-    assert not misfits.any()
-    tight = tighten(layout, windows)
-    assert tight.feasible.all()
-    assert ((tight.low <= true) & (true <= tight.high)).all()
-    found = Scanner(layout, mechanisms).scan(counts)
-    assert found.impossible.sum() == 0
-    assert found.proved.sum() > 0
-    known = tight.low == tight.high
-    for area, e in np.argwhere(found.lookup.solutions[found.codes] == 1):
-        total, parts = layout.equations[e]
-        assert known[area, [total, *parts]].all()
-    derived = np.argwhere(known & (np.maximum(tight.depth_low, tight.depth_high) > 1))
-    assert len(derived) > 10
-    for area, cell in derived[:10].tolist():
-        small = as_system(layout, mechanisms, counts[area], chain(layout, windows, tight, area, cell))
-        assert len(small.sums) < 60
-        (proof,) = proofs_of(small, certificates(small, [small.index[f"c{cell}"]]))
-        assert proof.value == true[area, cell]
-
-
-def test_nothing_to_work_on() -> None:
-    layout = compile_sums(2, (), frozenset())
-    windows, _ = windows_of(np.zeros((3, 2), dtype=np.int32), [Rounding(5)] * 2)
-    assert tighten(layout, windows).high.tolist() == [[4, 4]] * 3
-    assert Scanner(layout, [Rounding(5)] * 2).scan(np.zeros((3, 2), dtype=np.int32)).codes.shape == (3, 0)
-    empty, _ = windows_of(np.zeros((0, 2), dtype=np.int32), [Rounding(5)] * 2)
-    assert tighten(layout, empty).feasible.shape == (0,)
-    sums = compile_sums(2, ((0, (1,)),), frozenset())
-    assert Scanner(sums, [Rounding(5)] * 2).scan(np.zeros((0, 2), dtype=np.int32)).proved.tolist() == [0]

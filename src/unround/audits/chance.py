@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from unround.audits.contradictions import Active
 from unround.audits.model import Model
-from unround.batch.scan import EXACT, FULL, Scanner
-from unround.expectation import Number, expectation
+from unround.expectation import Expectation, expectation
+from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.release import Counts
 
 Counted = dict[str, dict[str, list[int]]]
@@ -33,35 +33,40 @@ class Chance:
         # Where a rounded total is published exactly under another name, that is what its parts add up to.
         twin = {cell: exact for cell, (exact, _) in model.exact_twin.items()}
         sums = tuple((twin.get(total, total), parts) for total, parts in model.equations)
-        self._scanner = Scanner(replace(model.compiled, equations=sums), model.mechanisms)
         # By block, to say which tables give more away than chance: each sum counts for the table of its total.
-        names = [model.columns[total].block for total, _ in model.equations]
-        self._blocks = list(dict.fromkeys(names))
-        self._block_of = np.array([self._blocks.index(name) for name in names], dtype=np.int64)
+        self._blocks = list(dict.fromkeys(model.columns[total].block for total, _ in model.equations))
+        self._sums = [
+            (e, model.columns[model.equations[e][0]].block, total, list(parts), kind)
+            for e, (total, parts) in enumerate(sums)
+            if (kind := _kind_of(model, total, parts)) is not None
+        ]
+        self._smallest = np.array([_smallest(how) for how in model.mechanisms], dtype=np.int64)
+        self._base = np.array([getattr(how, "base", 1) for how in model.mechanisms], dtype=np.int64)
 
     def count(self, counts: Counts, active: Active) -> Counted:
-        """Look up the sums of some areas: of each table and kind how many there are, and how many give something away.
+        """Add up the sums of some areas: of each table and kind how many there are, and how many give something away.
 
         What is counted of one block of areas adds up with what is counted of others.
         """
-        found = self._scanner.scan(counts, active)
-        look, blocks, size = found.lookup, len(self._blocks), len(found.lookup.residual)
-        times = np.bincount((found.codes + size * self._block_of).ravel(), minlength=blocks * size).reshape(blocks, size)
-        strong = (look.solutions > 1) & (look.best >= np.float32(self.threshold))
-        known = look.class_of >= 0
+        by_cell = np.ascontiguousarray(counts.T).astype(np.int64)
+        usable = (by_cell >= self._smallest[:, None]) & (by_cell % self._base[:, None] == 0)
         counted: Counted = {name: {} for name in self._blocks}
-        for name, here in zip(self._blocks, times, strict=True):
-            tables = [
-                np.bincount(look.class_of[known], (here * which)[known], len(look.classes)).astype(np.int64)
-                for which in (np.ones(size, dtype=np.int64), look.solutions == 1, strong)
-            ]
-            for k, one in enumerate(look.classes):
-                if one.zero or one.twice or one.total not in (EXACT, FULL) or not 2 <= one.full <= MOST_PARTS:
-                    continue
-                if tables[0][k]:
-                    key = f"{one.full} {int(one.total == EXACT)} {one.base}"
-                    before = counted[name].get(key, [0, 0, 0])
-                    counted[name][key] = [a + int(table[k]) for a, table in zip(before, tables, strict=True)]
+        for e, block, total, parts, kind in self._sums:
+            there = active[:, e] & usable[total] & usable[parts].all(axis=0)
+            if not there.any():
+                continue
+            residuals, times = np.unique((by_cell[total] - by_cell[parts].sum(axis=0))[there], return_counts=True)
+            said = _said(*kind, self.threshold)
+            found = [0, 0, 0]
+            for residual, number in zip(residuals.tolist(), times.tolist(), strict=True):
+                what = said.get(residual)  # none where it is impossible
+                found = [
+                    a + number * b for a, b in zip(found, (what is not None, what == "proof", what == "strong"), strict=True)
+                ]
+            if found[0]:
+                key = f"{kind[0]} {int(kind[1])} {kind[2]}"
+                before = counted[block].get(key, [0, 0, 0])
+                counted[block][key] = [a + b for a, b in zip(before, found, strict=True)]
         return counted
 
     def to_json(self, counted: Counted) -> list[dict[str, Any]]:
@@ -84,7 +89,8 @@ class Chance:
 
     def _compared(self, kind: tuple[int, ...], numbers: list[int]) -> dict[str, Any]:
         (parts, exact, base), (groups, proved, strong) = kind, numbers
-        of_proofs, of_strong = _shares(parts, bool(exact), base, self.threshold)
+        expected = _expected(parts, bool(exact), base, self.threshold)
+        of_proofs, of_strong = expected.proof_share, expected.strong_share
         return {
             "family": f"{parts} parts, {'exact' if exact else 'rounded'} total, base {base}",
             "parts": parts,
@@ -102,8 +108,37 @@ def _kind(key: str) -> tuple[int, ...]:
     return tuple(map(int, key.split()))
 
 
+def _kind_of(model: Model, total: int, parts: Sequence[int]) -> tuple[int, bool, int] | None:
+    """Return a sum's number of parts, whether its total is exact, and its base; None where no closed form holds."""
+    how, above = model.mechanisms[parts[0]], model.mechanisms[total]
+    if not isinstance(how, Rounding | Sample) or any(model.mechanisms[part] != how for part in parts):
+        return None
+    exact = isinstance(above, Exact)
+    if not exact and not (isinstance(above, Rounding | Sample) and above.base == how.base):
+        return None
+    return (len(parts), exact, how.base) if 2 <= len(parts) <= MOST_PARTS else None
+
+
+def _smallest(how: Mechanism) -> int:
+    """Return the smallest published count that says nothing about how near the true one is to 0."""
+    return (
+        0
+        if isinstance(how, Exact)
+        else how.base
+        if isinstance(how, Rounding)
+        else 3 * how.base
+        if isinstance(how, Sample)
+        else 0
+    )
+
+
 @cache
-def _shares(parts: int, exact: bool, base: int, threshold: float) -> tuple[Number, Number]:
-    """Return which shares of sums are proofs, and strong; long sums take a while, and come once a table."""
-    expected = expectation(parts, exact_total=exact, base=base, threshold=threshold)
-    return expected.proof_share, expected.strong_share
+def _expected(parts: int, exact: bool, base: int, threshold: float) -> Expectation:
+    """Return what is to be expected of sums of one kind; long ones take a while, and come once a table."""
+    return expectation(parts, exact_total=exact, base=base, threshold=threshold)
+
+
+@cache
+def _said(parts: int, exact: bool, base: int, threshold: float) -> dict[int, str]:
+    """Return what each residual of such a sum says: a proof, something strong, or little."""
+    return {one.residual: one.kind for one in _expected(parts, exact, base, threshold).residuals}

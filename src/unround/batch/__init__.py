@@ -7,7 +7,6 @@ with it. In the order of the flow:
 - `compiled_sums`: the structure that all areas share, compiled once, and as tables for the kernels
 - `windows`: the true counts that each published count leaves possible
 - `tighten`: bounds by all sums together, and which sums they depend on
-- `scan`: what each sum says on its own, by table look-up
 - `posterior`: START HERE: exact joint posteriors, by `sum_product` on the `evidence` (and `keys`), in `buffers`, with
   `convolution` and `summary`; `rates`: published rates in it; `sampling`: draws of whole areas; `depth`: how many sums away
   from a cell one must look until
