@@ -371,7 +371,7 @@ def test_proofs_across_areas_are_checked() -> None:
             every = np.ones(3, dtype=np.bool_)
             bounds = linked_bounds(compiled, windows, tighten(compiled, windows), np.array(parent), every, proofs_only=True)
             names = [f"area {row}" for row in range(len(parent))]
-            prover = Prover(compiled, bounds, every, None, partial(one_cell, counts), names)
+            prover = Prover(compiled, windows, bounds, every, None, partial(one_cell, counts), names)
             moved = bounds.moved & (bounds.tight.low == bounds.tight.high) & bounds.tight.feasible[:, np.newaxis]
             for area in np.flatnonzero(moved.any(axis=1)).tolist():
                 columns = np.flatnonzero(moved[area])
