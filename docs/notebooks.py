@@ -64,12 +64,8 @@ def _outputs(code: str, names: dict[str, Any], number: int) -> list[dict[str, An
 
 def _data(value: Any) -> dict[str, list[str]]:
     """Return what a notebook would show of a value, charts as drawings."""
-    import altair as alt
-    import vl_convert
-
-    if isinstance(value, alt.TopLevelMixin):
-        drawn = vl_convert.vegalite_to_svg(value.to_dict())
-        return {"image/svg+xml": _lines(drawn), "text/plain": ["a chart of Altair"]}
+    if hasattr(value, "_repr_svg_"):
+        return {"image/svg+xml": _lines(value._repr_svg_()), "text/plain": ["a picture"]}
     html = value._repr_html_() if hasattr(value, "_repr_html_") else None
     text = {"text/plain": _lines(repr(value))}
     return text if html is None else {"text/html": _lines(html), "text/plain": _lines(type(value).__name__)}

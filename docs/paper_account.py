@@ -19,7 +19,7 @@ from unround.replication import Claim, Experiment, claims, excess, pooled, ten_s
 from unround.replication.claim import AGE, AGE_STRONG, FREE_STRONG, LAPLACE, SEARCHES, SEX, Search
 from unround.replication.examples import laplace_distances, predicted, rounding_distances
 from unround.replication.outcome import condition
-from unround.show.terminal.paper import EXPLAINED, prediction_text, summary, value_text, weighed
+from unround.show.paper import EXPLAINED, prediction_text, summary, value_text, weighed
 from unround.show.words import either
 
 RUNS, KEYED_RUNS = "experiment.json", "experiment-keyed.json"

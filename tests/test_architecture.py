@@ -18,6 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "unround"
 ORDER = [
     "_version",
     "errors",
+    "shown",
     "options",
     "small_files",
     "machine",
@@ -157,10 +158,8 @@ def test_heavy_imports_wait_until_they_are_used() -> None:
     heavy = {
         "ortools",
         "z3",
-        "altair",
         "polars",
         "scipy",
-        "vl_convert",
         "rich.table",
         "pandas",
         "starlette",

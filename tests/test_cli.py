@@ -71,7 +71,7 @@ def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> Non
         (["solve", "a: 5 = 5", "--engine", "magic"], "--engine must be auto, tree,"),
         (["solve", "a: 5 = 5", "--prior", "nowhere.json"], "there is no file nowhere.json"),
         (["solve", "a: 5 = 5", "--threshold", "2"], "threshold"),
-        (["solve", "a: 5 = 5", "--plot", "x.gif"], ".svg, .png or .html"),
+        (["solve", "a: 5 = 5", "--plot", "x.gif"], ".svg or .html"),
         (["solve", "a: 5 = 5", "--plot", "/no/such/folder/x.svg"], "there is no folder /no/such/folder"),
         (["solve", ""], "nothing to solve"),
         (["paper", "--areas", "5"], "--areas goes with --simulate"),

@@ -20,7 +20,7 @@ from unround.errors import InputError
 from unround.infer import infer, loops
 from unround.infer.enumerate import cpsat_bounds
 from unround.mechanisms import Exact, Mechanism, Nearest, Rounding, Unpublished, mechanism
-from unround.show.terminal.solve import show_solution
+from unround.show import show
 from unround.system import Cell, Sum, System
 
 
@@ -382,7 +382,7 @@ def test_chains_that_do_not_agree_give_no_probability(
     assert all(cell.probability is None and cell.error is None for cell in answer.cells if cell.low != cell.high)
     assert all(cell.low <= x <= (cell.high or 0) for cell, x in zip(answer.cells, true, strict=True))
     assert any("Probabilities are not available" in one for one in answer.assumptions)
-    show_solution(answer, Console(width=120))
+    show(answer, Console(width=120))
     assert "No probabilities:" in capsys.readouterr().out
 
 
@@ -392,7 +392,7 @@ def test_people_see_the_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setattr(loops, "EFFORT", 4_000_000)
     equations, added = cube((3, 3, 3))
     system, _ = system_of(equations, len(added), [Rounding(3)] * len(added), 6, 1)
-    show_solution(solve(system), Console(width=120))
+    show(solve(system), Console(width=120))
     shown = capsys.readouterr().out
     assert "% ± " in shown
     assert "best solutions found; there may be better ones" in " ".join(shown.split())

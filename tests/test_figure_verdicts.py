@@ -16,7 +16,7 @@ import unround
 from unround.errors import InputError
 from unround.figures import Figure, FigureKind, Grid
 from unround.release import AREA, FIGURE_ABSENT, FIGURE_UNIT, Block, Column, Release
-from unround.show.terminal.figures import figures_in_words
+from unround.show.check import figures_in_words
 from unround.simulation import Rounds, simulate
 from unround.structure import JudgedFigure, Structure, find_structure, read_plan, write_plan
 from unround.structure.figure_grids import find_grid, steps_of
@@ -415,14 +415,14 @@ def test_recomputable_figures_stay_so_whatever_the_plan_says(judged: dict[str, t
 def test_check_shows_verdicts(censuses: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     from rich.console import Console
 
-    from unround.show.terminal.check import show_check
+    from unround.show import show
 
     check = unround.check(censuses["true"])
     told = {one["column"]: one for one in check.to_json()["figures"]}
     wanted = {"column", "kind", "numerator", "universe", "verdict", "step", "hits", "hits_by_chance", "contradictions"}
     assert wanted <= told["345"].keys()
     assert (told["345"]["numerator"], told["345"]["universe"], told["345"]["verdict"]) == ("340", "335", "evidence")
-    show_check(check, Console(width=150))
+    show(check, Console(width=150))
     text = capsys.readouterr().out
     assert "What rates, means and medians tell" in text
     assert "computed from true counts" in text

@@ -24,7 +24,8 @@ from unround.replication import Claim, Experiment, claims, excess, experiment, p
 from unround.replication.claim import AGE, AREAS, FREE, FREE_STRONG, SEARCHES, SEX, matches
 from unround.replication.experiment import chances, places
 from unround.replication.outcome import Prediction
-from unround.show.terminal.paper import experiment_notes, show_claims, show_expectation, show_experiment, weighed
+from unround.show import paper, show
+from unround.show.paper import experiment_notes, weighed
 from unround.simulation import published_counts, schema
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -320,37 +321,37 @@ def test_the_simplest_adjustment_by_hand() -> None:
 # -- tables and the page ----------------------------------------------------------------------------------------------
 
 
-def shown(function: Any, thing: Any) -> str:
+def shown(thing: Any) -> str:
     console = Console(width=140, record=True, file=io.StringIO())
-    function(thing, console)
+    show(thing, console)
     return console.export_text()
 
 
 def test_tables_in_the_terminal(stated: tuple[Claim, ...], runs: list[Experiment]) -> None:
-    table = shown(show_claims, stated)
+    table = shown(paper.claims(stated))
     assert "1,302.08" in table
     assert re.search(r"48 claims agree, 11 do not, 15 cannot be recomputed", table)
-    assert "5 of 5 counts are within the interval" in shown(show_experiment, runs[0])
+    assert "5 of 5 counts are within the interval" in shown(paper.experiment(runs[0]))
 
 
 def test_what_to_expect_in_the_terminal() -> None:
-    table = shown(show_expectation, expectation(3, exact_total=True, areas=59625))
+    table = shown(expectation(3, exact_total=True, areas=59625))
     assert re.sub(r" {2,}", "|", table.split("\n")[0].strip()) == "residual|share of sums|solutions|cell|probability|result"
     assert re.search(r"-12 +6.4e-05 +1 +part +1.000 +proved", table)
     assert "residual = published total − sum of the published parts" in table
     assert "Proved: 0.000128 of all sums, 1 in 7,812.5; 7.632 expected in 59,625 areas." in table
     assert "likely if the probability is 66% or more" in " ".join(table.split())
     assert "zero part" not in table
-    assert "zero part: one published as 0" in shown(show_expectation, expectation(3, zero_parts=1))
-    assert "Proved: none, whatever is published." in shown(show_expectation, expectation(2, areas=5))
-    every = shown(show_expectation, expectation(1, exact_total=True, areas=1))
+    assert "zero part: one published as 0" in shown(expectation(3, zero_parts=1))
+    assert "Proved: none, whatever is published." in shown(expectation(2, areas=5))
+    every = shown(expectation(1, exact_total=True, areas=1))
     assert "Proved: every sum; 1 expected in 1 area." in every
-    often = shown(show_expectation, expectation(2, exact_total=True, threshold=0.2))
+    often = shown(expectation(2, exact_total=True, threshold=0.2))
     assert re.search(r"Likely: 0\.\d+ of all sums\.", often)
-    hardly = shown(show_expectation, expectation(300, exact_total=True, threshold=1))
+    hardly = shown(expectation(300, exact_total=True, threshold=1))
     assert "Proved: fewer than 1 sum in 10^290, if any." in hardly
     assert "2,185 more residuals reveal nothing." in hardly
-    one_part = shown(show_expectation, expectation(1, exact_total=True, base=40))
+    one_part = shown(expectation(1, exact_total=True, base=40))
     assert len([line for line in one_part.split("\n") if line.rstrip().endswith("proved")]) == 60
     assert "19 more residuals reveal something, but less often." in one_part
 
@@ -359,7 +360,7 @@ def test_a_small_experiment_in_the_terminal() -> None:
     run = experiment(1, 1, "age")
     assert run[FREE.key].groups == 0
     assert run[FREE.key].explained_by is None
-    table = shown(show_experiment, run)
+    table = shown(paper.experiment(run))
     assert re.search(r"= 20 +0 +0 +0 +0 +– +0 in 83,898", table)
     assert "1 simulated area (" in table
     assert "4 of 4 counts are within the interval by size. 1 search had no place to look. Nothing was found" in " ".join(

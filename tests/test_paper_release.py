@@ -15,7 +15,8 @@ import unround
 from unround.errors import InputError
 from unround.replication import experiment
 from unround.replication.release import Finds, ReleaseSearches
-from unround.show.terminal.paper import show_release_searches
+from unround.show import show
+from unround.show.paper import release_searches
 
 AREAS, SEED = 700, 4
 
@@ -32,7 +33,7 @@ def searched(census: Path) -> ReleaseSearches:
 
 def shown(found: ReleaseSearches, width: int = 160) -> str:
     text = io.StringIO()
-    show_release_searches(found, Console(file=text, width=width))
+    show(release_searches(found), Console(file=text, width=width))
     return text.getvalue()
 
 

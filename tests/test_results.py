@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -19,8 +18,6 @@ import unround
 from tests.conftest import Run
 from tests.shared import EXAMPLES, FORMULA, IMAGE
 from unround import InputError
-from unround.show.pictures import colour
-from unround.show.plots import save, solution_plot
 
 SURVEY = EXAMPLES / "survey.toml"
 
@@ -160,7 +157,6 @@ def test_pandas_keeps_whole_numbers_and_arrays(solution: unround.Solution, audit
 
 
 def test_pandas_is_asked_for_in_words(solution: unround.Solution, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
 
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="pandas is not installed"):
@@ -200,50 +196,32 @@ def test_a_posterior_holds_what_explain_shows(audited: unround.AuditFolder) -> N
 
 
 SEEN = {
-    "solution": "open-bar",
-    "audit": "proved-bar",
-    "explanation": "likely-bar",
-    "posterior": "proved-bar",
-    "check": "series-1",
+    "solution": "bar open",
+    "audit": "bar proved",
+    "explanation": "bar likely",
+    "posterior": "bar proved",
+    "check": "bar s1",
 }
-"""A colour that must be in the chart."""
+"""A colour that must be in the picture."""
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_charts_are_altair_in_our_colours(
-    name: str, audited: unround.AuditFolder, solution: unround.Solution, checked: unround.Check
+def test_pictures_are_our_own_drawings(
+    name: str, audited: unround.AuditFolder, solution: unround.Solution, checked: unround.Check, tmp_path: Path
 ) -> None:
-    spec = RESULTS[name](audited=audited, solution=solution, checked=checked).plot().to_dict()
-    assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
-    assert "datasets" in spec or "values" in spec["data"]
-    text = str(spec)
-    assert spec["config"]["title"]["color"] == colour("ink")
-    assert colour(SEEN[name]) in text
-    assert "url" not in text
+    picture = RESULTS[name](audited=audited, solution=solution, checked=checked).plot()
+    drawn = picture._repr_svg_()
+    assert drawn.startswith("<svg")
+    assert f'class="{SEEN[name]}' in drawn
+    assert "href" not in drawn
+    picture.save(tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").read_text(encoding="utf-8") == drawn
 
 
-def test_charts_say_what_they_need(monkeypatch: pytest.MonkeyPatch, solution: unround.Solution, tmp_path: Path) -> None:
-    for name in ("altair", "vl_convert"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=r'pip install "unround\[charts\]"'):
-        solution.plot()
-    with pytest.raises(InputError, match=r'pip install "unround\[charts\]".*as \.svg or \.html'):
-        save(solution_plot(solution), tmp_path / "x.png")
-    save(solution_plot(solution), tmp_path / "x.svg")
-    assert (tmp_path / "x.svg").read_text(encoding="utf-8").startswith("<svg")
-
-
-def test_no_command_needs_a_charting_library(tmp_path: Path) -> None:
-    """Pages and their charts are drawn without a browser engine: an audit and its report go without Altair."""
-    survey = EXAMPLES / "survey.toml"
-    code = (
-        "import sys; sys.modules['altair'] = sys.modules['vl_convert'] = None\n"
-        "from unround.cli import main\n"
-        f"sys.argv = ['unround', 'audit', {str(survey)!r}, '-o', {str(tmp_path / 'audit')!r}, '--quiet']\n"
-        "main()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert "<svg" in (tmp_path / "audit" / "report.html").read_text(encoding="utf-8")
+def test_a_picture_of_pixels_is_refused_with_a_way_out(solution: unround.Solution, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"as \.svg or \.html.*makes a \.png of an \.svg"):
+        solution.plot().save(tmp_path / "x.png")
+    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_to_draw_is_said_in_words() -> None:

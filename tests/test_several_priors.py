@@ -26,10 +26,9 @@ from unround.audits.findings import finding
 from unround.audits.folder import OURS, seal
 from unround.audits.probabilities import Weighing
 from unround.explanation.cell import Explanation, explain, explain_at, infer_area
-from unround.show import selfcheck
+from unround.show import selfcheck, show
 from unround.show.report import page
 from unround.show.terminal.audit import show_audit
-from unround.show.terminal.explain import show_explanation
 from unround.show.words import (
     WHY_FLAT_TOO,
     WHY_SEVERAL,
@@ -99,7 +98,7 @@ def printed(folder: AuditFolder) -> str:
 
 def explained(one: Explanation) -> str:
     console = Console(record=True, width=10_000, file=io.StringIO())
-    show_explanation(one, console)
+    show(one, console)
     return console.export_text()
 
 

@@ -16,7 +16,7 @@ from tests.test_structure import columns_of, release_of, rounded, verdict
 from unround.errors import ArgumentError
 from unround.mechanisms import Exact, Rounding, Sample, Unpublished, mechanism
 from unround.release import SUPPRESSED, Proposal, Release
-from unround.show.terminal.inspect import show_inspection
+from unround.show import show
 from unround.structure import declaring, find_structure, read_plan, write_plan
 from unround.tables import read
 from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
@@ -383,7 +383,7 @@ def test_inspect_tells_documented_found_and_rejected_sums_apart(tmp_path: Path) 
         ("Shapes of things", 3, 1),
     ]
     page = io.StringIO()
-    show_inspection(seen, Console(file=page, width=160))
+    show(seen, Console(file=page, width=160))
     assert "tables   2" in page.getvalue()
     assert "Sums used: 2: 2 found in the counts. 2 confirmed" in page.getvalue()
     assert "(found)" in page.getvalue()

@@ -185,15 +185,15 @@ def test_figures_and_their_arithmetic_are_shown(capsys: pytest.CaptureFixture[st
     from rich.console import Console
 
     from unround.equations import parse
-    from unround.show.terminal.solve import show_solution
+    from unround.show import show
     from unround.solution import solve
 
-    show_solution(solve(parse("x: 60; T: 500; x / T = 12.4%")), Console(width=200))
+    show(solve(parse("x: 60; T: 500; x / T = 12.4%")), Console(width=200))
     shown = capsys.readouterr().out
     assert "x / T = 12.4%: from 12.35% to 12.45% before rounding" in shown
     assert "12.35% × 496 = 61.256, so x ≥ 62" in shown
     assert "and figures were computed from true counts:" in shown
-    show_solution(solve(parse("x: 60; T: 500; x / T = 50%")), Console(width=200))
+    show(solve(parse("x: 60; T: 500; x / T = 50%")), Console(width=200))
     shown = capsys.readouterr().out
     assert "These cannot all hold: x, T and\n  x / T = 50%\n" in shown
     assert "may have been computed from rounded counts" in shown

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tests.conftest import Run
-from unround.show.terminal.visible import VisibleConsole, visible, visible_json
+from unround.show.terminal import VisibleConsole, visible, visible_json
 
 CLEAR, EIGHT_BITS, TURNED = "\x1b[2J\x1b[H", "\x9b31m", "\u202eegnahc\u202c"
 HOSTILE = f"Fen{CLEAR}wick{EIGHT_BITS}ville{TURNED}\u2028\x07"

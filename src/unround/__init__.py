@@ -58,11 +58,14 @@ if TYPE_CHECKING:
     from unround.api import verify as verify
     from unround.api import view as view
     from unround.api import whatif as whatif
+    from unround.checks import Check as Check
     from unround.equations import parse as parse
     from unround.errors import Infeasible as Infeasible
     from unround.errors import InputError as InputError
     from unround.errors import InternalError as InternalError
     from unround.errors import UnroundError as UnroundError
+    from unround.explanation.cell import Explanation as Explanation
+    from unround.explanation.posterior import Posterior as Posterior
     from unround.mechanisms import Mechanism as Mechanism
     from unround.mechanisms import mechanism as mechanism
     from unround.proofs import Proof as Proof
@@ -70,11 +73,8 @@ if TYPE_CHECKING:
     from unround.protection.table import parse_protection as parse_protection
     from unround.protection.table import publish_counts as publish_counts
     from unround.release import Release as Release
-    from unround.results.one_system import Solution as Solution
-    from unround.results.tables import AuditFolder as AuditFolder
-    from unround.results.tables import Check as Check
-    from unround.results.tables import Explanation as Explanation
-    from unround.results.tables import Posterior as Posterior
+    from unround.results import AuditFolder as AuditFolder
+    from unround.solution import Solution as Solution
     from unround.system import Cell as Cell
     from unround.system import Sum as Sum
     from unround.system import System as System
@@ -92,8 +92,11 @@ _NAMES = {
     "equations": ("parse",),
     "proofs": ("Proof", "check_proof"),
     "release": ("Release",),
-    "results.one_system": ("Solution",),
-    "results.tables": ("AuditFolder", "Explanation", "Posterior", "Check"),
+    "solution": ("Solution",),
+    "checks": ("Check",),
+    "explanation.cell": ("Explanation",),
+    "explanation.posterior": ("Posterior",),
+    "results": ("AuditFolder",),
     "protection.table": ("parse_protection", "publish_counts"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,29 +42,31 @@ from unround.arguments import (
 )
 from unround.errors import ArgumentError, InputError
 from unround.options import AuditOptions, takes
-from unround.results.shown import as_result
 
 if TYPE_CHECKING:
     from unround import audits
+    from unround.audits.verification import Verification
+    from unround.checks import Check
+    from unround.comparison import Comparison
+    from unround.comparison.worlds import Calibrations
+    from unround.differences import Diff
+    from unround.expectation import Expectation
+    from unround.explanation.cell import Explanation
+    from unround.inspection import Inspection
+    from unround.protection.release import Protected
+    from unround.reconstruction import Reconstruction
     from unround.release import Release
     from unround.replication import Claim, Experiment
     from unround.replication.compound import Compound
     from unround.replication.release import ReleaseSearches
-    from unround.results.described import Described
-    from unround.results.one_system import Expectation, Solution
-    from unround.results.publishing import (
-        Calibrations,
-        Comparison,
-        Protected,
-        RateSteps,
-        Reconstruction,
-        Review,
-        WhatIf,
-    )
-    from unround.results.tables import AuditFolder, Check, Diff, Explanation, Inspection, Verification
+    from unround.results import AuditFolder
+    from unround.reviews import Review
+    from unround.scenarios import RateSteps, WhatIf
     from unround.simulation import Simulated
+    from unround.solution import Solution
     from unround.structure import PlanFile
     from unround.system import System
+    from unround.tables import Described
 
 # -- one system -------------------------------------------------------------------------------------------------------
 
@@ -93,22 +96,19 @@ def solve(given: options.Solve) -> Solution:
     >>> [(cell.name, cell.mode, cell.kind) for cell in solve("48! = 20 + 20 + 20").cells][1:]
     [('part1', 16, 'proved'), ('part2', 16, 'proved'), ('part3', 16, 'proved')]
     """
-    from unround.results.one_system import Solution
     from unround.solution import solve as solve_system
 
     system = _system(given)
     weights = given.prior if isinstance(given.prior, Mapping) else prior_of(given.prior)
-    found = solve_system(system, engine=given.engine, top=given.top, threshold=given.threshold, prior=weights)
-    return as_result(Solution, found)
+    return solve_system(system, engine=given.engine, top=given.top, threshold=given.threshold, prior=weights)
 
 
 @takes(options.Expect)
 def expect(given: options.Expect) -> Expectation:
     """Say how often sums of one shape give counts away, before looking at any data."""
     from unround.expectation import expectation
-    from unround.results.one_system import Expectation
 
-    found = expectation(
+    return expectation(
         given.parts,
         exact_total=given.exact_total,
         base=given.base,
@@ -116,7 +116,6 @@ def expect(given: options.Expect) -> Expectation:
         areas=given.areas,
         threshold=given.threshold,
     )
-    return as_result(Expectation, found)
 
 
 # -- a whole release --------------------------------------------------------------------------------------------------
@@ -197,7 +196,6 @@ def describe(given: options.Describe) -> Described:
     >>> [(one.candidate.shown, one.used) for one in describe(frame).verdicts]
     [('Total = Men + Women', True)]
     """
-    from unround.results.described import Described
     from unround.tables import census_format
     from unround.tables import describe as describe_table
     from unround.tables.questions import take_default
@@ -222,28 +220,26 @@ def describe(given: options.Describe) -> Described:
     )
     if target is not None:
         write_text(target, found.toml(target))
-    return as_result(Described, found)
+    return found
 
 
 @takes(options.Read)
 def inspect(given: options.Read) -> Inspection:
     """Say what is in a file: its areas and counts, how they were rounded, and which sums hold."""
     from unround.inspection import inspect as inspect_release
-    from unround.results.tables import Inspection
 
     release, plan_file = _opened(given.table, given)
-    return as_result(Inspection, inspect_release(release, plan_file, given.progress))
+    return inspect_release(release, plan_file, given.progress)
 
 
 @takes(options.Read)
 def check(given: options.Read) -> Check:
     """Test on the data themselves whether counts were published as declared, or as inferred where nothing is declared."""
     from unround.checks import check_release
-    from unround.results.tables import Check
 
     release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
-    return as_result(Check, check_release(release, plan_file, given.progress))
+    return check_release(release, plan_file, given.progress)
 
 
 @takes(options.Audit)
@@ -255,7 +251,7 @@ def audit(given: options.Audit) -> AuditFolder:
     """
     from unround.audits import audit as audit_into
     from unround.boundaries import keep_boundaries, read_shapes
-    from unround.results.tables import AuditFolder
+    from unround.results import AuditFolder
     from unround.show.report import write_pages
 
     boundaries = path_or_none(given.boundaries)
@@ -283,14 +279,13 @@ def audit(given: options.Audit) -> AuditFolder:
         files_used=paths_of(given.table, given.truth, given.plan, given.describe, given.nesting),
         cluster=given.cluster,
     )
-    folder = as_result(AuditFolder, done)
+    folder = AuditFolder(**{one.name: getattr(done, one.name) for one in fields(done)})
     return folder if given.out is not None else lent_to(folder, into)
 
 
 @takes(options.Review)
 def review(given: options.Review) -> Review:
     """Decide whether a draft table may be published: publish, revise or stop, with reasons and repairs."""
-    from unround.results.publishing import Review
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
     from unround.reviews.exceptions import Entry
@@ -306,7 +301,7 @@ def review(given: options.Review) -> Review:
     repairs = None if given.repairs is None else tuple(given.repairs)
     release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
-    found = decide_on(
+    return decide_on(
         release,
         path_or_none(given.out),
         rules,
@@ -319,7 +314,6 @@ def review(given: options.Review) -> Review:
         command=given.command,
         finish=(lambda *_: None) if given.out is None else write_review,
     )
-    return as_result(Review, found)
 
 
 # -- an audit ---------------------------------------------------------------------------------------------------------
@@ -341,10 +335,8 @@ def report(given: options.Report) -> tuple[Path, Path]:
 def explain(given: options.Explain) -> Explanation:
     """Give the argument for one count of an audit, as arithmetic, and its histogram."""
     from unround.explanation.cell import explain as explain_cell
-    from unround.results.tables import Explanation
 
-    found = explain_cell(audit_folder(given.folder), given.area, given.characteristic, given.sex)
-    return as_result(Explanation, found)
+    return explain_cell(audit_folder(given.folder), given.area, given.characteristic, given.sex)
 
 
 @takes(options.Verify)
@@ -352,10 +344,9 @@ def verify(given: options.Verify) -> Verification:
     """Check an audit folder: every file against its hash, every certificate against what was published."""
     from unround.audits import AuditFolder
     from unround.audits.verification import verify as verify_audit
-    from unround.results.tables import Verification
 
     folder = given.folder.path if isinstance(given.folder, AuditFolder) else Path(given.folder)
-    return as_result(Verification, verify_audit(folder, given.progress))
+    return verify_audit(folder, given.progress)
 
 
 @takes(options.Serve)
@@ -380,13 +371,12 @@ def view(given: options.View) -> tuple[int, bytes]:
 def diff(given: options.Diff) -> Diff:
     """Compare two audits of the same people: which counts are newly proved or likely, small counts first."""
     from unround.differences import diff as compare_audits
-    from unround.results.tables import Diff
     from unround.show.report import write_pages
 
     found = compare_audits(audit_folder(given.before).path, audit_folder(given.after).path, given.progress)
     if given.report:
         write_pages(found.match.after, diff=found.to_json())
-    return as_result(Diff, found)
+    return found
 
 
 # -- ways of publishing -----------------------------------------------------------------------------------------------
@@ -398,7 +388,6 @@ def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
 
     Or, with `rates` in place of `add`: how coarse rates must be printed to add nothing to what counts give away.
     """
-    from unround.results.publishing import RateSteps, WhatIf
     from unround.scenarios import rate_steps
     from unround.scenarios import whatif as try_out
     from unround.show.whatif import write_whatif
@@ -409,7 +398,7 @@ def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
     release, plan_file = _opened(given.table, given)
     truth = None if given.truth is None else read(given.truth)
     if given.rates is not None:
-        steps = rate_steps(
+        return rate_steps(
             release,
             given.rates,
             audited,
@@ -419,8 +408,7 @@ def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
             progress=given.progress,
             command=given.command,
         )
-        return as_result(RateSteps, steps)
-    found = try_out(
+    return try_out(
         release,
         read(given.add),
         path_or_none(given.out),
@@ -433,7 +421,6 @@ def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
         command=given.command,
         finish=(lambda *_: None) if given.out is None else write_whatif,
     )
-    return as_result(WhatIf, found)
 
 
 @takes(options.Protect)
@@ -442,13 +429,12 @@ def protect(given: options.Protect) -> Protected:
     from unround.protection.release import ProtectOptions
     from unround.protection.release import protect as publish
     from unround.protection.table import by_keys, parse_protection
-    from unround.results.publishing import Protected
 
     how = mechanism_name(given.base, given.mechanism)
     if how is None:
         raise ArgumentError("say how to protect the counts: {mechanism}, such as rounding:5 or controlled:5, or {base}.")
     protection = by_keys(parse_protection(how)) if given.keys else parse_protection(how)
-    made = publish(
+    return publish(
         _read(given.table, given, given.progress),
         Path(given.out),
         ProtectOptions(
@@ -464,7 +450,6 @@ def protect(given: options.Protect) -> Protected:
         progress=given.progress,
         command=given.command,
     )
-    return as_result(Protected, made)
 
 
 @takes(options.Compare)
@@ -474,7 +459,6 @@ def compare(given: options.Compare) -> Comparison:
     from unround.comparison import compare as compare_practices
     from unround.comparison import what_if as changed
     from unround.comparison.rates import rates_of
-    from unround.results.publishing import Comparison
 
     refuse_file(given.out)
     truth = None if given.truth is None else _read(given.truth, given, given.progress)
@@ -495,10 +479,11 @@ def compare(given: options.Compare) -> Comparison:
         step=given.rate_step,
     )
     if given.out is not None:
-        from unround.show.compare import comparison_page
+        from unround.show.compare import comparison
+        from unround.show.page import page
 
-        write_result(given.out, "compare", found.to_json(), comparison_page)
-    return as_result(Comparison, found)
+        write_result(given.out, "compare", found.to_json(), lambda told: page(comparison(told)))
+    return found
 
 
 # -- research ---------------------------------------------------------------------------------------------------------
@@ -565,7 +550,6 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
     from unround.reconstruction import reconstruct as measure
     from unround.reconstruction.guess import Effort
     from unround.reconstruction.ways import WAYS
-    from unround.results.publishing import Reconstruction
     from unround.show.reconstruct import write_page
 
     if given.truth is None:
@@ -576,7 +560,7 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
         )
     tables = list(given.table) if isinstance(given.table, list | tuple) else [given.table]
     reading = given.part(options.Reading)
-    found = measure(
+    return measure(
         [read(one, **vars(reading)) for one in tables],
         Path(given.truth),
         Path(given.out),
@@ -596,7 +580,6 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
         finish=write_page,
         cluster=given.cluster,
     )
-    return as_result(Reconstruction, found)
 
 
 @takes(options.Calibrate)
@@ -606,7 +589,6 @@ def calibrate(given: options.Calibrate) -> Calibrations:
     from unround.comparison.calibration import calibrate_release
     from unround.comparison.worlds import Calibrations as Found
     from unround.comparison.worlds import calibrate_worlds
-    from unround.results.publishing import Calibrations
 
     how = mechanism_name(given.base, given.mechanism)
     refuse_file(given.out)
@@ -623,10 +605,11 @@ def calibrate(given: options.Calibrate) -> Calibrations:
             progress=given.progress,
         )
     if given.out is not None:
-        from unround.show.calibrate import calibration_page
+        from unround.show.calibrate import calibration
+        from unround.show.page import page
 
-        write_result(given.out, "calibrate", found.to_json(), calibration_page)
-    return as_result(Calibrations, found)
+        write_result(given.out, "calibrate", found.to_json(), lambda told: page(calibration(told)))
+    return found
 
 
 @takes(options.Paper)

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from unround.errors import InputError
 from unround.mechanisms.base import fraction
 from unround.mechanisms.rounding import check_base
+from unround.shown import Shown
 
 
 def chi_square_tail(freedom: int, statistic: float) -> float:
@@ -140,7 +141,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(Shown):
     """How often sums of one shape give something away.
 
     - `base`, `parts`, `zero_parts`, `exact_total`, `threshold`, `areas`: What was asked for; `zero_parts` of the `parts`

@@ -17,6 +17,7 @@ from unround.audits.summary import contradiction_rows
 from unround.output import scratch_folder
 from unround.prior import Prior
 from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
+from unround.shown import Shown
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 from unround.tables.spool import Spool, Stage, survey
 
@@ -47,7 +48,7 @@ class TableInside:
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Shown):
     """What is in a release.
 
     - `release`, `structure`: What was published, and how it adds up.

@@ -15,9 +15,12 @@ from unround.infer.answer import Marginal, Prior
 from unround.infer.certify import certificates
 from unround.mechanisms import TAIL, Mechanism, Unpublished
 from unround.proofs import Proof, contradiction_in_words, proofs_of
+from unround.shown import Drawn, Tabular, frame_of
 from unround.system import Cell, PublishedFigure, System
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from unround.infer.clash import Clash
 
 Kind = Literal["given", "proved", "likely", "open"]
@@ -119,7 +122,7 @@ class FigureAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Tabular, Drawn):
     """Everything inferred about a system.
 
     Parameters
@@ -172,6 +175,15 @@ class Solution:
             if cell.name == name:
                 return cell
         raise KeyError(name)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
+        import polars as pl
+
+        numbers: dict[str, Any] = dict.fromkeys(("published", "low", "high", "mode"), pl.Int64)
+        chances: dict[str, Any] = dict.fromkeys(("probability", "error", "mean"), pl.Float64)
+        frame = frame_of(self.cells, name=pl.String, **numbers, **chances, kind=pl.String)
+        return frame.rename({"name": "cell"})
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data, as `unround solve --json` prints it."""

@@ -27,6 +27,7 @@ from unround.linked.prover import BETWEEN
 from unround.mechanisms import Suppressed, Unpublished, Within
 from unround.proofs import Proof, fault_in_proof, proof_in_words
 from unround.release import ABSENT, SUPPRESSED, Counts, adjustable, told_range
+from unround.shown import Shown
 from unround.system import Cell, PublishedFigure, Sum, System
 
 CERTAIN = tuple(kind.label for kind in (ClaimKind.PROVED, ClaimKind.CONDITIONAL))
@@ -36,7 +37,7 @@ AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Shown):
     """What was verified, and what is wrong.
 
     - `files`, `certificates`, `findings`: How many were looked at: files with a hash, certificates, and proved or

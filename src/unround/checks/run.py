@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,10 +39,14 @@ from unround.mechanisms import Exact, Mechanism, Unpublished
 from unround.output import scratch_folder
 from unround.proofs import contradiction_in_words
 from unround.release import Column, Release
+from unround.shown import Drawn, Tabular
 from unround.structure import JudgedFigure, PlanFile, Structure
 from unround.structure.evidence import INFERRED
 from unround.system import Cell, Sum, System
 from unround.tables.spool import Spool, Stage, survey
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def consequence(
@@ -131,7 +135,7 @@ AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Tabular, Drawn):
     """What was found about a release.
 
     Parameters
@@ -191,6 +195,23 @@ class Check:
         if not any(one.family.startswith(COUNTS) for one in single):
             single += [one for one in found if one.family.startswith(COUNTS)]
         return frozenset(column for one in single for column in one.columns)
+
+    @property
+    def ordered(self) -> list[Family]:
+        """The families: the worst first, then those of all tables, then the largest."""
+        rank = {CONTRADICTS: 0, DEPARTS: 1, FITS: 2}
+        return sorted(self.families, key=lambda one: (rank[one.verdict], ALL_TABLES not in one.family, -one.sums))
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the families of sums that were tested, the worst first."""
+        import polars as pl
+
+        rows = [
+            {"family": one.family, "sums": one.sums, "verdict": one.verdict, "p_value": one.p_value, "note": one.note}
+            for one in self.ordered
+        ]
+        kinds = {"family": pl.String, "sums": pl.Int64, "verdict": pl.String, "p_value": pl.Float64, "note": pl.String}
+        return pl.DataFrame(rows, schema=kinds)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

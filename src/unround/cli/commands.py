@@ -16,12 +16,17 @@ from unround.cli.voice import console, print_json, say, tell
 from unround.errors import InputError
 
 if TYPE_CHECKING:
-    from unround.results.described import Described
-    from unround.results.one_system import Solution
-    from unround.results.publishing import Comparison, Reconstruction, Review
-    from unround.results.tables import AuditFolder, Check, Diff, Inspection, Verification
+    from unround.audits.verification import Verification
+    from unround.checks import Check
+    from unround.comparison import Comparison
+    from unround.differences import Diff
+    from unround.inspection import Inspection
+    from unround.reconstruction import Reconstruction
+    from unround.results import AuditFolder
+    from unround.reviews import Review
     from unround.simulation import Simulated
-    from unround.tables import Question
+    from unround.solution import Solution
+    from unround.tables import Described, Question
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, in full precision.")]
 Everything = Annotated[bool, typer.Option("--all", help="List everything, not only what matters most.")]
@@ -32,7 +37,9 @@ def _show(result: Any, json: bool) -> None:
     if json:
         print_json(result.to_json())
     else:
-        result._show(console())
+        from unround.show import show
+
+        show(result, console())
 
 
 def _check_plot(file: Path | None) -> Path | None:
@@ -46,9 +53,7 @@ def _check_plot(file: Path | None) -> Path | None:
 
 Plot = Annotated[
     Path | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Draw what was found as a picture: .svg, .png or .html.", callback=_check_plot
-    ),
+    typer.Option("--plot", metavar="FILE", help="Draw what was found as a picture: .svg or .html.", callback=_check_plot),
 ]
 
 
@@ -59,7 +64,7 @@ Plot = Annotated[
       unround solve "48! = 20 + 20 + 20"             an exact total: all three parts are proved
       unround solve "87! = men: 35 + women: 45"      only two solutions are left
       unround solve "6 = 6 + 6" --base 3             New Zealand rounds to base 3
-      unround solve examples/small-town.txt --plot town.png    a file, and a histogram of every cell
+      unround solve examples/small-town.txt --plot town.svg    a file, and a histogram of every cell
       unround solve - --json < examples/small-town.txt         from standard input, for programs
 
     Values:
@@ -116,9 +121,9 @@ def describe(
     if json:
         print_json(found.to_json())
         return
-    from unround.show.terminal.describe import show_description
+    from unround.show import show
 
-    show_description(found, console(), draft=out is None)
+    show(found, console(), draft=out is None)
     if out is not None:
         say(f"Description written: {out}. Read it, then run: unround audit {out} -o audit", err=True)
 
@@ -172,9 +177,9 @@ def inspect(
     if json:
         print_json(seen.to_json())
     else:
-        from unround.show.terminal.inspect import show_inspection
+        from unround.show import show
 
-        show_inspection(seen, console(), everything)
+        show(seen, console(), everything=everything)
     if write is not None:
         named = " ".join(map(str, call.typed["table"]))
         say(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
@@ -204,9 +209,9 @@ def check(call: Call[Check], *, plot: Plot = None, everything: Everything = Fals
     if json:
         print_json(found.to_json())
     else:
-        from unround.show.terminal.check import show_check
+        from unround.show import show
 
-        show_check(found, console(), everything)
+        show(found, console(), everything=everything)
 
 
 @command(
@@ -614,9 +619,10 @@ def calibrate(
         if json:
             print_json(SENTENCES)
         else:
-            from unround.show.terminal.calibrate import show_worlds
+            from unround.show import show
+            from unround.show.parts import Bullets, Document
 
-            show_worlds(SENTENCES, console())
+            show(Document("Worlds", [Bullets(list(SENTENCES.items()))]), console())
         return
     _show(call(), json)
     _written(call, json, "calibrate")
@@ -641,22 +647,22 @@ def calibrate(
 )
 def paper(call: Call[Any], *, json: Json = False) -> None:
     """Show the claims of the paper, or what its searches find."""
-    from unround.show.terminal.paper import show_claims, show_compound, show_experiment, show_release_searches
+    from unround.show import paper as papers
+    from unround.show import show
 
     found = call()
     if call.typed["release"] is not None:
-        print_json(found.to_json()) if json else show_release_searches(found, console())
+        print_json(found.to_json()) if json else show(papers.release_searches(found), console())
     elif call.typed["simulate"]:
         searched, compound = found
         if json:
             print_json(searched.to_json() | {"audit": compound.to_json()})
         else:
-            show_experiment(searched, console())
-            show_compound(compound, console())
+            show(papers.experiment(searched, compound), console())
     elif json:
         print_json([claim.to_json() for claim in found])
     else:
-        show_claims(found, console())
+        show(papers.claims(found), console())
 
 
 GROUPS = {

@@ -26,7 +26,7 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
         return
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from unround.show.terminal.visible import VisibleConsole
+    from unround.show.terminal import VisibleConsole
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     tasks: dict[str, TaskID] = {}

@@ -43,21 +43,21 @@ def say(text: object, *, err: bool = False) -> None:
 
 def tell(text: object, *, err: bool = False) -> None:
     """Print a line, whether quiet is wanted or not: an error, or a question."""
-    from unround.show.terminal.visible import visible
+    from unround.show.terminal import visible
 
     typer.echo(visible(str(text)), err=err)
 
 
 def print_json(told: Any) -> None:
     """Print one JSON object, in full precision; it was asked for, so that --quiet leaves it."""
-    from unround.show.terminal.visible import visible_json
+    from unround.show.terminal import visible_json
 
     typer.echo(visible_json(json.dumps(told, ensure_ascii=False)))
 
 
 def console() -> Any:
     """Return where to print tables to."""
-    from unround.show.terminal.visible import VisibleConsole
+    from unround.show.terminal import VisibleConsole
 
     if is_quiet():
         return VisibleConsole(file=io.StringIO())

@@ -26,6 +26,7 @@ from unround.mechanisms.base import IntArray
 from unround.options import THRESHOLD
 from unround.prior import Prior, PriorFit
 from unround.release import SUPPRESSED, Counts
+from unround.shown import Shown
 
 Progress = Callable[[str, int, int], None]
 Measured = tuple[dict[str, float], NDArray[np.float64]]
@@ -69,7 +70,7 @@ class Compared:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Shown):
     """Several practices side by side."""
 
     material: Material

@@ -10,6 +10,7 @@ from unround.comparison.calibration import Calibration, Progress, calibrate
 from unround.comparison.material import Material, from_world, simulated
 from unround.comparison.practice import TODAY
 from unround.errors import InputError
+from unround.shown import Shown
 from unround.simulation.worlds import WORLDS, world
 
 CENSUS = "census"
@@ -31,7 +32,7 @@ AREAS = 2000
 
 
 @dataclass(frozen=True)
-class Calibrations:
+class Calibrations(Shown):
     """How often claims are right in one table or several worlds, the worst first.
 
     A world is the worse, the more some band of stated probability overstates beyond chance; those with too few claims to

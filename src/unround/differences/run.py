@@ -18,6 +18,7 @@ from unround.audits.ranking import SIZES, SMALL_FIRST
 from unround.audits.summary import AREA_SIZES, CLAIMS
 from unround.differences.match import MatchedAudits, differences, other_people
 from unround.output import scratch_folder
+from unround.shown import Shown
 from unround.tables.spool import Stage
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ LOST = ("published_exactly", "not_in_after", "no_longer_follows")
 
 
 @dataclass(frozen=True, eq=False)
-class Diff:
+class Diff(Shown):
     """What changed between two audits of the same people.
 
     - `match`: The two, side by side.

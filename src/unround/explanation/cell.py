@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from unround.explanation.family import FamilyEvidence, cell_names, family_eviden
 from unround.mechanisms.base import FloatArray
 from unround.proofs import proof_in_words
 from unround.release import ABSENT, Counts
+from unround.shown import Drawn, Tabular
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Distribution = tuple[tuple[int, float], ...]
 """The possible counts of a cell, and how likely each is."""
@@ -47,7 +51,7 @@ class SumShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation(Finding):
+class Explanation(Finding, Tabular, Drawn):
     """Everything that an audit knows about one cell: the finding, and the argument for it.
 
     Parameters
@@ -121,6 +125,15 @@ class Explanation(Finding):
     because: tuple[str, ...]
     contradictions: tuple[str, ...]
     assumptions: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.key}: {self.kind}{'' if self.value is None else f', {self.value}'}>"
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the possible counts, and how likely each is; empty where that is not known."""
+        import polars as pl
+
+        return pl.DataFrame(list(self.distribution), schema={"count": pl.Int64, "probability": pl.Float64}, orient="row")
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""

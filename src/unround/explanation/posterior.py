@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from unround.audits import AuditFolder
 from unround.audits.folder import find_area, find_cell
 from unround.explanation.cell import infer_area
+from unround.shown import Drawn, Tabular, frame_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +42,11 @@ class Distribution:
     error: float | None = None
 
     @property
+    def distribution(self) -> list[tuple[int, float]]:
+        """The possible counts, and how likely each is, as pairs."""
+        return list(zip(self.counts.tolist(), self.probabilities.tolist(), strict=True))
+
+    @property
     def mean(self) -> float | None:
         """The expected count; None where it is not known."""
         return float(self.counts @ self.probabilities) if self.counts.size else None
@@ -60,7 +69,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(Tabular, Drawn):
     """How likely every count of one area is, by the keys of its cells.
 
     Parameters
@@ -85,6 +94,15 @@ class Posterior:
 
     def __len__(self) -> int:
         return len(self.cells)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
+        import polars as pl
+
+        texts: dict[str, Any] = dict.fromkeys(("key", "label", "kind"), pl.String)
+        numbers: dict[str, Any] = dict.fromkeys(("published", "low", "high", "mode"), pl.Int64)
+        chances: dict[str, Any] = dict.fromkeys(("probability", "error", "mean", "sd"), pl.Float64)
+        return frame_of(list(self.cells.values()), **texts, **numbers, **chances)
 
 
 def posterior(folder: AuditFolder, area: str) -> Posterior:

@@ -24,6 +24,7 @@ from unround.output import output_folder
 from unround.protection.table import ALIKE, Protection, ProtectionScore, keepable, publish_in_steps
 from unround.regions import published_exactly
 from unround.release import AREA, SUPPRESSED, Block, Column, Release
+from unround.shown import Shown
 from unround.simulation.write import ABOUT, TABLE, Parts
 from unround.structure import PlanFile, Structure
 from unround.tables import SIMULATED
@@ -200,7 +201,7 @@ class ProtectOptions:
 
 
 @dataclass(frozen=True)
-class Protected:
+class Protected(Shown):
     """What `protect` wrote.
 
     - `table`, `about`, `note`: The published table, the TOML that describes it, and the note for those who made it.

@@ -30,6 +30,7 @@ from unround.reconstruction.tally import Tally, gain
 from unround.reconstruction.verification import population, verified
 from unround.reconstruction.ways import WAYS, ways_named
 from unround.release import Release
+from unround.shown import Shown
 
 Stage = Callable[[str, int, int], None]
 
@@ -79,7 +80,7 @@ class ReconstructOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reconstruction:
+class Reconstruction(Shown):
     """What `reconstruct` found: aggregates alone.
 
     - `told`: Everything in `summary.json`.

@@ -41,6 +41,7 @@ from unround.reviews.trying import Excused, Setting, try_repairs
 from unround.reviews.wording import counts_in_words, limit_in_words, policy_in_words, reason_in_words
 from unround.reviews.workbook import CELLS, read_entries, write_workbook
 from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
+from unround.shown import Shown
 from unround.structure import PlanFile
 from unround.tables.spool import Stage, survey
 
@@ -86,7 +87,7 @@ class ReviewOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Review:
+class Review(Shown):
     """The decision on a draft table, and everything that led to it.
 
     - `told`: Everything, as plain data; docs/review.md tells what each field means.

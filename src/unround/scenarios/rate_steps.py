@@ -20,6 +20,7 @@ from unround.scenarios.scenario import check_fit, published_by
 from unround.scenarios.tables import Numbers, kept, spooled
 from unround.scenarios.trying import EXACT, SIMULATED, Auditing, exposed, score_of
 from unround.scenarios.world import Draw
+from unround.shown import Shown
 from unround.structure import PlanFile
 from unround.tables.spool import Stage
 
@@ -28,7 +29,7 @@ TRUE_COUNTS, PUBLISHED_COUNTS = "true", "published"
 
 
 @dataclass(frozen=True, eq=False)
-class RateSteps:
+class RateSteps(Shown):
     """How coarse rates must be to add nothing.
 
     - `told`: Everything, as plain data; docs/whatif.md tells what each field means.

@@ -22,6 +22,7 @@ from unround.scenarios.repairs import SMALLNESS, SURENESS, repairs
 from unround.scenarios.scenario import Scenario, check_areas, check_truth
 from unround.scenarios.tables import Numbers, kept, spooled
 from unround.scenarios.trying import Auditing, exposed, tried
+from unround.shown import Shown
 from unround.structure import PlanFile, find_structure
 from unround.tables.spool import Spool, Stage
 
@@ -51,7 +52,7 @@ Finish = Callable[[Path, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, eq=False)
-class WhatIf:
+class WhatIf(Shown):
     """What a table would expose, and what each repair of it leaves.
 
     - `told`: Everything, as plain data; docs/whatif.md tells what each field means.

@@ -1,12 +1,106 @@
-"""Everything a person sees, in one place: terminal, report, comparison pages and explorer say and show the same things.
+"""Everything that a person sees. A result becomes a document, and a document is printed, or made a page or a card.
 
-words        the sentences, numbers, plurals and names of kinds that all of them use
-palette      the colours, light and dark; the stylesheet's tokens are made from it
-counts       counts in the rows of tables, as HTML
-charts       every chart, as a small SVG drawing; plots: charts as files (`--plot`)
-site         the one Jinja environment and the one stylesheet; templates/ and static/ hold what they load
-notebook     results as cards of a notebook; figures: charts to work with there (Altair)
-report, strongest, check, selfcheck, nesting, keys, diff, whatif, compare
-             what one topic says and shows, for terminal and pages alike
-terminal/    what each command prints
+- `parts`: what documents are made of; `terminal`, `page`: the two that show them
+- one module per command, with its sentences, tables and document: `solve`, `describe`, `inspect`, `check`, `explain`,
+  `compare`, `calibrate`, `reconstruct`, `diff`, `whatif`, `review`, `paper`; of an audit `report`, with `footing`, `front`,
+  `selfcheck` and `strongest`
+- `words`: numbers, kinds of claims, and what is said of audits and counts
+- `palette`, `charts`, `maps`, `plots`: colours, and everything that is drawn
+- `site`, `counts`: the templates and the stylesheet of the explorer
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from unround.show.parts import Document
+
+WIDTH = 100
+"""Columns of text that is printed where there is no terminal."""
+
+DOCUMENTS = {
+    "Solution": "solve.solution",
+    "Expectation": "solve.expectation",
+    "Described": "describe.description",
+    "Inspection": "inspect.inspection",
+    "Check": "check.check",
+    "AuditFolder": "report.short",
+    "Explanation": "explain.explanation",
+    "Posterior": "explain.posterior",
+    "Verification": "diff.verification",
+    "Diff": "diff.difference",
+    "Review": "review.review",
+    "WhatIf": "whatif.what_if",
+    "RateSteps": "whatif.rate_steps",
+    "Protected": "compare.protected",
+    "Comparison": "compare.comparison",
+    "Calibrations": "calibrate.calibration",
+    "Reconstruction": "reconstruct.reconstruction",
+}
+"""The function that makes a document of a result, by the name of its class."""
+
+PLOTS = {
+    "Solution": "plots.solution_plot",
+    "Posterior": "plots.posterior_plot",
+    "Explanation": "plots.explanation_plot",
+    "AuditFolder": "plots.claims_plot",
+    "Check": "check.residual_plot",
+}
+"""The same for pictures."""
+
+
+def _made(result: object, by_class: dict[str, str], **options: Any) -> Any:
+    name = next(by_class[kind.__name__] for kind in type(result).__mro__ if kind.__name__ in by_class)
+    module, function = name.split(".")
+    return getattr(import_module(f"unround.show.{module}"), function)(result, **options)
+
+
+def document(result: object, **options: Any) -> Document:
+    """Return what a result has to say."""
+    from unround.show.parts import Document
+
+    made: Document = result if isinstance(result, Document) else _made(result, DOCUMENTS, **options)
+    return made
+
+
+def plot(result: object) -> Any:
+    """Return a picture of a result."""
+    return _made(result, PLOTS)
+
+
+def show(result: object, console: Console, *, verbose: bool = False, **options: Any) -> None:
+    """Print a result."""
+    from unround.show import terminal
+
+    if any(kind.__name__ == "AuditFolder" for kind in type(result).__mro__):
+        from unround.show.terminal.audit import show_audit
+
+        show_audit(result, console)  # type: ignore[arg-type]
+        return
+    terminal.show(document(result, **options), console, verbose)
+
+
+def text(result: object) -> str:
+    """Return what a terminal would show, without colours."""
+    import io
+
+    from unround.show.terminal import VisibleConsole
+
+    written = io.StringIO()
+    show(result, VisibleConsole(file=written, width=WIDTH, highlight=False, color_system=None))
+    return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").splitlines())
+
+
+def card(result: object) -> str:
+    """Return a result as the card of a notebook."""
+    from unround.show import page
+
+    if any(kind.__name__ == "AuditFolder" for kind in type(result).__mro__):
+        from unround.show.notebook import audit_card
+
+        return audit_card(result)  # type: ignore[arg-type]
+    return page.card(document(result))

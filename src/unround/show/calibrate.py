@@ -1,14 +1,35 @@
-"""How often claims are right: sentences and tables, for terminal and page."""
+"""How often claims are right."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from unround.audits.scoring import ANY_VALUE, ENOUGH, ENOUGH_SMALL, TOLERANCE, TOLERANCE_FEW
 from unround.show import charts
-from unround.show.site import render
+from unround.show.parts import (
+    PAGE,
+    QUIET,
+    TERMINAL,
+    Bullets,
+    Chart,
+    Charts,
+    Column,
+    Document,
+    Only,
+    Part,
+    Row,
+    Section,
+    Table,
+    Terms,
+    Text,
+)
 from unround.show.words import percent, several
+
+if TYPE_CHECKING:
+    from unround.comparison.worlds import Calibrations
 
 OVERSTATED = "overstated"
 
@@ -99,7 +120,7 @@ def named(told: Mapping[str, Any]) -> str:
     return str(told["world"] or told["source"])
 
 
-def calibration_table(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def calibration_table(told: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of how often claims are right, by kind of count."""
     heads = ["", "counts", "flat: off by", "log loss", "fitted: off by", "log loss", "by chance", "trust"]
     return heads, [
@@ -146,7 +167,7 @@ def claims_sentences(told: Mapping[str, Any]) -> list[str]:
     return [f"{number}{where}. The worst: {said}."]
 
 
-def calibration_sentences(told: dict[str, Any]) -> list[str]:
+def calibration_sentences(told: Mapping[str, Any]) -> list[str]:
     """Return which prior to trust when."""
     groups = told["groups"]
     whole = groups["all cells"]
@@ -170,33 +191,74 @@ def calibration_sentences(told: dict[str, Any]) -> list[str]:
     return found
 
 
-# -- page -------------------------------------------------------------------------------------------------------------
+# -- the document -----------------------------------------------------------------------------------------------------
+
+DIAGONAL = (
+    "The likeliest counts of all cells, whether an audit would list them or not. On the diagonal, claims are right as often "
+    "as they state; below it they are overconfident. Larger points stand for more claims."
+)
 
 
-def calibration_page(told: dict[str, Any]) -> str:
-    """Return a calibration as a page."""
-    drawn = [
-        (name, _reliability_chart(told["groups"][name]))
-        for name in ("all cells", "totals of sparse sums")
-        if name in told["groups"]
-    ]
-    return render(
-        "calibrate.html",
-        title="How often claims are right",
-        lead=calibration_lead(told),
-        worlds=worlds_table(told["worlds"]) if len(told["worlds"]) > 1 else None,
-        descriptions=[(one["world"], one["description"]) for one in told["worlds"] if one["world"]],
-        claims=claims_table(told["claims_by_value"]),
-        claims_note=CLAIMS_NOTE,
-        claims_sentences=claims_sentences(told),
-        charts=drawn,
-        table=calibration_table(told),
-        note=CALIBRATION_NOTE,
-        sentences=[*calibration_sentences(told), *told["notes"]],
-    )
+def calibration(found: Calibrations | Mapping[str, Any]) -> Document:
+    """Say how often claims are right, the worst world first, and which prior to trust when."""
+    told = found if isinstance(found, Mapping) else found.to_json()
+    return Document("How often claims are right", list(_calibration(told)), "Calibration")
 
 
-def _reliability_chart(group: dict[str, Any]) -> str:
+def _calibration(told: Mapping[str, Any]) -> Iterator[Part]:
+    yield Text("\n".join(calibration_lead(told)), "lead")
+    if len(told["worlds"]) > 1:
+        title, (heads, rows) = "Likely claims, the worst world first", worlds_table(told["worlds"])
+        marked = [Row(row, "wrong" if row[-1].endswith(OVERSTATED) else "") for row in rows]
+        worlds = [(one["world"], one["description"]) for one in told["worlds"] if one["world"]]
+        table = Table(heads, marked, title, left=("worst band", "verdict"))
+        yield Section(title, [table, Only(PAGE, [Terms(worlds)])])
+    title = "Likely claims, by the count claimed"
+    yield Section(title, [Bullets(claims_sentences(told)), *claims_parts(told["claims_by_value"])])
+    groups = told["groups"]
+    drawn = [name for name in ("all cells", "totals of sparse sums") if name in groups]
+    pictures = Charts([Chart(_reliability_chart(groups[name]), name.capitalize()) for name in drawn])
+    bins = Only(TERMINAL, [_reliability(groups["all cells"])])
+    yield Section("Of claims made at this probability, this share is right", [Text(DIAGONAL, QUIET), pictures, bins])
+    heads, rows = calibration_table(told)
+    yield Section("By kind of count", [Table(heads, rows, "By kind of count", left=("trust",), legend=CALIBRATION_NOTE)])
+    yield Section("Which prior to trust", [Bullets([*calibration_sentences(told), *told["notes"]])])
+
+
+def claims_parts(by_value: Sequence[Mapping[str, Any]]) -> list[Part]:
+    """Return how often likely claims are right, by the count claimed and by band."""
+    heads, rows = claims_table(by_value)
+    if not rows:
+        return [Text("There are none.")]
+    above, marked = "", []
+    for value, *numbers in rows:
+        marked.append(Row(["" if value == above else value, *numbers], "wrong" if numbers[-1] else ""))
+        above = value
+    left = ("stated between", "verdict")
+    return [Table(heads, marked, "Likely claims, by the count claimed", left=left, legend=CLAIMS_NOTE)]
+
+
+def _reliability(group: Mapping[str, Any]) -> Part:
+    """Return bands of probability, with a bar of the share that is right, and a mark where it should end."""
+    by_bin = {prior: {row["from"]: row for row in group[prior]["bins"]} for prior in ("flat", "fitted")}
+    rows = []
+    for start in sorted({*by_bin["flat"], *by_bin["fitted"]}):
+        cells = [f"{100 * start:.0f}–{100 * start + 5:.0f}%"]
+        for prior in ("flat", "fitted"):
+            row = by_bin[prior].get(start)
+            cells += [f"{row['claims']:,}", f"{100 * row['right']:.1f}%"] if row else ["", ""]
+        fitted = by_bin["fitted"].get(start)
+        rows.append([*cells, _ruler(fitted["stated"], fitted["right"]) if fitted else ""])
+    return Table(("stated", "flat: claims", "right", "fitted: claims", "right", Column("", left=True)), rows)
+
+
+def _ruler(stated: float, right: float, width: int = 40) -> str:
+    bar = ["█" if k < round(width * right) else " " for k in range(width + 1)]
+    bar[round(width * stated)] = "│"
+    return "".join(bar).rstrip()
+
+
+def _reliability_chart(group: Mapping[str, Any]) -> Markup:
     series = {
         f"{prior} prior": (kind, [row for row in group[prior]["bins"] if row["claims"] >= 10])
         for prior, kind in (("flat", "s3"), ("fitted", "s1"))

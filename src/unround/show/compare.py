@@ -1,13 +1,33 @@
-"""Ways of publishing compared: sentences and tables, for terminal and page."""
+"""Ways of publishing compared; and a table that was published in one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
 
 from unround.comparison.measure import LARGE
+from unround.protection.release import HEADINGS, Protected, error_rows
 from unround.show import charts
-from unround.show.site import render
+from unround.show.parts import (
+    PAGE,
+    QUIET,
+    TERMINAL,
+    Bullets,
+    Chart,
+    Charts,
+    Document,
+    Files,
+    Only,
+    Part,
+    Section,
+    Table,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from unround.comparison import Comparison
 
 SHOWN = 10
 """Signed distances up to this one are drawn."""
@@ -37,7 +57,7 @@ RATES = "What rates add"
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def errors_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def errors_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of the table of errors."""
     heads = ["", "mean error", f"over {LARGE}", "expected", "RMSE", "within 4", "bias", "sums broken", "ε"]
     return heads, [
@@ -56,7 +76,7 @@ def errors_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]
     ]
 
 
-def risks_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def risks_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of the table of what can be inferred."""
     heads = ["", "proved", "wrong", "likely", "right", "truth", "alone", "best guess", "1s and 2s"]
     return heads, [
@@ -75,7 +95,7 @@ def risks_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]
     ]
 
 
-def rates_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def rates_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return the headings and rows of the table of rates beside the counts; no rows where there are none."""
     heads = ["", "rates from", "conditional", "wrong", "likely", "right", "1s and 2s", "mean error"]
     return heads, [
@@ -98,13 +118,13 @@ def _counted(number: float | None) -> str:
     return "not worked out" if number is None else mean_count(number)
 
 
-def _with_error(row: dict[str, Any], name: str, sign: str = "") -> str:
+def _with_error(row: Mapping[str, Any], name: str, sign: str = "") -> str:
     spread = row["standard_error"][name]
     shown = f"{row[name]:{sign}.3f}".replace("-", "−")
     return shown if spread is None else f"{shown} ± {spread:.3f}"
 
 
-def _clamped_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _clamped_table(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     heads = ["", "negative", "mean error", "clamped", "RMSE", "clamped", "bias", "clamped", "bias of true zeros, clamped"]
     return heads, [
         [
@@ -126,7 +146,7 @@ def _clamped_table(rows: list[dict[str, Any]]) -> tuple[list[str], list[list[str
 # -- sentences --------------------------------------------------------------------------------------------------------
 
 
-def lead(told: dict[str, Any]) -> str:
+def lead(told: Mapping[str, Any]) -> str:
     """Say what was compared."""
     releases = f"each published {told['seeds']} times" if told["seeds"] > 1 else "each published once"
     return (
@@ -135,7 +155,7 @@ def lead(told: dict[str, Any]) -> str:
     )
 
 
-def footnotes(told: dict[str, Any]) -> list[str]:
+def footnotes(told: Mapping[str, Any]) -> list[str]:
     """Return how to read the numbers of a comparison, and what was left out of account."""
     found = [
         f"Expected: the mean error of a large count, in closed form. Truth: the probability that all sums, the mechanism "
@@ -173,34 +193,64 @@ def footnotes(told: dict[str, Any]) -> list[str]:
     return [*found, *told["notes"]]
 
 
-# -- pages ------------------------------------------------------------------------------------------------------------
+# -- the document -----------------------------------------------------------------------------------------------------
+
+ATTACKER = "An attacker has the published table, the sums that hold in it, and the mechanism."
 
 
-def comparison_page(told: dict[str, Any]) -> str:
-    """Return a comparison as a page."""
+def comparison(found: Comparison | Mapping[str, Any]) -> Document:
+    """Say what each way of publishing costs, and what it gives away."""
+    told = found if isinstance(found, Mapping) else found.to_json()
+    return Document("Ways of publishing, side by side", list(_comparison(told)), "Comparison")
+
+
+def _comparison(told: Mapping[str, Any]) -> Iterator[Part]:
     rows = told["mechanisms"]
-    tables = {"How far off": errors_table(rows), "What can be inferred": risks_table(rows)}
-    if told["rates"]:
-        tables[RATES] = rates_table(rows)
-    return render(
-        "compare.html",
-        title="Ways of publishing, side by side",
-        lead=f"{lead(told)} An attacker has the published table, the sums that hold in it, and the mechanism.",
-        colours={row["name"]: colour(row["name"]) for row in rows},
-        risk=_risk_chart(rows),
-        sums=charts.pairs(
-            [(row["name"], colour(row["name"]), row["truth_probability_alone"], row["truth_probability"]) for row in rows],
-            "probability given to the true count",
-        ),
-        distances=_distance_charts(rows),
-        tables=tables,
-        clamped=_clamped_table(rows) if any(row["negative"] > 0 for row in rows) else None,
-        sentences=sentences(told),
-        footnotes=footnotes(told),
+    colours = {row["name"]: colour(row["name"]) for row in rows}
+    yield Text(f"{lead(told)} {ATTACKER}", "lead")
+    yield Only(PAGE, list(_drawings(rows)))
+    heads, errors = errors_table(rows)
+    short = [[cell.split(" ± ")[0] for cell in row] for row in errors]  # a terminal is too narrow for standard errors
+    yield Only(TERMINAL, [Section("How far off", [Table(heads, short)])])
+    yield Only(PAGE, [Section("How far off", [Table(heads, errors, "How far off", colours=colours)])])
+    for title, (heads, found) in (("What can be inferred", risks_table(rows)), (RATES, rates_table(rows))):
+        if found:
+            yield Section(title, [Table(heads, found, title, colours=colours, left=("rates from",))])
+    if any(row["negative"] > 0 for row in rows):
+        title, (heads, clamped) = "Negative counts published as 0", _clamped_table(rows)
+        said = Text("Noise makes some counts negative. Publishing 0 instead makes them look better, and totals too large.")
+        yield Only(PAGE, [Section(title, [said, Table(heads, clamped, title, colours=colours)])])
+    yield Section("In words", [Bullets(sentences(told))])
+    yield Section("How to read it", [Bullets(footnotes(told), QUIET)])
+
+
+def _drawings(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    alone = [(row["name"], colour(row["name"]), row["truth_probability_alone"], row["truth_probability"]) for row in rows]
+    yield Section(
+        "Error against risk",
+        [
+            Chart(
+                _risk_chart(rows),
+                "Publishing closer to the truth reveals more",
+                "Left: smaller errors. Down: less can be inferred. Bars: one standard error over releases, where visible. "
+                "Ring: some counts can be proved.",
+            ),
+            Chart(
+                charts.pairs(alone, "probability given to the true count"),
+                "What the sums add",
+                "The mean probability given to the true count: from the published count alone (hollow) and with all sums "
+                "(filled).",
+            ),
+        ],
     )
+    said = (
+        "Shares of all counts by published − true. Lines: what the mechanism implies for large counts. Rounding leaves 0 "
+        "unchanged, so more counts are exact than it implies."
+    )
+    yield Section("How far published counts are from the truth", [Text(said), Charts(_distance_charts(rows))])
 
 
-def _risk_chart(rows: list[dict[str, Any]]) -> str:
+def _risk_chart(rows: Sequence[Mapping[str, Any]]) -> Markup:
     points = [
         {
             "name": row["name"],
@@ -216,7 +266,7 @@ def _risk_chart(rows: list[dict[str, Any]]) -> str:
     return charts.risk_against_error(points, "mean error of a published count", "probability given to the true count")
 
 
-def _distance_charts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _distance_charts(rows: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """Draw signed distances, one chart per mechanism, all to the same scale."""
     from unround.comparison.distances import distances
     from unround.protection.table import parse_protection
@@ -233,8 +283,7 @@ def _distance_charts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
         drawn.append((name, observed, expected))
     top = max(share for _, observed, expected in drawn for share in (*observed.values(), *(expected or {}).values()))
     return [
-        (
-            name,
+        Chart(
             charts.columns(
                 observed,
                 f"Shares of counts by published − true, {name}: {100 * observed[0]:.1f}% are exact",
@@ -242,6 +291,7 @@ def _distance_charts(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
                 expected=expected,
                 top=top,
             ),
+            name,
         )
         for name, observed, expected in drawn
     ]
@@ -251,7 +301,7 @@ SURE = 2.5
 """Differences of fewer standard errors than this are not called differences."""
 
 
-def sentences(told: dict[str, Any]) -> list[str]:
+def sentences(told: Mapping[str, Any]) -> list[str]:
     """Return what to make of a comparison."""
     rows = told["mechanisms"]
     found = list(_wrong(rows))
@@ -262,7 +312,7 @@ def sentences(told: dict[str, Any]) -> list[str]:
     return found
 
 
-def _rates_in_words(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _rates_in_words(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Say what it costs and what it spares to compute rates from published counts."""
     for row in rows:
         if row["rates"] is None:
@@ -279,19 +329,19 @@ def _rates_in_words(rows: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
-def _wrong(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _wrong(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         if row["proved_wrong"]:
             yield f"{row['name']}: {row['proved_wrong']:g} proved counts were wrong. This is a fault in unround."
 
 
-def _differ(one: dict[str, Any], other: dict[str, Any], name: str) -> bool:
+def _differ(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
     """Say whether two means differ by more than their standard errors explain; after one release, any does."""
     errors = [row["standard_error"][name] or 0.0 for row in (one, other)]
     return bool(abs(one[name] - other[name]) > SURE * (errors[0] ** 2 + errors[1] ** 2) ** 0.5 + 1e-12)
 
 
-def _change(one: dict[str, Any], other: dict[str, Any], name: str) -> str:
+def _change(one: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
     """Return by how many per cent a number falls or rises."""
     before, after = one[name], other[name]
     if not before or not _differ(one, other, name):
@@ -302,7 +352,7 @@ def _change(one: dict[str, Any], other: dict[str, Any], name: str) -> str:
     return f"{'falls' if share < 0 else 'rises'} by {abs(share):.0f}%"
 
 
-def _against(first: dict[str, Any], row: dict[str, Any]) -> str:
+def _against(first: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Return how one way of publishing compares with the first."""
     if not first["proved"]:
         proofs = (
@@ -322,7 +372,7 @@ def _against(first: dict[str, Any], row: dict[str, Any]) -> str:
     )
 
 
-def _promise(first: dict[str, Any], row: dict[str, Any]) -> str:
+def _promise(first: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Return the same of large counts: in closed form, and as measured."""
     if first["expected"] is None or row["expected"] is None:
         return ""
@@ -337,7 +387,7 @@ def _promise(first: dict[str, Any], row: dict[str, Any]) -> str:
     )
 
 
-def _clamping(row: dict[str, Any]) -> str:
+def _clamping(row: Mapping[str, Any]) -> str:
     """Return what publishing negative counts as 0 does."""
     return (
         f"{row['name']}: {100 * row['negative']:.1f}% of counts are negative. If they are published as 0, the mean error is "
@@ -347,7 +397,7 @@ def _clamping(row: dict[str, Any]) -> str:
     )
 
 
-def _noise(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _noise(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Say whether noise defeats inference, as the paper hopes."""
     noisy = [row for row in rows if row["left_out_of_account"] is not None]
     if not noisy:
@@ -373,3 +423,31 @@ def mean_count(value: float) -> str:
     ('0', '16.6', '2,394')
     """
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+
+
+# -- one table, published ---------------------------------------------------------------------------------------------
+
+
+def protected(made: Protected) -> Document:
+    """Say what was done to a table, and what it cost."""
+    return Document("What was published, and what it cost", list(_protected(made)))
+
+
+def _protected(made: Protected) -> Iterator[Part]:
+    few = ", ".join(made.exact[:6]) + (" …" if len(made.exact) > 6 else "")
+    exact = f", {len(made.exact):,} of them unrounded ({few})" if made.exact else ""
+    how = made.choices.how.sentence
+    yield Text(f"{made.areas:,} areas, {made.columns:,} columns{exact}, {made.sums:,} sums. {how}")
+    yield Text(f"Random numbers came from {made.choices.chance}.", QUIET)
+    legend = (
+        "Mean error: the mean absolute difference; bias: the mean difference with its sign, for all counts and for true "
+        "counts under 5; sums off: totals that are not the sum of their parts."
+    )
+    table = Table(HEADINGS, list(error_rows(made.steps.items())), "Errors", legend=legend)
+    yield Section("Published minus true counts", [table])
+    hidden = list(made.steps.values())[-1].hidden
+    yield Text(f"{hidden:,} counts are not published." if hidden else "")
+    yield Text("\n".join(f"Note: {note}" for note in made.notes), "alarm")
+    about = f"its description: {made.declared}, and its sums"
+    note = "the above, for you; do not publish it"
+    yield Files("", [(str(made.table), "the table"), (str(made.about), about), (str(made.note), note)])

@@ -1,15 +1,38 @@
-"""What changed between two audits: the sentences of terminal and pages, and the section of a page that shows it."""
+"""What changed between two audits; and whether the folder of one is in order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unround.show.words import CLAIMS, block_named, listed, percent, several, share, size_named
+from unround.audits.verification import Verification
+from unround.show.parts import (
+    ALARM,
+    PAGE,
+    QUIET,
+    STRONG,
+    TERMINAL,
+    Bullets,
+    Document,
+    Fact,
+    Facts,
+    Only,
+    Part,
+    Row,
+    Section,
+    Table,
+    Terms,
+    Text,
+    rest,
+)
+from unround.show.words import CLAIMS, block_named, listed, notice, number, percent, several, share, size_named
 
-MOST_BLOCKS = 16
-"""Tables that a page lists; the others are counted."""
+if TYPE_CHECKING:
+    from unround.differences import Diff
+
+MOST_BLOCKS, MOST_PROBLEMS = 16, 20
+"""Tables and problems that are listed; the others are counted."""
 
 FEWEST_AREAS = 10
 """With fewer areas than this, the public page does not say how new claims are spread over counts: that would nearly reveal
@@ -172,28 +195,44 @@ def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
     return now, was["kind"] if was["kind"] != "likely" else f"likely {was['value']:,} ({percent(was['probability'])})"
 
 
-# -- the section of a page ---------------------------------------------------------------------------------------------
+# -- the document -----------------------------------------------------------------------------------------------------
+
+HEADINGS = ("newly proved", "conditional", "likely", "no longer")
 
 
-def diff_section(told: Mapping[str, Any], *, public: bool, heading: str = "") -> dict[str, Any]:
-    """Gather what the section shows."""
+def difference(found: Diff | Mapping[str, Any], called: tuple[str, str] = ("before", "after")) -> Document:
+    """Say what changed between two audits; `called` are their names."""
+    told = found if isinstance(found, Mapping) else found.to_json()
+    sides = [(name, one_side(told[side])) for name, side in zip(called, ("before", "after"), strict=True)]
+    said = notice(told["after"]["product"])
+    parts = [Only(TERMINAL, [Terms(sides)]), *changed(told), Only(TERMINAL, [Text(said, QUIET)])]
+    return Document("What changed", parts, "Two audits compared", notice=said)
+
+
+def changed(told: Mapping[str, Any], *, public: bool = False) -> Iterator[Part]:
+    """Say what changed: as a part of other documents, too. The public one names no area."""
+    yield Text(verdict(told), "lead")
+    yield from (Text(sentence, ALARM) for sentence in alarms(told))
+    yield Only(PAGE, [_tiles(told)])
     few = public and told["after"]["areas"] < FEWEST_AREAS
-    blocks = [(block_named(name, told["by_block"]), row) for name, row in told["by_block"].items() if changes(row)]
-    return {
-        "verdict": verdict(told),
-        "alarms": alarms(told),
-        "newly": told["newly"],
-        "lost": sum(told["lost"].values()),
-        "heading": heading or f"What changed since {Path(told['before']['path']).name}",
-        "by_value": [] if few else _rows([(size_named(name), row) for name, row in told["by_value"].items()]),
-        "by_block": _rows(blocks[:MOST_BLOCKS]),
-        "more_blocks": len(blocks) - len(blocks[:MOST_BLOCKS]),
-        "by_size": _rows([(size_named(name), row) for name, row in told["by_area_size"].items() if changes(row)]),
-        "strongest": [] if public else [_claim(row) for row in told["strongest"]],
-        "details": details(told),
-        "scope": scope(told),
-        "differing": differing(told),
-    }
+    if any(changes(row) for row in told["by_value"].values()) and not few:
+        rows = {size_named(name): row for name, row in told["by_value"].items()}
+        foot = Row(["all", *_numbers(told)], "strong")
+        yield Section("By inferred count", [_changes("Inferred count", rows, foot)], level=3)
+    blocks = {block_named(name, told["by_block"]): row for name, row in told["by_block"].items() if changes(row)}
+    if blocks:
+        table = _changes("Table", dict(list(blocks.items())[:MOST_BLOCKS]))
+        yield Section("By table", [table, rest(len(blocks), MOST_BLOCKS, "--json gives them all")], level=3)
+    sizes = {size_named(name): row for name, row in told["by_area_size"].items() if changes(row)}
+    if sizes:
+        yield Section("By size of area", [_changes("Size of area", sizes)], level=3)
+    if told["strongest"] and not public:
+        aside = "(proved first, then conditional, then likely; within each, counts of one or two first)"
+        yield Section("The most serious new claims", [_strongest(told)], aside=aside, level=3)
+    yield Bullets((*details(told), *scope(told)), QUIET)
+    if told["differences"]:
+        yield Text("Some changes do not come from what was published:", ALARM)
+        yield Bullets(differing(told))
 
 
 def changes(row: Mapping[str, Any]) -> int:
@@ -201,29 +240,51 @@ def changes(row: Mapping[str, Any]) -> int:
     return int(sum(row["newly"].values()) + sum(row["lost"].values()))
 
 
-def _rows(rows: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with their numbers, and the largest number of claims, which is the longest bar."""
-    largest = max((sum(row["newly"].values()) for _, row in rows), default=0) or 1
-    return [
-        {
-            "name": name,
-            **row["newly"],
-            "lost": sum(row["lost"].values()),
-            "largest": largest,
-        }
-        for name, row in rows
+def _tiles(told: Mapping[str, Any]) -> Part:
+    before = {"proved": "not proved before", "conditional": "open, or only likely, before", "likely": "open before"}
+    facts = [Fact(f"newly {kind}", f"{told['newly'][kind]:,}", before[kind], kind) for kind in CLAIMS]
+    lost = f"{sum(told['lost'].values()):,}"
+    return Facts([*facts, Fact("no longer claimed", lost, "claimed before; the reasons are below")], "tiles")
+
+
+def _changes(first: str, rows: Mapping[str, Mapping[str, Any]], foot: Row | None = None) -> Part:
+    lines = [Row([name, *_numbers(row)], claims=row["newly"]) for name, row in rows.items()]
+    return Table((first, *HEADINGS), lines, f"New claims by {first.lower()}", foot=foot)
+
+
+def _numbers(row: Mapping[str, Any]) -> list[str]:
+    return [*(f"{row['newly'][kind]:,}" for kind in CLAIMS), f"{sum(row['lost'].values()):,}"]
+
+
+def _strongest(told: Mapping[str, Any]) -> Part:
+    rows = [
+        [area_of(row), count_of(row), number(row["published"]), f"{row['value']:,}", *change_of(row)]
+        for row in told["strongest"]
     ]
+    heads = ("area", "count", "published", "inferred", "now", "before")
+    return Table(heads, rows, "The most serious new claims", left=("count", "now", "before"))
 
 
-def _claim(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": row["kind"],
-        "area": area_of(row),
-        "what": count_of(row),
-        "table": row["table"],
-        "published": row["published"],
-        "value": row["value"],
-        "now": change_of(row)[0],
-        "before": change_of(row)[1],
-        "route": row["route"],
-    }
+# -- whether a folder is in order -------------------------------------------------------------------------------------
+
+
+def verification(found: Verification) -> Document:
+    """Say whether an audit folder is in order."""
+    return Document("Is the audit in order?", list(_verification(found)))
+
+
+def _verification(found: Verification) -> Iterator[Part]:
+    if found.holds:
+        yield Text("Everything is as the audit left it.", STRONG)
+        certificates = several(found.certificates, "certificate")
+        yield Bullets(
+            [
+                f"{several(found.files, 'file')} with the right hash",
+                f"{certificates} checked against the published counts, one for each proved or conditional finding",
+            ]
+        )
+        return
+    yield Text(f"{several(len(found.problems), 'problem')} found:", "wrong")
+    yield Bullets(found.problems[:MOST_PROBLEMS])
+    yield rest(len(found.problems), MOST_PROBLEMS, "--json gives them all")
+    yield Text("Do not rely on this folder: run the audit again.")

@@ -1,25 +1,29 @@
-"""Charts as files: several panels under a heading, written as svg, png or html by the file's ending."""
+"""Charts as files and in notebooks: several panels under a heading, as svg, or as a page."""
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unround.errors import InputError
+from unround.show.page import page
+from unround.show.parts import QUIET, Chart, Charts, Document, Text
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from unround.audits import AuditFolder
+    from unround.explanation.cell import Explanation
+    from unround.explanation.posterior import Posterior
     from unround.solution import Solution
 
 MOST_PANELS = 60
 """Cells that are drawn; more would make a picture that nobody can look at."""
 
-FORMATS = (".svg", ".png", ".html")
+FORMATS = (".svg", ".html")
 GAP, MARGIN, ACROSS = 28, 16, 3
 """Pixels between panels, and around all of them; panels side by side."""
 
@@ -43,64 +47,86 @@ class Plot:
     note: str
     panels: tuple[Panel, ...]
 
+    def save(self, path: Path | str) -> None:
+        """Write it as .svg or .html, by the ending of the file's name."""
+        save(self, Path(path))
 
-def solution_plot(solution: Solution) -> Plot:
-    """Draw the distribution of every cell."""
+    def _repr_svg_(self) -> str:
+        return svg(self)
+
+
+def distributions(title: str, cells: Iterable[Any]) -> Plot:
+    """Draw how likely each count is, a panel for every cell that was not published exactly."""
     from unround.show.charts import histogram
     from unround.show.words import span
 
-    panels = []
-    for cell in solution.cells[:MOST_PANELS]:
-        if cell.kind == "given" or not cell.distribution:
-            continue
-        published = "not published" if cell.published is None else f"published {cell.published:,}"
-        chart = histogram(cell.distribution, name=cell.name, kind=cell.kind, published=cell.published, height=120)
-        panels.append(Panel(cell.name, (f"{published}, possible {span(cell.low, cell.high)}, {cell.kind}",), chart))
-    if not panels:
+    drawn = [cell for cell in cells if cell.kind != "given" and len(cell.distribution)]
+    if not drawn:
         raise InputError("there is nothing to draw: no cell has a distribution.")
+    panels = []
+    for cell in drawn[:MOST_PANELS]:
+        name = cell.name if hasattr(cell, "name") else cell.key
+        published = "not published" if cell.published is None else f"published {cell.published:,}"
+        chart = histogram(cell.distribution, name=name, kind=cell.kind, published=cell.published, height=120)
+        panels.append(Panel(name, (f"{published}, possible {span(cell.low, cell.high)}, {cell.kind}",), chart))
+    more = f" The first {MOST_PANELS} of {len(drawn)} cells." if len(drawn) > MOST_PANELS else ""
+    return Plot(title, f"Inferred from published values; not official counts.{more}", tuple(panels))
+
+
+def solution_plot(solution: Solution) -> Plot:
+    """Draw the distribution of every cell."""
+    return distributions("Possible true counts", solution.cells)
+
+
+def posterior_plot(found: Posterior) -> Plot:
+    """Draw the distribution of every count of an area."""
+    return distributions(" ".join(str(name) for name in found.area.values()), found.cells.values())
+
+
+def explanation_plot(one: Explanation) -> Plot:
+    """Draw the distribution of one count."""
+    from unround.show.explain import title
+
+    return distributions(title(one), [one])
+
+
+def claims_plot(folder: AuditFolder) -> Plot:
+    """Draw how many counts an audit claims, by their size and by how certain they are."""
+    from unround.show.charts import stacked_bars
+    from unround.show.words import size_named
+
+    rows = {size_named(size): numbers for size, numbers in folder.summary["sensitive_claims"]["by_value"].items()}
+    chart = stacked_bars(rows, "Claims by inferred count")
     note = "Inferred from published values; not official counts."
-    return Plot("Possible true counts", note, tuple(panels))
+    return Plot("Counts that can be inferred, by their size", note, (Panel("inferred count", (), chart),))
 
 
 def check_plot(path: Path) -> None:
     """Raise InputError unless the file's ending names a format that can be drawn here, and its folder exists."""
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"a plot is written as .svg, .png or .html: give the file such a name, not {path.name!r}.")
+        convert = " A browser or a drawing program makes a .png of an .svg." if path.suffix.lower() == ".png" else ""
+        raise InputError(f"a plot is written as .svg or .html: give the file such a name, not {path.name!r}.{convert}")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no folder {path.parent}.")
-    if path.suffix.lower() == ".png":
-        _converter()
-
-
-def _converter() -> Any:
-    """Return what turns a drawing into pixels; SVG and HTML need nothing but ourselves."""
-    try:
-        return importlib.import_module("vl_convert")
-    except ModuleNotFoundError:
-        raise InputError(
-            'a .png needs vl-convert: pip install "unround[charts]". Plots are also written as .svg or .html, without it.'
-        ) from None
 
 
 def save(plot: Plot, path: Path) -> None:
-    """Write a plot as svg, png or html, by the file's ending. The html needs no other file, and follows the reader's scheme.
+    """Write a plot as svg or html, by the file's ending. The html needs no other file, and follows the reader's scheme.
 
     Raises `InputError` if the ending is another one, or the file cannot be written.
     """
     check_plot(path)
-    kind = path.suffix.lower()
-    if kind == ".html":
-        from unround.show.site import render
-
-        content = render("plot.html", title=plot.title, plot=plot).encode()
-    else:
-        content = svg(plot).encode()
-    if kind == ".png":
-        content = _converter().svg_to_png(content.decode(), scale=2)
+    content = page(document(plot)) if path.suffix.lower() == ".html" else svg(plot)
     try:
-        path.write_bytes(content)
+        path.write_bytes(content.encode())
     except OSError as problem:
         raise InputError(f"{path} cannot be written: {problem.strerror}.") from None
+
+
+def document(plot: Plot) -> Document:
+    """Return a plot as a document: a page of panels."""
+    panels = [Chart(panel.chart, panel.name, "\n".join(panel.lines)) for panel in plot.panels]
+    return Document(plot.title, [Text(plot.note, QUIET), Charts(panels)], "unround")
 
 
 def svg(plot: Plot) -> str:

@@ -1,17 +1,21 @@
-"""How much of each person could be reconstructed: sentences, tables and the picture of the four guesses."""
+"""How much of each person could be reconstructed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from unround.show import charts
 from unround.show.charts import WIDE, Picture, Scale, ticks
-from unround.show.site import render
+from unround.show.page import page
+from unround.show.parts import QUIET, Bullets, Chart, Document, Part, Section, Table, Text
 from unround.show.words import percent
+
+if TYPE_CHECKING:
+    from unround.reconstruction import Reconstruction
 
 Rows = tuple[list[str], list[list[str]]]
 
@@ -267,28 +271,45 @@ def four_guesses(told: Mapping[str, Any], measure: str) -> Markup:
     return drawn.done()
 
 
-def reconstruction_page(told: Mapping[str, Any]) -> str:
-    """Return everything as a page."""
-    tables = {"Exactly": agreement_table(told, "agreement")}
+def reconstruction(found: Reconstruction | Mapping[str, Any]) -> Document:
+    """Give the four guesses, what confidence is worth, and what other ways of publishing would give away."""
+    told = found if isinstance(found, Mapping) else found.to_json()
+    return Document("How much of each person could be reconstructed", list(_reconstruction(told)), "Reconstruction")
+
+
+def _reconstruction(told: Mapping[str, Any]) -> Iterator[Part]:
+    yield Text(lead(told), "lead")
+    yield Section("Four guesses", [Bullets(sentences(told))])
+    exact = Chart(four_guesses(told, "agreement"), "", "All attributes right. Lines: two standard errors.")
+    yield Section("Records found exactly", [exact, _table(agreement_table(told, "agreement"))])
     if told["has_ages"]:
-        tables["Age within one year"] = agreement_table(told, "within_one_year")
-    return render(
-        "reconstruct.html",
-        title="How much of each person could be reconstructed",
-        lead=lead(told),
-        picture=four_guesses(told, "agreement"),
-        near=four_guesses(told, "within_one_year") if told["has_ages"] else None,
-        calibration=charts.reliability({"": ("s1", told["guesses"]["tables"]["calibration"])}, "confidence stated", "right"),
-        tables=tables,
-        confidence=confidence_table(told),
-        ways=ways_table(told),
-        without=without_table(told),
-        sampled=(told["compared"] or {"areas": 0})["areas"],
-        sentences=sentences(told),
-        footnotes=footnotes(told),
-    )
+        note = "All other attributes right, and the age at most one year off."
+        near = Chart(four_guesses(told, "within_one_year"), "", note)
+        yield Section("Records found but for a year of age", [near, _table(agreement_table(told, "within_one_year"))])
+    bands = told["guesses"]["tables"]["calibration"]
+    drawn = charts.reliability({"": ("s1", bands)}, "confidence stated", "right")
+    caption = "Of records stated at this confidence, this share is right"
+    yield Section("By confidence", [Text(CONFIDENCE, QUIET), Chart(drawn, caption), _table(confidence_table(told))])
+    sampled = f"In {(told['compared'] or {'areas': 0})['areas']:,} areas of a sample"
+    for title, said, found in (
+        ("What other ways of publishing give away", "the same tables", ways_table(told)),
+        ("Without one of the tables", "the table that gives most away comes first", without_table(told)),
+    ):
+        if found is not None:
+            yield Section(title, [Text(f"{sampled}; {said}.", QUIET), _table(found)])
+    yield Section("How to read it", [Bullets(footnotes(told), QUIET)])
+
+
+CONFIDENCE = (
+    "The confidence in a record is the share of worlds, drawn from those that fit the tables, that hold it, as worlds drawn "
+    "anew confirm it. On the diagonal, records are right as often as stated."
+)
+
+
+def _table(found: Rows) -> Part:
+    return Table(found[0], found[1], "Shares of records")
 
 
 def write_page(folder: Path, told: Mapping[str, Any]) -> None:
     """Write the page into a folder."""
-    (folder / "reconstruct.html").write_text(reconstruction_page(told), encoding="utf-8")
+    (folder / "reconstruct.html").write_text(page(reconstruction(told)), encoding="utf-8")

@@ -19,9 +19,11 @@ from unround.expectation import interval, surprise
 from unround.show import captions, charts, front, keys, nesting, selfcheck
 from unround.show.calibrate import CLAIMS_NOTE, claims_table
 from unround.show.check import fit_in_words, rounded_independently
-from unround.show.diff import diff_section
+from unround.show.diff import changed
 from unround.show.footing import decision_of, footing
 from unround.show.maps import map_of_report
+from unround.show.page import html
+from unround.show.parts import Section
 from unround.show.site import render
 from unround.show.strongest import MOST, Strong, first_contradictions, first_suspects, first_zeros, strongest
 from unround.show.words import (
@@ -83,7 +85,11 @@ def page(
 ) -> str:
     """Return the report of an audit as one HTML document."""
     shown = context(folder, public=public) | {"footing_entries": footing(folder.summary, decision)}
-    return render("report.html", shown, diff=None if diff is None else diff_section(diff, public=public))
+    section = None
+    if diff is not None:
+        title = f"What changed since {Path(diff['before']['path']).name}"
+        section = html(Section(title, list(changed(diff, public=public)), "changed", "What changed"))
+    return render("report.html", shown, diff=section)
 
 
 def files_of(source: str) -> str:

@@ -164,6 +164,34 @@ def block_named(name: str, blocks: Mapping[str, object]) -> str:
 
 UNGROUPED = "ungrouped columns"
 
+BARS = "▁▂▃▄▅▆▇█"
+WIDEST = 24
+"""Bars in a small histogram; a wider distribution is shown in bins."""
+
+
+def sparkline(distribution: Sequence[tuple[int, float]]) -> str:
+    """Draw a distribution in one line, one bar per value where there is room.
+
+    Examples
+    --------
+    >>> sparkline([(33, 0.25), (34, 0.75)])
+    '▃█'
+    """
+    if not distribution:
+        return ""
+    if distribution[-1][0] - distribution[0][0] >= WIDEST:  # long thin tails would leave no room for the rest
+        least = max(p for _, p in distribution) / 100
+        worth = [k for k, (_, p) in enumerate(distribution) if p >= least]
+        distribution = distribution[worth[0] : worth[-1] + 1]
+    low, high = distribution[0][0], distribution[-1][0]
+    width = -(-(high - low + 1) // WIDEST)
+    bins = [0.0] * ((high - low) // width + 1)
+    for value, probability in distribution:
+        bins[(value - low) // width] += probability
+    tallest = max(bins)
+    return "".join(" " if b == 0 else BARS[min(7, int(b / tallest * 8))] for b in bins)
+
+
 # -- probabilities under several priors ---------------------------------------------------------------------------------
 
 NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}

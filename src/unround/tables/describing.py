@@ -16,6 +16,7 @@ from typing import Any
 from unround.errors import InputError
 from unround.mechanisms import mechanism as mechanism_of
 from unround.release import Release
+from unround.shown import Shown
 from unround.structure import Structure
 from unround.tables.axes import OTHER, Axes, find_axes
 from unround.tables.candidates import Candidate, find_candidates
@@ -39,7 +40,7 @@ _DOUBTFUL = {"-": "not available", "–": "not available", ".": "suppressed", ":
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class Described(Shown):
     """A table and its description.
 
     - `opened`: The table, and where it stood.

@@ -13,11 +13,13 @@ from rich.text import Text
 from unround.audits import AuditFolder
 from unround.audits.ranking import SMALL_FIRST
 from unround.show import selfcheck
+from unround.show.calibrate import claims_parts
 from unround.show.check import fit_in_words
 from unround.show.footing import DOUBT, FINE, UNKNOWN, decision_of, footing
 from unround.show.keys import by_part, rows, sentences
 from unround.show.nesting import TITLE, section
-from unround.show.terminal.calibrate import show_claims
+from unround.show.parts import Document
+from unround.show.terminal import show
 from unround.show.terminal.layout import plain_table
 from unround.show.words import (
     CLAIMS,
@@ -213,7 +215,7 @@ def _show_truth(score: dict[str, Any], console: Console) -> None:
     console.print(table)
     if score["claims_by_value"]:
         console.print("[bold]Likely claims, by the count claimed[/]")
-        show_claims(score["claims_by_value"], console)
+        show(Document("", claims_parts(score["claims_by_value"])), console)
     _show_parts(score, console)
 
 

@@ -1,28 +1,20 @@
-"""What `unround paper` and `unround expect` print."""
+"""The paper's numbers, recomputed: every claim, its searches on simulated areas, and on a release."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import exp, log10
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from unround.expectation import RAREST, Expectation, Number, surprise
+from unround.expectation import surprise
 from unround.replication.claim import Claim
 from unround.replication.outcome import Experiment, Outcome, Prediction, condition
-from unround.show.terminal.layout import bullets
-from unround.show.words import argument, notice, percent, several, share
+from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Text
+from unround.show.words import argument, notice, percent, several
 
 if TYPE_CHECKING:
     from unround.replication.compound import Compound
     from unround.replication.release import Finds, ReleaseSearches
-
-VERDICTS = {True: ("yes", ""), False: ("no", "bold magenta"), None: ("–", "dim")}
-MOST_RESIDUALS = 60
-"""Longer lists show only residuals that give something away."""
 
 EXPLAINED = {
     None: "–",
@@ -33,29 +25,24 @@ EXPLAINED = {
 }
 
 
-def _table(*columns: tuple[str, str], title: str = "") -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
-    table.title_style = "bold"
-    for name, side in columns:
-        table.add_column(name, justify="right" if side == "right" else "left", overflow="fold")
-    return table
-
-
 # -- claims -----------------------------------------------------------------------------------------------------------
 
 
-def show_claims(claims: Iterable[Claim], console: Console) -> None:
-    """Print every claim, where it stands, the paper's value and ours, whether they agree, and why not."""
-    table = _table(("claim", ""), ("section", ""), ("paper", "right"), ("ours", "right"), ("agrees", ""), ("note", ""))
-    for column, width in zip(table.columns[1:4], (9, 13, 13), strict=True):
-        column.max_width = width
-    claims = list(claims)
-    for claim in claims:
-        word, style = VERDICTS[claim.agrees]
-        row = (claim.claim, claim.section, value_text(claim.paper), value_text(claim.computed))
-        table.add_row(*(Text(cell) for cell in row), Text(word, style=style), Text(claim.note, style="dim"))
-    console.print(table)
-    console.print(f"\n{summary(claims)}")
+def claims(found: Iterable[Claim]) -> Document:
+    """Give the verdict, then the claims that disagree, then all others, each with the paper's value and ours."""
+    listed = list(found)
+    parts: list[Part] = [Text(summary(listed), "lead")]
+    for title, agrees in (("Where ours differ", False), ("Where both agree", True), ("Not recomputed", None)):
+        rows = [_claim(one) for one in listed if one.agrees is agrees]
+        if rows:
+            heads = ("claim", "section", "paper", "ours", "note")
+            parts.append(Section(f"{title}: {len(rows)}", [Table(heads, rows, title, left=("section", "note"))]))
+    return Document("The paper's numbers, and ours", parts)
+
+
+def _claim(one: Claim) -> Line:
+    note = Cell(one.note, tone=QUIET)
+    return [one.claim, one.section, value_text(one.paper), value_text(one.computed), note]
 
 
 def summary(claims: Sequence[Claim]) -> str:
@@ -95,43 +82,38 @@ def value_text(value: Any) -> str:
 # -- the experiment ---------------------------------------------------------------------------------------------------
 
 
-def show_experiment(run: Experiment, console: Console) -> None:
-    """Print what was found on simulated areas, beside both predictions."""
-    columns = ("search", ""), ("places", "right"), ("found", "right"), ("uniform", "right"), ("by size", "right")
-    table = _table(*columns, ("explained by", ""), ("in the paper", "right"))
-    for outcome in run.outcomes:
-        search = outcome.search
-        table.add_row(
-            Text(f"{search.title}: {condition(search)}"),
+def experiment(run: Experiment, together: Compound | None = None) -> Document:
+    """Say what was found on simulated areas, beside both predictions; and what an audit of them finds."""
+    heads = ("search", "places", "found", "uniform", "by size", "explained by", "in the paper")
+    rows = [
+        [
+            f"{outcome.search.title}: {condition(outcome.search)}",
             f"{outcome.groups:,}",
             f"{outcome.found:,}",
             prediction_text(outcome.uniform),
             prediction_text(outcome.sizes),
             EXPLAINED[outcome.explained_by],
-            f"{search.found} in {search.groups:,}",
-        )
-    console.print(table)
-    console.print()
-    bullets(experiment_notes(run), console, "dim")
+            f"{outcome.search.found} in {outcome.search.groups:,}",
+        ]
+        for outcome in run.outcomes
+    ]
+    parts: list[Part] = [Table(heads, rows, "Searches", left=("explained by",)), Bullets(experiment_notes(run), QUIET)]
+    return Document("The paper's searches on simulated areas", [*parts, *_compound(together)])
 
 
-def show_release_searches(found: ReleaseSearches, console: Console) -> None:
-    """Print what the paper's searches find in a release, beside what its model predicts."""
-    columns = ("search", ""), ("sums", "right"), ("places", "right"), ("found", "right"), ("predicted", "right")
-    table = _table(*columns, ("chance", "right"), ("impossible", "right"), ("in the paper", "right"))
+def release_searches(found: ReleaseSearches) -> Document:
+    """Say what the paper's searches find in a release, beside what its model predicts."""
+    heads = ("search", "sums", "places", "found", "predicted", "chance", "impossible", "in the paper")
+    rows = []
     for one in found.finds:
         search = one.search
-        told = (f"{one.groups:,}", f"{one.found:,}", prediction_text(one.predicted), _chance(one), f"{one.impossible:,}")
-        table.add_row(
-            Text(f"{search.title}: {condition(search)}"),
-            f"{len(one.sums):,}",
-            *(told if one.groups else ("0", *"––––")),
-            f"{search.found} in {search.groups:,}",
-        )
-    console.print(table)
-    console.print()
-    bullets(release_notes(found), console, "dim")
-    console.print(Text(f"\n{notice(found.product)}"), style="dim")
+        numbers = (f"{one.groups:,}", f"{one.found:,}", prediction_text(one.predicted), _chance(one), f"{one.impossible:,}")
+        shown = numbers if one.groups else ("0", *"––––")
+        name = f"{search.title}: {condition(search)}"
+        rows.append([name, f"{len(one.sums):,}", *shown, f"{search.found} in {search.groups:,}"])
+    parts: list[Part] = [Table(heads, rows, "Searches"), Bullets(release_notes(found), QUIET)]
+    parts.append(Text(notice(found.product), QUIET))
+    return Document("The paper's searches on a release", parts)
 
 
 def _chance(one: Finds) -> str:
@@ -167,24 +149,23 @@ def release_notes(found: ReleaseSearches) -> list[str]:
     return [*notes, *found.notes]
 
 
-def show_compound(together: Compound, console: Console) -> None:
-    """Print what all sums of age by sex give away together, beside the searches."""
-    chains = ", ".join(
+def _compound(together: Compound | None) -> Iterator[Part]:
+    """Say what all sums of age by sex give away together, beside the searches."""
+    if together is None:
+        return
+    steps = ", ".join(
         f"{number:,} by {'one sum' if depth == 1 else argument(depth)}"
         for depth, number in sorted(together.by_depth.items())
     )
     right = f", {percent(together.likely_right / together.likely)} of them correctly" if together.likely else ""
-    console.print("\n[bold]All sums of age by sex together[/] (an audit; the searches look at one sum at a time)")
-    bullets(
-        [
-            f"{together.proved:,} of {together.cells:,} rounded counts in {together.areas:,} areas have one possible value"
-            f"{f': {chains}' if chains else ''}. {together.wrong:,} of these are wrong.",
-            f"{together.likely:,} more have a likeliest value of at least {together.threshold:.0%}{right} "
-            "(under the paper's flat prior).",
-        ],
-        console,
-        "dim",
-    )
+    said = [
+        f"{together.proved:,} of {together.cells:,} rounded counts in {together.areas:,} areas have one possible value"
+        f"{f': {steps}' if steps else ''}. {together.wrong:,} of these are wrong.",
+        f"{together.likely:,} more have a likeliest value of at least {together.threshold:.0%}{right} "
+        "(under the paper's flat prior).",
+    ]
+    aside = "(an audit; the searches look at one sum at a time)"
+    yield Section("All sums of age by sex together", [Bullets(said, QUIET)], aside=aside)
 
 
 def prediction_text(model: Prediction) -> str:
@@ -279,82 +260,3 @@ def _tilt(outcome: Outcome) -> str:
         f"remainders, {sizes.above:,.0f} by size) over parts published too low ({outcome.below:,}; {uniform.below:,.0f}, "
         f"{sizes.below:,.0f})."
     )
-
-
-# -- what to expect ---------------------------------------------------------------------------------------------------
-
-
-def show_expectation(expected: Expectation, console: Console) -> None:
-    """Print how often sums of one shape give something away."""
-    shown = [one for one in expected.residuals if one.kind != "open" or len(expected.residuals) <= MOST_RESIDUALS]
-    often = sorted(shown, key=lambda one: -one.probability)[:MOST_RESIDUALS]
-    if often:
-        columns = ("residual", "right"), ("share of sums", "right"), ("solutions", "right")
-        table = _table(*columns, ("cell", ""), ("probability", "right"), ("result", ""))
-        for one in sorted(often, key=lambda one: one.residual):
-            solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
-            result, style = {"proof": ("proved", "bold red"), "strong": ("likely", "yellow"), "open": ("open", "dim")}[
-                one.kind
-            ]
-            table.add_row(
-                f"{one.residual:+,}" if one.residual else "0",
-                f"{float(one.probability):.6g}",
-                solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
-                one.best_cell,
-                f"{float(one.best_probability):.3f}",
-                Text(result, style=style),
-            )
-        console.print(table)
-    _left_out(len(shown) - len(often), len(expected.residuals) - len(shown), console)
-    console.print()
-    bullets(_legend(expected), console, "dim")
-    console.print()
-    for name, rate, number in (
-        ("Proved", expected.proof_share, expected.expected_proofs),
-        ("Likely", expected.strong_share, expected.expected_strong),
-    ):
-        areas = "" if number is None else f"; {number:,.4g} expected in {several(expected.areas or 0, 'area', 'areas')}"
-        console.print(f"{name}: {_how_often(rate, expected.exact)}{areas if rate else ''}.")
-    console.print("\n[bold]Assumed:[/]")
-    bullets(expected.assumptions, console, "dim")
-
-
-def _left_out(rarer: int, open_: int, console: Console) -> None:
-    """Say how many residuals the table leaves out."""
-    if rarer:
-        console.print(
-            f"{several(rarer, 'more residual reveals', 'more residuals reveal')} something, but less often.", style="dim"
-        )
-    if open_:
-        console.print(f"{several(open_, 'more residual reveals', 'more residuals reveal')} nothing.", style="dim")
-
-
-def _legend(expected: Expectation) -> list[str]:
-    """Say what the columns mean."""
-    return [
-        "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
-        "cell: the kind of cell that can be inferred best"
-        + (" (zero part: one published as 0)" if expected.zero_parts else "")
-        + "; probability: that of its most likely value.",
-        f"result: proved if only one solution is left, likely if the probability is {share(expected.threshold)} or more, "
-        "otherwise open.",
-    ]
-
-
-def _how_often(rate: Number, exact: bool) -> str:
-    """Say which share of sums it is, in words.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> _how_often(Fraction(2, 625), True), _how_often(Fraction(3, 4), True), _how_often(Fraction(1), True)
-    ('0.0032 of all sums, 1 in 312.5', '0.75 of all sums', 'every sum')
-    >>> _how_often(Fraction(0), True), _how_often(0.0, False)
-    ('none, whatever is published', 'fewer than 1 sum in 10^290, if any')
-    """
-    if not rate:
-        return "none, whatever is published" if exact else f"fewer than 1 sum in 10^{RAREST}, if any"
-    said = f"{float(rate):.6g}"
-    if said == "1":
-        return "every sum" if exact and rate == 1 else "every sum, or nearly"
-    return f"{said} of all sums" + (f", 1 in {float(1 / rate):,.6g}" if rate < 0.5 else "")

@@ -1,12 +1,10 @@
-"""What `unround describe` prints."""
+"""What a table without a description is taken for, and the draft of its description."""
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from collections.abc import Iterator
 
-from unround.show.terminal.layout import bullets, items
+from unround.show.parts import QUIET, Bullets, Code, Document, Part, Section, Terms
 from unround.show.words import several
 from unround.tables import Described
 from unround.tables.axes import DraftAxis
@@ -15,36 +13,36 @@ FEW = 6
 """Codes of an axis that are shown."""
 
 
-def show_description(found: Described, console: Console, draft: bool = True) -> None:
-    """Print what a table is taken for; with `draft` also the text of its description."""
-    told = Table.grid(padding=(0, 2, 0, 0))
-    told.add_row("[bold]file[/]", Text(_where(found)))
-    told.add_row("[bold]rows[/]", Text(_axes(found, rows=True)))
-    told.add_row("[bold]columns[/]", Text(_axes(found, rows=False)))
-    told.add_row("[bold]published[/]", Text(_protection(found)))
-    console.print(told)
-    used = [one for one in found.verdicts if one.used]
-    console.print(f"\n[bold]Sums: {len(used)}[/]" + ("" if used else ", so that nothing can be inferred"))
-    items([(f"{one.candidate.axis}: {one.candidate.shown}", f"{one.candidate.why}; {one.why}") for one in used], console)
-    refused = [one for one in found.verdicts if not one.used]
-    if refused:
-        console.print("\n[bold]Not used[/]")
-        items([(f"{one.candidate.axis}: {one.candidate.shown}", one.why) for one in refused], console)
-    if found.answers:
-        console.print("\n[bold]Answered, or assumed[/]")
-        items([(one.text, answer) for one, answer in found.answers], console)
-    names = found.opened.table.names
-    left = [(names[at], why) for at, why in found.roles.left_out.items()]
-    if left:
-        console.print("\n[bold]Columns left out[/]")
-        items(left, console)
-    notes = [*found.release.notes[1:], *found.structure.notes]  # the first is about describing on the way
-    if notes:
-        console.print()
-        bullets(notes, console, "dim")
+def description(found: Described, draft: bool = True) -> Document:
+    """Say what a table is taken for; with `draft` also the text of its description."""
+    parts = [*_description(found)]
     if draft:
-        console.print("\n[bold]The description[/]; write it into a file with -o\n")
-        console.print(Text(found.toml()), soft_wrap=True, style="dim")
+        parts.append(Section("The description", [Code(found.toml())], aside="(write it into a file with -o)"))
+    return Document("What the table is taken for", parts)
+
+
+def _description(found: Described) -> Iterator[Part]:
+    yield Terms(
+        [
+            ("file", _where(found)),
+            ("rows", _axes(found, rows=True)),
+            ("columns", _axes(found, rows=False)),
+            ("published", _protection(found)),
+        ],
+        "wide",
+    )
+    used = [one for one in found.verdicts if one.used]
+    sums = [(f"{one.candidate.axis}: {one.candidate.shown}", f"{one.candidate.why}; {one.why}") for one in used]
+    none = "" if used else "so that nothing can be inferred"
+    yield Section(f"Sums: {len(used)}", [Bullets(sums)], aside=none)
+    refused = [(f"{one.candidate.axis}: {one.candidate.shown}", one.why) for one in found.verdicts if not one.used]
+    names = found.opened.table.names
+    answers = [(one.text, answer) for one, answer in found.answers]
+    left = [(names[at], why) for at, why in found.roles.left_out.items()]
+    for title, items in (("Not used", refused), ("Answered, or assumed", answers), ("Columns left out", left)):
+        if items:
+            yield Section(title, [Bullets(items)])
+    yield Bullets([*found.release.notes[1:], *found.structure.notes], QUIET)  # the first is about describing on the way
 
 
 def _where(found: Described) -> str:

@@ -1,0 +1,194 @@
+"""What is in a release: how it was read, how its counts were published, and which sums hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from unround.audits.model import display_name
+from unround.inspection import Inspection
+from unround.release import AREA
+from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Terms, Text, rest
+from unround.show.words import NO_INCONSISTENCIES, several
+from unround.structure import JudgedSum, MechanismEvidence, Nesting
+from unround.structure.nesting import SIZES
+
+EXAMPLES = 8
+"""Sums, repeats or contradictions that are listed unless all are asked for."""
+
+ORIGINS = {
+    "indentation": "indentation",
+    "sex": "total, men and women",
+    "names": "names",
+    "universe": "counts of the same people",
+    "data": "the counts themselves",
+    "file": "the description",
+    "files": "counts that appear in several files",
+}
+"""What proposed a sum, in words."""
+
+
+def inspection(seen: Inspection, everything: bool = False) -> Document:
+    """Say what is in a release."""
+    return Document("What is in the release", list(_inspection(seen, 10**9 if everything else EXAMPLES)))
+
+
+def _inspection(seen: Inspection, most: int) -> Iterator[Part]:
+    structure = seen.structure
+    yield _overview(seen)
+    yield Section("How counts were published", [_mechanisms(seen, most)])
+    yield _used_sums(seen, most)
+    if structure.rejected:
+        sums = [(f"{seen.sum_in_words(one)} ({_known(one)})", one.why) for one in structure.rejected[:most]]
+        yield Section(f"Sums not used: {len(structure.rejected):,}", [Bullets(sums), rest(len(structure.rejected), most)])
+    if structure.repeats:
+        anew = sum(not one.alike for one in structure.repeats)
+        repeats = [(_same(seen, one.columns), one.why) for one in structure.repeats[:most]]
+        yield Section(
+            f"Counts that appear more than once: {len(structure.repeats):,}",
+            [Bullets(repeats), rest(len(structure.repeats), most)],
+            aside=f"({anew:,} rounded anew each time, {len(structure.repeats) - anew:,} always the same number)",
+        )
+    yield from _nesting(seen.nesting)
+    yield _contradictions(seen, most)
+    yield Text("\n".join(f"Note: {note}" for note in (*seen.release.notes, *structure.notes)), QUIET)
+
+
+def _overview(seen: Inspection) -> Part:
+    release = seen.release
+    files = release.source.split(" + ")
+    what = release.areas[0].replace("_", " ")
+    inside = sum(column.is_in_file for column in release.columns)
+    absent = ", ".join(f"{number:,} {why}" for why, number in seen.cells.items() if why != "published")
+    return Terms(
+        [
+            ("file", f"{files[0]} ({release.file_format})") if len(files) == 1 else ("files", "\n".join(files)),
+            ("areas" if what == AREA else f"{what}s", f"{seen.areas:,}{_levels(seen)}"),
+            ("columns", f"{inside:,} of counts{_figures(seen)}{_left_out(seen)}"),
+            ("tables", _tables(seen)),
+            ("counts", f"{seen.cells.get('published', 0):,} published{f'; {absent}' if absent else ''}"),
+        ],
+        "wide",
+    )
+
+
+def _tables(seen: Inspection) -> str:
+    """Say how many tables there are, and what is outside of them or was added."""
+    names = {column.block for column in seen.release.columns} - {""}
+    outside = sum(column.block == "" and column.is_in_file for column in seen.release.columns)
+    added = sum(not column.is_in_file for column in seen.release.columns)
+    words = f"{len(names):,}" + (f"; {several(outside, 'column')} outside any" if outside else "")
+    missing = "total that is not in the file", "totals that are not in the file"
+    return (
+        words
+        + (f"; {several(added, *missing)} added: two tables share it" if added == 1 else "")
+        + (f"; {several(added, *missing)} added: each is shared by two tables" if added > 1 else "")
+    )
+
+
+def _known(one: JudgedSum) -> str:
+    """Say who announces a sum: documented, and by what; or found."""
+    return f"documented: {ORIGINS[one.origin]}" if one.is_documented else "found in the counts"
+
+
+def _levels(seen: Inspection) -> str:
+    levels = [f"{number:,} {level}" for level, number in list(seen.levels.items())[:6]]
+    return f" ({', '.join(levels)})" if len(levels) > 1 else f" ({next(iter(seen.levels))})" if levels else ""
+
+
+def _figures(seen: Inspection) -> str:
+    """Say which figures there are, and how many are evidence."""
+    kinds = Counter(str(one.kind) for one in seen.release.figures)
+    if not kinds:
+        return ""
+    listed = ", ".join(several(kinds[kind], kind) for kind in ("rate", "mean", "median") if kinds[kind])
+    used = sum(one.is_evidence for one in seen.structure.figures)
+    return f"; {listed}" + (f" ({used:,} computed from true counts)" if used else "")
+
+
+def _left_out(seen: Inspection) -> str:
+    left = ", ".join(f"{why} ({len(labels):,})" for why, labels in seen.release.left_out.items() if labels)
+    return f"; not counts: {left}" if left else ""
+
+
+def _same(seen: Inspection, columns: tuple[int, ...]) -> str:
+    names = [display_name(seen.release.columns[c]) for c in columns]
+    return " = ".join(names) if len(names) <= 4 else f"{' = '.join(names[:3])} = … ({len(names)} columns)"
+
+
+def _mechanisms(seen: Inspection, most: int) -> Part:
+    """Say how the columns were published: one line per mechanism, or one per table if all are asked for."""
+    rows = []
+    groups: dict[str, list[MechanismEvidence]] = {}
+    for one in seen.structure.how:
+        if not any(seen.release.columns[at].is_in_file for at in one.columns):
+            continue
+        groups.setdefault(one.mechanism.name if one.mechanism else "unknown, so not audited", []).append(one)
+    for name, found in sorted(groups.items(), key=lambda item: -sum(len(one.columns) for one in item[1])):
+        found.sort(key=lambda one: -len(one.columns))
+        shown = found if len(found) <= 3 or most > EXAMPLES else found[:1]
+        for one in shown:
+            where = f" ({one.block})" if one.block and len(found) > 1 else ""
+            rows.append([name, f"{len(one.columns):,}", f"{one.why}{where}"])
+        left = found[len(shown) :]
+        if left:
+            columns = sum(len(one.columns) for one in left)
+            rows.append([name, f"{columns:,}", f"likewise, in {several(len(left), 'more table')}"])
+    return Table(("mechanism", "columns", "evidence"), rows, "Mechanisms", left=("evidence",))
+
+
+def _used_sums(seen: Inspection, most: int) -> Part:
+    """List the sums that hold, with the evidence: how far totals are from their parts, and how much of that is rounding."""
+    sums = seen.structure.sums
+    if not sums:
+        return Section("Sums used: 0", [])
+    judged = sum(not one.unjudged for one in sums)
+    taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
+    kept = Counter(one.origin for one in sums if one.is_documented)
+    origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
+    found = len(sums) - kept.total()
+    known = [f"{kept.total():,} documented ({origins})"] if kept else []
+    known += [f"{found:,} found in the counts"] if found else []
+    rows: list[Line] = []
+    for one in sums[:most]:
+        error = one.spread / one.areas**0.5 if one.areas else 0.0
+        marks = [*([] if one.is_documented else ["found"]), *(["on trust"] if one.unjudged else [])]
+        name = Cell(seen.sum_in_words(one), small=f"({', '.join(marks)})" if marks else "")
+        numbers = (f"{one.mean:+.2f} ± {error:.2f}", f"{one.spread:.2f}", f"{one.expected:.2f}")
+        rows.append([name, f"{one.areas:,}", *numbers, f"{one.impossible:,}"])
+    legend = "off by: mean of total − parts, ± its standard error; expected: the spread that rounding alone causes."
+    if any(one.against for one in sums):
+        legend += " Of a total that is not in the file, the parts in one table are compared with those in the other."
+    table = Table(("sum", "areas", "off by", "spread", "expected", "impossible"), rows, "Sums", legend=legend)
+    aside = f"{', '.join(known)}. {judged:,} confirmed by the counts{taken}"
+    return Section(f"Sums used: {len(sums):,}:", [table, rest(len(sums), most)], aside=aside)
+
+
+def _nesting(nesting: Nesting) -> Iterator[Part]:
+    """Say which areas add up to which, and which do not although they seem to."""
+    if not nesting.levels:
+        return
+    rows, reasons = [], []
+    for level in nesting.levels:
+        sizes = [f"{level.by_k[size]:,}" if size in level.by_k else "-" for size in SIZES]
+        left = f"{sum(level.rejected.values()):,}"
+        rows.append([level.name, level.by, f"{level.parents:,}", *sizes, f"{int(level.columns.sum()):,}", left])
+        reasons.append((level.name, level.why))
+        reasons += [(level.name, f"{number:,} left out: {why}") for why, number in level.rejected.items()]
+    heads = ("areas in areas", "known from", "parents", *SIZES, "columns", "left out")
+    legend = f"{', '.join(SIZES)}: parents with this many areas; columns: those that add up."
+    aside = several(nesting.linked, "area is part of another", "areas are parts of others")
+    yield Section(
+        "Areas within areas:",
+        [Table(heads, rows, "Levels", left=("known from",), legend=legend), Bullets(reasons)],
+        aside=aside,
+    )
+
+
+def _contradictions(seen: Inspection, most: int) -> Part:
+    rows = seen.contradictions
+    if not rows:
+        unknown = "No sum is used, so it is not known whether the published figures are consistent."
+        return Text(NO_INCONSISTENCIES if seen.structure.equations else unknown)
+    clashes = [(str(next(iter(row.values()))), row["clash"]) for row in rows[:most]]
+    return Section(f"Inconsistencies in the published figures: {len(rows):,}", [Bullets(clashes), rest(len(rows), most)])

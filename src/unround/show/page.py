@@ -1,0 +1,277 @@
+"""A document as a page, or as the card of a notebook: HTML that needs nothing from elsewhere and runs no script.
+
+Every text comes from somebody's file, and is escaped and shortened here. What stands between backticks is shown as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache, singledispatchmethod
+
+from markupsafe import Markup, escape
+
+from unround.show import parts as doc
+from unround.show.charts import strip
+from unround.show.palette import PALETTE
+from unround.show.parts import PAGE, TERMINAL, Document, Part
+from unround.show.site import cut, render, static
+from unround.show.words import CLAIMS
+
+KINDS = (*CLAIMS, "open", "given")
+LONG, NAME, CELL = 900, 160, 600
+"""Characters of a sentence, a name and a cell that are shown."""
+
+_CODE = re.compile(r"`([^`\n]{1,200})`")
+
+
+def page(document: Document) -> str:
+    """Return a document as a page of its own."""
+    printer = _Printer(short=False)
+    return render(
+        "page.html", document=document, content=printer.all(document.parts), contents=list(_contents(document.parts))
+    )
+
+
+def card(document: Document) -> str:
+    """Return a document as a notebook card, in short and in light colours: a notebook's scheme need not follow ours."""
+    return Markup('<div class="unround"><style>{}</style>\n{}\n</div>').format(
+        Markup(card_style()), _Printer(short=True).all(document.parts)
+    )
+
+
+@cache
+def card_style() -> str:
+    """Return the stylesheet of a card, within which alone it holds: a notebook has a style of its own."""
+    tokens = ";".join(f"--{name}:{pair[0]}" for name, pair in PALETTE.items())
+    rules = "\n".join(static(name).decode() for name in ("notebook.css", "charts.css"))
+    return re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", f".unround {{ {tokens}; {rules} }}")).strip()
+
+
+def html(part: Part) -> Markup:
+    """Return one part, for a page that is made otherwise."""
+    return _Printer(short=False).html(part)
+
+
+def _contents(parts: Iterable[Part]) -> Iterable[tuple[str, str]]:
+    for part in parts:
+        if isinstance(part, doc.Section) and part.anchor and part.short:
+            yield part.anchor, part.short
+        elif isinstance(part, doc.Only | doc.Box):
+            yield from _contents(part.parts)
+
+
+def prose(text: object, longest: int = LONG) -> Markup:
+    """Return a sentence as HTML."""
+    lines = str(escape(cut(text, longest))).split("\n")
+    return Markup("<br/>".join(_CODE.sub(r"<code>\1</code>", line) for line in lines))
+
+
+class _Printer:
+    """Makes HTML of parts; `short` leaves out what only a whole page shows."""
+
+    def __init__(self, short: bool) -> None:
+        self.short = short
+
+    def all(self, parts: Iterable[Part]) -> Markup:
+        return Markup("\n").join(filter(None, (self.html(part) for part in parts)))
+
+    @singledispatchmethod
+    def html(self, part: Part) -> Markup:
+        raise NotImplementedError(type(part))
+
+    @html.register
+    def _(self, part: doc.Text) -> Markup:
+        if not part.text:
+            return Markup()
+        if part.tone in CLAIMS and not self.short:
+            return Markup('<h2 class="headline {}">{}</h2>').format(part.tone, prose(part.text))
+        return Markup("<p{}>{}</p>").format(_class(part.tone), prose(part.text))
+
+    @html.register
+    def _(self, part: doc.Bullets) -> Markup:
+        if not part.items:
+            return Markup()
+        items = Markup().join(_item(one) for one in part.items)
+        tag = "ol" if part.style in ("next", "steps") else "ul"
+        return Markup("<{0}{1}>{2}</{0}>").format(tag, _class(f"{part.style} {part.tone}"), items)
+
+    @html.register
+    def _(self, part: doc.Terms) -> Markup:
+        rows = Markup()
+        for name, text in part.items:
+            anchor = part.anchors.get(name, "")
+            body = prose(text) if isinstance(text, str) else self.html(text)
+            rows += Markup("<dt{}>{}</dt><dd>{}</dd>\n").format(_attribute("id", anchor), prose(name, NAME), body)
+        return Markup("<dl{}>{}</dl>").format(_class(f"terms {part.style}"), rows)
+
+    @html.register
+    def _(self, part: doc.Table) -> Markup:
+        if not part.rows:
+            return Markup()
+        shown = [(at, one) for at, one in enumerate(part.columns) if one.only != TERMINAL]
+        drawn = any(row.claims for row in part.lines)
+        kinds = [kind for kind in CLAIMS if any((row.claims or {}).get(kind) for row in part.lines)]
+        largest = max((sum(row.claims.values()) for row in part.lines if row.claims), default=0)
+        head = Markup().join(_head(one, at == part.header) for at, one in shown)
+        head = _with_bars(head, Markup('<td class="bars" aria-hidden="true"></td>'), drawn, part.header)
+        body = Markup("\n").join(self.row(part, row, shown, largest if drawn else None) for row in part.lines)
+        foot = Markup()
+        if part.foot is not None:
+            foot = Markup("<tfoot>{}</tfoot>").format(self.row(part, part.foot, shown, 0.0 if drawn else None))
+        key = _key([(kind, kind, "") for kind in kinds]) if drawn else Markup()
+        legend = Markup('<p class="quiet">{}</p>').format(prose(part.legend)) if part.legend else Markup()
+        table = Markup("{}<table{}><thead><tr>{}</tr></thead>\n<tbody>{}</tbody>{}</table>").format(
+            "", _class(part.style), head, body, foot
+        )
+        region = Markup('<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>')
+        return key + (region.format(cut(part.label or "Table", NAME), table) if not self.short else table) + legend
+
+    def row(self, table: doc.Table, row: doc.Row, shown: Sequence[tuple[int, doc.Column]], largest: float | None) -> Markup:
+        """Return a row; where rows have claims, a bar of them follows the name."""
+        cells = []
+        for at, column in shown:
+            cell = row.cells[at] if at < len(row.cells) else ""
+            said = cell if isinstance(cell, doc.Cell) else doc.Cell(cell)
+            if at == table.header:
+                dot = Markup('<i class="dot {}"></i>').format(table.colours[said.text]) if table.colours else ""
+                small = Markup(" <small><bdi>{}</bdi></small>").format(cut(said.small, 80)) if said.small else ""
+                name = Markup('<th scope="row" class="name">{}<bdi>{}</bdi>{}</th>')
+                cells.append(name.format(dot, cut(said.text, NAME), small))
+            else:
+                kind = f"{'' if column.left else 'n'} {said.tone}"
+                cells.append(Markup("<td{}>{}</td>").format(_class(kind), _said(said)))
+        if largest is not None:
+            bars = Markup('<td class="bars" aria-hidden="true">{}</td>')
+            cells.insert(table.header + 1, bars.format(strip(row.claims, largest) if row.claims and largest else ""))
+        return Markup("<tr{}>{}</tr>").format(_class(row.tone), Markup().join(cells))
+
+    @html.register
+    def _(self, part: doc.Chart) -> Markup:
+        note = Markup("<small>{}</small>").format(prose(part.note)) if part.note else ""
+        caption = Markup("<figcaption>{}{}</figcaption>").format(prose(part.caption), note)
+        below = Markup().join(Markup('<p class="hint">{}</p>').format(prose(one)) for one in part.below)
+        key = _key(part.key, "map-key" if part.style == "map-figure" else "counted") if part.key else Markup()
+        first, last = (key, Markup()) if part.style == "map-figure" else (Markup(), key)
+        caption = caption if part.caption or part.note else Markup()
+        return Markup("<figure{}>{}{}{}{}{}</figure>").format(_class(part.style), caption, first, part.picture, last, below)
+
+    @html.register
+    def _(self, part: doc.Charts) -> Markup:
+        items = Markup().join(Markup("<li>{}</li>").format(self.html(one)) for one in part.charts)
+        return Markup('<ul class="multiples">{}</ul>').format(items)
+
+    @html.register
+    def _(self, part: doc.Code) -> Markup:
+        return Markup("<pre><code>{}</code></pre>").format(cut(part.text, 20_000))
+
+    @html.register
+    def _(self, part: doc.Section) -> Markup:
+        body = self.all(part.parts)
+        if not body:
+            return Markup()
+        name = part.anchor or re.sub(r"\W+", "-", part.title.lower()).strip("-")
+        aside = Markup(" <small>{}</small>").format(prose(part.aside)) if part.aside else ""
+        head = Markup("<h{0}{3}>{1}{2}</h{0}>").format(
+            part.level, prose(part.title, NAME), aside, _attribute("id", f"{name}-h" if part.level == 2 else part.anchor)
+        )
+        if part.level > 2 or self.short:
+            return head + Markup("\n") + body
+        return Markup('<section{} aria-labelledby="{}-h"{}>\n{}\n{}\n</section>').format(
+            _attribute("id", part.anchor), name, _class(part.style), head, body
+        )
+
+    @html.register
+    def _(self, part: doc.Fold) -> Markup:
+        if self.short and part.only == doc.MORE:
+            return Markup()
+        return Markup('<details class="folded"{}><summary>{}</summary>\n{}\n</details>').format(
+            _attribute("id", part.anchor), prose(part.title), self.all(part.parts)
+        )
+
+    @html.register
+    def _(self, part: doc.Side) -> Markup:
+        bodies = filter(None, map(self.all, part.columns))
+        columns = Markup("\n").join(Markup("<div>{}</div>").format(body) for body in bodies)
+        return Markup("<div{}>{}</div>").format(_class(part.style), columns)
+
+    @html.register
+    def _(self, part: doc.Box) -> Markup:
+        return Markup("<{0}{1}>{2}</{0}>").format(part.tag, _class(part.style), self.all(part.parts))
+
+    @html.register
+    def _(self, part: doc.Facts) -> Markup:
+        return Markup("<ul{}{}>{}</ul>").format(
+            _class(part.style), _attribute("aria-label", part.title), Markup().join(map(_fact, part.items))
+        )
+
+    @html.register
+    def _(self, part: doc.Only) -> Markup:
+        hidden = part.only == TERMINAL or (self.short and part.only in (doc.MORE, PAGE))
+        return Markup() if hidden else self.all(part.parts)
+
+    @html.register
+    def _(self, part: doc.Files) -> Markup:
+        files = [f"`{name}`: {what}" for name, what in part.files]
+        return self.html(doc.Bullets(files, doc.QUIET)) if self.short else Markup()
+
+    @html.register
+    def _(self, _part: doc.Bars) -> Markup:
+        return Markup()  # a page has the chart
+
+
+def _class(names: str) -> Markup:
+    return _attribute("class", " ".join(names.split()))
+
+
+def _attribute(name: str, value: str) -> Markup:
+    return Markup(' {}="{}"').format(name, value) if value else Markup()
+
+
+def _item(one: str | tuple[str, str]) -> Markup:
+    if isinstance(one, str):
+        return Markup("<li>{}</li>").format(prose(one, 700))
+    name, text = one
+    said = Markup(': <span class="quiet">{}</span>').format(prose(text, 500)) if text else ""
+    return Markup("<li><bdi>{}</bdi>{}</li>").format(prose(name, 300), said)
+
+
+def _head(column: doc.Column, is_header: bool) -> Markup:
+    if not column.name:
+        return Markup("<td></td>")
+    kind = "name" if is_header else "" if column.left else "n wrap"
+    return Markup('<th scope="col"{}>{}</th>').format(_class(kind), column.name)
+
+
+def _with_bars(head: Markup, bars: Markup, drawn: bool, header: int) -> Markup:
+    """Return a row of headings with the place of the bars behind the heading of the names."""
+    if not drawn:
+        return head
+    cells = re.findall(r"<t[hd].*?</t[hd]>", str(head))
+    return Markup("".join([*cells[: header + 1], str(bars), *cells[header + 1 :]]))
+
+
+def _said(cell: doc.Cell) -> Markup:
+    small = Markup(" <small>{}</small>").format(prose(cell.small, CELL)) if cell.small else ""
+    if cell.badge in KINDS:
+        return Markup('<span class="badge {}">{}</span>{}').format(cell.badge, cell.text, small)
+    return Markup("<bdi>{}</bdi>{}").format(prose(cell.text, CELL), small) if cell.text or small else Markup()
+
+
+def _key(rows: Iterable[tuple[str, str, str]], style: str = "") -> Markup:
+    """Return what colours mean: the class of each, its name, and a number."""
+    items = Markup()
+    for kind, name, number in rows:
+        mark = f"area {kind}" if style == "map-key" else kind
+        items += Markup('<li><i class="{}"></i><span>{}</span>{}</li>').format(
+            mark, name, Markup(" <b>{}</b>").format(number) if number else ""
+        )
+    return Markup('<ul{} aria-label="Colours">{}</ul>').format(_class(f"key {style}"), items)
+
+
+def _fact(one: doc.Fact) -> Markup:
+    said = Markup(" <small>{}</small>").format(prose(one.said, 200)) if one.said else ""
+    body = Markup("<span>{}</span> <b>{}</b>{}").format(prose(one.what, NAME), prose(one.value, NAME), said)
+    if one.anchor:
+        body = Markup('<a href="#{}">{}</a>').format(one.anchor, body)
+    return Markup("<li{}>{}</li>").format(_class(one.tone), body)

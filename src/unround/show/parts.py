@@ -1,0 +1,257 @@
+"""What a result has to say, as a small tree of parts, once for all readers.
+
+A document is built from a result by the module that is called like its command. `terminal` prints it, `page` makes a page or
+the card of a notebook of it; neither knows what the result is about. Parts are plain data. Texts come from somebody's file,
+and are made safe where they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from markupsafe import Markup
+
+LEAD, STRONG, QUIET, ALARM, EXAMPLE = "lead", "strong", "quiet", "alarm", "example"
+"""Tones of a text: what comes first, what must be seen, what is there for those who want it, a warning, an example."""
+
+PAGE, TERMINAL, MORE = "page", "terminal", "more"
+"""Where a part is shown, if not everywhere: on pages alone, on the terminal alone, and not where a short version is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph; lines that end in a line feed stay lines. `tone` may also be a kind of claim."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Sentences, one point each; a pair is a name and what is said of it."""
+
+    items: Sequence[str | tuple[str, str]]
+    tone: str = ""
+    style: str = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Names and what they mean, on a page as a list of definitions."""
+
+    items: Sequence[tuple[str, str | Part]]
+    style: str = ""
+    anchors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its heading, whether it is text, where it is shown, and how wide a terminal must be for it."""
+
+    name: str
+    left: bool = False
+    only: str = ""
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell that is more than text: a kind of claim as `badge`, a smaller text after it, or a tone of its own."""
+
+    text: str
+    badge: str = ""
+    small: str = ""
+    tone: str = ""
+
+
+Line: TypeAlias = list[str | Cell]
+"""A row of a table that is being made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that is more than cells: with a tone, or with its claims of each kind, which a page draws as a bar."""
+
+    cells: Sequence[str | Cell]
+    tone: str = ""
+    claims: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. Columns are numbers, but for the first and those named in `left`.
+
+    - `label`: What it is called for those who listen.
+    - `header`: The column that names the row.
+    - `foot`: A last row that sums up others.
+    - `colours`: The colour of a row's dot on a page, by its name.
+    - `legend`: How to read it, in small print below it.
+    - `style`: A class of the stylesheet.
+    """
+
+    heads: Sequence[str | Column]
+    rows: Sequence[Sequence[str | Cell] | Row]
+    label: str = ""
+    left: Sequence[str] = ()
+    header: int = 0
+    foot: Row | None = None
+    colours: Mapping[str, str] = field(default_factory=dict)
+    legend: str = ""
+    style: str = ""
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns, each with everything that is known of it."""
+        return [
+            one if isinstance(one, Column) else Column(one, left=at == self.header or one in self.left)
+            for at, one in enumerate(self.heads)
+        ]
+
+    @property
+    def lines(self) -> list[Row]:
+        """The rows, each with everything that is known of it."""
+        return [one if isinstance(one, Row) else Row(one) for one in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing with its caption, for pages. What it shows is also in a table or in words."""
+
+    picture: Markup
+    caption: str = ""
+    note: str = ""
+    key: Sequence[tuple[str, str, str]] = ()
+    style: str = ""
+    below: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """Several small drawings, each with its caption."""
+
+    charts: Sequence[Chart]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text to be copied, as it stands."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A histogram of text for the terminal: names, numbers as text, and how long each bar is, up to 1; `mark` is a place."""
+
+    rows: Sequence[tuple[str, str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Under a heading: `anchor` is its address on a page, `short` its name in the contents, `aside` goes on its line."""
+
+    title: str
+    parts: Sequence[Part]
+    anchor: str = ""
+    short: str = ""
+    aside: str = ""
+    style: str = ""
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Parts that a page hides until somebody asks; a terminal shows them under a heading, unless they are `MORE`."""
+
+    title: str
+    parts: Sequence[Part]
+    anchor: str = ""
+    only: str = MORE
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Parts that a page puts side by side where there is room."""
+
+    columns: Sequence[Sequence[Part]]
+    style: str = "pair"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Parts in a frame of their own: a card, a strip, a sheet to be signed."""
+
+    parts: Sequence[Part]
+    style: str
+    tag: str = "div"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Numbers that belong together, each with its name: in one line, as tiles, or as a strip of links."""
+
+    items: Sequence[Fact]
+    style: str = "claim"
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One of them: what it is, its value, what is said of it, its tone, and the section that says more."""
+
+    what: str
+    value: str
+    said: str = ""
+    tone: str = ""
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Parts that are shown in one place alone: `PAGE`, `TERMINAL`, or `MORE`: everywhere but in a short version."""
+
+    only: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What was written, and what to type next."""
+
+    folder: str
+    files: Sequence[tuple[str, str]]
+    commands: Sequence[str] = ()
+
+
+Part: TypeAlias = (
+    Text | Bullets | Terms | Table | Chart | Charts | Code | Bars | Section | Fold | Side | Box | Facts | Only | Files
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A result, ready to be shown.
+
+    - `title`, `kicker`, `facts`: The top of a page: its title, what kind of page it is, and a line about what it is of.
+    - `notice`: What must stand under it.
+    - `style`: A class of the stylesheet for the whole page.
+    - `contents`: Whether a page lists its sections.
+    - `window`: The title of a browser's window, if not that of the page.
+    """
+
+    title: str
+    parts: Sequence[Part]
+    kicker: str = ""
+    facts: str = ""
+    notice: str = ""
+    style: str = ""
+    contents: bool = False
+    window: str = ""
+    masthead: bool = True
+
+
+def rest(number: int, most: int, where: str = "--all lists them") -> Text:
+    """Return how many more there are than are shown; an empty text, which nobody prints, where none are."""
+    return Text(f"… and {number - most:,} more; {where}." if number > most else "", QUIET)

@@ -1,0 +1,214 @@
+"""One system, solved; and how often sums of one shape give their counts away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from unround.expectation import RAREST, Expectation, Number
+from unround.proofs import figure_value
+from unround.show.parts import QUIET, STRONG, Bullets, Cell, Column, Document, Fold, Line, Part, Table, Text, rest
+from unround.show.words import argument, either, large, number, percent, percent_with_error, several, share, span, sparkline
+from unround.solution import ALIKE, CellAnswer, FigureAnswer, Solution
+
+MOST_PROOFS, MOST_CELLS, MOST_RESIDUALS = 12, 200, 60
+"""What is listed in full; of residuals, longer lists show only those that give something away."""
+
+CELLS = (
+    "cell",
+    "published",
+    "possible",
+    "likeliest",
+    "prob.",
+    Column("distribution", left=True, least=80),
+    Column("90% range", left=True, least=60),
+    Column("", left=True),
+)
+
+
+def solution(found: Solution) -> Document:
+    """Say everything that a person wants to know: the cells, the best solutions, the proofs, the assumptions."""
+    return Document("Possible true counts", list(_solution(found) if found.feasible else _clash(found)))
+
+
+def _solution(found: Solution) -> Iterator[Part]:
+    yield Table(CELLS, [_cell(cell) for cell in found.cells[:MOST_CELLS]], "Cells")
+    if len(found.cells) > MOST_CELLS:
+        yield rest(len(found.cells), MOST_CELLS, "--json and to_polars() give them all")
+    yield Bullets([figure_in_words(one) for one in found.figures])
+    yield Text(f"{solutions_counted(found)} ({found.engine} engine: {found.why})")
+    if found.method == "none":
+        yield Text("No probabilities: possible ranges and proofs are all that can be said.", STRONG)
+    if found.solutions != 1 and found.top:
+        yield _best(found)
+    if found.proofs:
+        figures = ", and figures were computed from true counts" if found.figures else ""
+        listed = [_proof(one.text, one.depth, one.rests_on) for one in found.proofs[:MOST_PROOFS]]
+        more = len(found.proofs) - len(listed)
+        listed += [f"and {more} more; --json gives them all."] if more else []
+        yield Fold(f"Proved, provided that the sums hold and exact cells are exact{figures}", [Bullets(listed)], only="")
+    yield Fold("Assumed", [Bullets(found.assumptions, QUIET)], only="")
+
+
+def _proof(text: str, depth: int, through: tuple[str, ...]) -> str:
+    if depth <= 1:
+        return text
+    way = f", through {', '.join(through)}" if through else ""
+    return f"{text} ({argument(depth).capitalize()}{way}.)"
+
+
+def _cell(cell: CellAnswer) -> Line:
+    given = cell.kind == "given"
+    return [
+        cell.name,
+        number(cell.published),
+        span(cell.low, cell.high),
+        likeliest(cell),
+        percent_with_error(cell.probability, cell.error),
+        "" if given else sparkline(cell.distribution),
+        "" if given else either(cell.sure),
+        Cell(cell.kind, badge=cell.kind),
+    ]
+
+
+def figure_in_words(one: FigureAnswer) -> str:
+    """Write for example: x / T = 12.4%, from 12.35% to 12.45% before rounding."""
+    figure = one.published.figure
+    value, low, high = (figure_value(figure, number) for number in (one.published.value, one.low, one.high))
+    name = figure.name if figure.kind.value in (figure.name, "rate") else f"{figure.kind.value} {figure.name}"
+    aside = "" if one.in_probabilities else "; used for possible ranges alone"
+    return f"{name} = {value}: from {low} to {high} before rounding{aside}"
+
+
+def likeliest(cell: CellAnswer) -> str:
+    """Return the likeliest value, or all of them if a few are equally likely."""
+    if cell.mode is None or cell.probability is None:
+        return ""
+    alike = [value for value, p in cell.distribution if p >= cell.probability * (1 - ALIKE)]
+    return either(alike) if len(alike) <= 3 else f"{len(alike)} alike"
+
+
+def solutions_counted(found: Solution) -> str:
+    """Say how many solutions there are."""
+    if found.solutions is None:
+        unbounded = [cell.name for cell in found.cells if cell.high is None]
+        if unbounded:
+            return f"There are infinitely many solutions: nothing limits {', '.join(unbounded)} from above."
+        return "There are too many solutions to count."
+    if found.solutions == 1:
+        return "This is the only solution."
+    return f"{large(found.solutions)} solutions."
+
+
+def _best(found: Solution) -> Part:
+    """Lay out the best solutions, one per row; with many cells, one per column."""
+    names = [cell.name for cell in found.cells if cell.kind != "given"]
+    title = "The best solution" if len(found.top) == 1 else f"The {len(found.top)} best solutions"
+    known = all(one.probability is not None for one in found.top)
+    title += "" if known else " found; there may be better ones"
+    times = ["" if one.times_next is None else f"{one.times_next:.3g}" for one in found.top]
+    chances = [percent(one.probability or 0.0) for one in found.top]
+    if len(names) <= 8:
+        heads = [Column(name) for name in (*names, *(["prob."] if known else []), "times the next")]
+        rows = [
+            [*(f"{one.values[name]:,}" for name in names), *([chance] if known else []), next_]
+            for one, chance, next_ in zip(found.top, chances, times, strict=True)
+        ]
+        return Fold(title, [Table(heads, rows, title, header=-1)], only="")
+    rows = [[name, *(f"{one.values[name]:,}" for one in found.top)] for name in names]
+    rows += [["prob.", *chances]] if known else []
+    heads = [Column("cell", left=True), *(Column(f"{rank}.") for rank in range(1, len(found.top) + 1))]
+    return Fold(title, [Table(heads, [*rows, ["times the next", *times]], title)], only="")
+
+
+def _clash(found: Solution) -> Iterator[Part]:
+    yield Text("No true counts fit.", "wrong")
+    clash = found.clash
+    if clash is None:
+        yield Text(f"{found.why[0].upper()}{found.why[1:]}.", QUIET)
+        return
+    lines = [f"These cannot all hold: {', '.join(clash.cells)}{' in' if clash.sums else ' and'}"]
+    lines += [f"  {one}" for one in clash.sums]
+    lines += [f"  {stated.figure.name} = {figure_value(stated.figure, stated.value)}" for stated in clash.figures]
+    lines += [found.argument] if found.argument else []
+    if not clash.minimum and not clash.figures:
+        lines.append("(A smaller set of cells and sums may already clash; the search for it was stopped.)")
+    if clash.figures:
+        lines.append("The figure may have been computed from rounded counts, or be of other people, or have another step.")
+    lines.append(
+        "Check the numbers, whether the parts really add up to the total, and how the counts were protected "
+        "(! exact, @BASE, ~K within K, ? not published)."
+    )
+    yield Text("\n".join(lines))
+
+
+# -- what to expect ---------------------------------------------------------------------------------------------------
+
+
+def expectation(found: Expectation) -> Document:
+    """Say how often sums of one shape give something away."""
+    return Document("How often sums of this shape reveal their counts", list(_expectation(found)))
+
+
+def _expectation(found: Expectation) -> Iterator[Part]:
+    shown = [one for one in found.residuals if one.kind != "open" or len(found.residuals) <= MOST_RESIDUALS]
+    often = sorted(shown, key=lambda one: -one.probability)[:MOST_RESIDUALS]
+    kinds = {"proof": "proved", "strong": "likely", "open": "open"}
+    rows: list[Line] = []
+    for one in sorted(often, key=lambda one: one.residual):
+        solutions = "too many" if one.solutions is None else f"{one.solutions:,}"
+        rows.append(
+            [
+                f"{one.residual:+,}" if one.residual else "0",
+                f"{float(one.probability):.6g}",
+                solutions if len(solutions) < 16 else f"{one.solutions:.2e}",
+                one.best_cell,
+                f"{float(one.best_probability):.3f}",
+                Cell(kinds[one.kind], badge=kinds[one.kind]),
+            ]
+        )
+    heads = (Column("residual"), "share of sums", "solutions", "cell", "probability", "result")
+    yield Table(heads, rows, "Residuals", left=("cell", "result"), header=-1)
+    rare, silent = len(shown) - len(often), len(found.residuals) - len(shown)
+    for left_out, what in ((rare, "something, but less often"), (silent, "nothing")):
+        if left_out:
+            yield Text(f"{several(left_out, 'more residual reveals', 'more residuals reveal')} {what}.", QUIET)
+    yield Bullets(_legend(found), QUIET)
+    said = []
+    for name, rate, expected in (
+        ("Proved", found.proof_share, found.expected_proofs),
+        ("Likely", found.strong_share, found.expected_strong),
+    ):
+        areas = "" if expected is None else f"; {expected:,.4g} expected in {several(found.areas or 0, 'area')}"
+        said.append(f"{name}: {how_often(rate, found.exact)}{areas if rate else ''}.")
+    yield Text("\n".join(said))
+    yield Fold("Assumed", [Bullets(found.assumptions, QUIET)], only="")
+
+
+def _legend(found: Expectation) -> list[str]:
+    """Say what the columns mean."""
+    zero = " (zero part: one published as 0)" if found.zero_parts else ""
+    return [
+        "residual = published total − sum of the published parts; solutions: how many sets of true counts fit.",
+        f"cell: the kind of cell that can be inferred best{zero}; probability: that of its most likely value.",
+        f"result: proved if only one solution is left, likely if the probability is {share(found.threshold)} or more, "
+        "otherwise open.",
+    ]
+
+
+def how_often(rate: Number, exact: bool) -> str:
+    """Say which share of sums it is, in words.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> how_often(Fraction(2, 625), True), how_often(Fraction(3, 4), True), how_often(Fraction(1), True)
+    ('0.0032 of all sums, 1 in 312.5', '0.75 of all sums', 'every sum')
+    >>> how_often(Fraction(0), True), how_often(0.0, False)
+    ('none, whatever is published', 'fewer than 1 sum in 10^290, if any')
+    """
+    if not rate:
+        return "none, whatever is published" if exact else f"fewer than 1 sum in 10^{RAREST}, if any"
+    said = f"{float(rate):.6g}"
+    if said == "1":
+        return "every sum" if exact and rate == 1 else "every sum, or nearly"
+    return f"{said} of all sums" + (f", 1 in {float(1 / rate):,.6g}" if rate < 0.5 else "")

@@ -1,0 +1,80 @@
+"""What all results can do: be printed as the terminal shows them, appear in a notebook, become tables, draw themselves.
+
+Results are made in rooms that know nothing of how they are shown. This is the one place where the arrow points down the map:
+`unround.show` is looked up by name when somebody wants to see a result, and finds the document for its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from unround.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Shown:
+    """A result that shows itself: `print` gives what the terminal would show, and a notebook makes a card of it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return str(_show().text(self))
+
+    def _repr_html_(self) -> str:
+        return str(_show().card(self))
+
+
+class Drawn(Shown):
+    """A result that can be drawn as well."""
+
+    __slots__ = ()
+
+    def plot(self) -> Any:
+        """Return it as a picture, which a notebook shows and `save` writes: as .svg or .html."""
+        return _show().plot(self)
+
+
+class Tabular(Shown):
+    """A result that is a table as well."""
+
+    __slots__ = ()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return it as a table of polars."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """Return it as a table of pandas; whole numbers stay whole where some are missing."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("pandas is not installed: `pip install pandas`, or use to_polars().") from None
+        return pd.DataFrame({column.name: _column(column, pd) for column in self.to_polars()})
+
+
+def frame_of(cells: Sequence[Any], **columns: type[pl.DataType]) -> pl.DataFrame:
+    """Return a row for every cell; the last columns are lists: the possible counts, and how likely each is."""
+    import polars as pl
+
+    told = {name: pl.Series([getattr(cell, name) for cell in cells], dtype=kind) for name, kind in columns.items()}
+    pairs = [cell.distribution for cell in cells]
+    counts = pl.Series([[count for count, _ in one] for one in pairs], dtype=pl.List(pl.Int64))
+    chances = pl.Series([[chance for _, chance in one] for one in pairs], dtype=pl.List(pl.Float64))
+    return pl.DataFrame({**told, "counts": counts, "probabilities": chances})
+
+
+def _show() -> Any:
+    return import_module("unround.show")
+
+
+def _column(column: pl.Series, pd: Any) -> Any:
+    """Return a column without pyarrow, which polars itself would need."""
+    if column.dtype.is_nested():
+        return pd.Series([None if value is None else value.to_numpy() for value in column], dtype=object)
+    if column.dtype.is_integer() and column.null_count():
+        return pd.array(column.to_list(), dtype="Int64")
+    return column.to_numpy() if column.dtype.is_numeric() else column.to_list()
