@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from unround import simulation as sim
 from unround.errors import InputError
 from unround.mechanisms import Exact, Rounding, Sample, mechanism
-from unround.release import SUPPRESSED, Block, Column, Proposal, Release
+from unround.release import SUPPRESSED, Block, Column, Ground, Proposal, Release
 from unround.structure import PlanFile, Survey, find_structure, read_plan, survey, write_plan
 from unround.structure.mechanism import Divisibility, detect
 from unround.structure.repeats import groups, related
@@ -448,12 +449,18 @@ def test_what_cannot_be_told_is_said():
     assert mechanisms == [None, None]
 
 
-def test_where_nothing_tells_the_wider_windows_are_taken():
+def test_where_nothing_tells_the_wider_windows_are_taken_if_they_are_documented():
+    """A proof needs the wider windows; without documentation there is no proof, and readers may take the narrower ones."""
     rng = np.random.default_rng(19)
     counts = rounded(rng.integers(100, 900, (60, 2)), rng)
-    mechanisms, (evidence,) = detected(counts, columns_of("a", "b"))
+    columns = columns_of("a", "b")
+    known = [replace(column, documented=(Rounding(5), Sample(5)), basis="format") for column in columns]
+    mechanisms, (evidence,) = detected(counts, known)
     assert mechanisms == [Sample(5)] * 2
-    assert "assumed, to be safe" in evidence.why
+    assert (evidence.ground, "assumed, to be safe" in evidence.why) == (Ground.DOCUMENTED, True)
+    mechanisms, (evidence,) = detected(counts, columns)
+    assert mechanisms == [Rounding(5)] * 2
+    assert evidence.ground == Ground.INFERRED
 
 
 def test_a_declared_mechanism_is_kept_and_what_does_not_fit_is_said():

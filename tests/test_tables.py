@@ -353,11 +353,11 @@ def test_sums_that_do_not_hold_are_no_noise() -> None:
 
 def test_a_mechanism_that_is_declared_on_the_command_line_is_the_users_word() -> None:
     release = perturbed("laplace:1.45")
-    structure = find_structure(release, rules=declaring(None, release, "laplace:1.45"))
+    structure = find_structure(declaring(release, "laplace:1.45"))
     assert len(structure.sums) == 3
     assert {evidence.basis for evidence in structure.how} == {"plan file"}
     with pytest.raises(ArgumentError, match="nothing is declared, and here everything is"):
-        declaring(None, perturbed("exact", how="exact"), "laplace:1.45")
+        declaring(perturbed("exact", how="exact"), "laplace:1.45")
 
 
 # --- what inspect says -----------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from unround import options
 from unround.arguments import (
     audit_folder,
-    declared,
     equations_of,
     files_read,
     header_rows,
@@ -136,9 +135,7 @@ def read(given: options.Read) -> Release:
     >>> [column.key for column in read(frame, describe=about).columns]
     ['all', 'young', 'old']
     """
-    release = _read(given.table, given)
-    how = mechanism_name(given.base, given.mechanism)
-    return release if how is None else declared(release, how)
+    return _opened(given.table, given)[0]
 
 
 def _read(table: options.Table, given: options.Source, progress: options.Stage = lambda *_: None) -> Release:
@@ -165,12 +162,14 @@ def _read(table: options.Table, given: options.Source, progress: options.Stage =
 
 
 def _opened(table: options.Table, given: options.Reading) -> tuple[Release, PlanFile | None]:
-    """Return a table that was read, and the user's decisions on it, the mechanism among them."""
-    from unround.structure import declaring
+    """Return a table that was read, with what is said of how its counts were published, and the user's other decisions."""
+    from unround.structure import declaring, declaring_exact
 
-    release = _read(table, given, given.progress)
+    release, plan_file = _read(table, given, given.progress), plan_file_of(given.plan)
     how = mechanism_name(given.base, given.mechanism)
-    return release, declaring(plan_file_of(given.plan), release, how)
+    if how is not None:
+        release = declaring(release, how, plan_file)
+    return declaring_exact(release, given.exact), plan_file
 
 
 def _truth(table: options.Table | None, release: Release) -> Release | None:

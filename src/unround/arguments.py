@@ -83,22 +83,6 @@ def mechanism_name(base: int | None, mechanism: Mechanism | str | None) -> str |
     return mechanism.name if isinstance(mechanism, Mechanism) else mechanism
 
 
-def declared(release: Release, how: str) -> Release:
-    """Return a release in which columns of which nothing is known were published in this way.
-
-    What its format or its description says goes first: a population that is known to be exact stays so.
-    """
-    from dataclasses import replace
-
-    from unround.mechanisms import mechanism
-    from unround.structure import declaring
-
-    declaring(None, release, how)  # complains where nothing is left to declare
-    meant = mechanism(how)
-    columns = tuple(replace(one, mechanism=meant) if one.mechanism is None else one for one in release.columns)
-    return replace(release, columns=columns)
-
-
 def _described(table: Table, **options: Any) -> Release:
     """Return a table that nobody described."""
     from unround.tables import describe

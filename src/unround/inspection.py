@@ -146,7 +146,7 @@ class Inspection(Shown):
             "parts": [columns[part].key for part in one.parts],
             "table": table_of(columns, *one.equation),
             "origin": one.origin,
-            "documented": one.is_documented,
+            "ground": one.ground,
             "compared_with": [columns[part].key for part in one.against],
             "areas": one.areas,
             "impossible": one.impossible,

@@ -291,7 +291,10 @@ class Reading(Source, Progress):
 
     base: Annotated[
         int | None,
-        Option("Base to which counts were randomly rounded; short for {mechanism} rounding:BASE.", excludes=("mechanism",)),
+        Option(
+            "Base to which rounded counts were rounded at random; short for {mechanism} rounding:BASE.",
+            excludes=("mechanism",),
+        ),
     ] = None
     mechanism: Annotated[
         "Mechanism | str | None",
@@ -301,6 +304,10 @@ class Reading(Source, Progress):
             shell=str,
         ),
     ] = None
+    exact: Annotated[
+        Sequence[str],
+        Option("Counts that were published as they are: a column's key, label or code. May be repeated.", "NAME"),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,6 +104,18 @@ FIGURE_UNIT = Fraction(1, 10_000)
 FIGURE_ABSENT = int(np.iinfo(np.int64).min)
 """In place of a figure that is not there, or has more decimals than are kept."""
 
+
+class Ground(StrEnum):
+    """What a mechanism, an exact count or a sum rests on. Proofs rest on what is documented or declared alone."""
+
+    DOCUMENTED = "documented"
+    """The agency says so: by a format that is known, or by a note in the file."""
+    DECLARED = "declared"
+    """The user says so: by a description, a plan file, an option or an argument."""
+    INFERRED = "inferred"
+    """Nobody says so: the counts, labels or positions suggest it."""
+
+
 AREA = "region"
 """What the axis of areas is called in all census formats, and in findings."""
 
@@ -125,6 +137,10 @@ class Column:
       areas.
     - `at_most`: The key of a column, published exactly, that this one is a part of: the people or households of the area.
       Where this one is hidden, as agencies do in small areas, it is still no more than that. "" where there is none.
+    - `documented`: The mechanisms that somebody says rounded counts of this file have: which of them this one has, or
+      whether it is exact, is left to the counts. Empty for a table of one's own of which nobody says anything.
+    - `basis`: Who says `mechanism` or `documented`: "format", "note" (in the file) or "option"; "" for a description.
+    - `known_format`: Whether it comes from a known format, whose layout and labels document which counts add up.
     """
 
     key: str
@@ -135,6 +151,9 @@ class Column:
     mechanism: Mechanism | None = None
     adjusted: int = 0
     at_most: str = ""
+    documented: tuple[Mechanism, ...] = ()
+    basis: str = ""
+    known_format: bool = False
 
     @property
     def is_in_file(self) -> bool:
@@ -146,9 +165,9 @@ class Column:
 class Proposal:
     """A sum that may hold: a total and its parts, as positions of columns, and who says so.
 
-    `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts) or
-    "file" (the user says so, which is accepted unless the counts make it impossible) or "files" (a count that is in several
-    files).
+    `origin` is "indentation", "sex", "names", "universe" (the same people counted twice), "data" (found in the counts),
+    "file" (the user says so, which is accepted unless the counts make it impossible), "labels" (labels of a table that
+    nobody described suggest it: accepted in the same way, and not documented) or "files" (a count that is in several files).
 
     A total that is not in the file can still have two sets of parts, from two tables of the same people. Then it is a column
     of counts that are nowhere published, and `against` are the parts of the other table: the two must add to the same.

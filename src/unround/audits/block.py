@@ -88,11 +88,12 @@ class Auditor:
         """Infer what can be inferred about some areas, and certify what is proved."""
         inferred = self.infer(counts, adjustable, nested, keep=only, figures=figures)
         claims = certify(self.model, inferred, names, only)
+        # Readers may well believe what nobody documents: such a claim is shown as a proof is, with its condition.
+        doubtful = ~claims.merely_inferred
         suspect = _areas(len(counts), inferred.suspects)[:, None]
-        claims = claims.holding_back(ClaimKind.CONDITIONAL, suspect, HeldBecause.SUSPECT)
+        claims = claims.holding_back(ClaimKind.CONDITIONAL, doubtful & suspect, HeldBecause.SUSPECT)
         if self.holding.conditional:
-            everywhere = np.ones(counts.shape, dtype=np.bool_)
-            claims = claims.holding_back(ClaimKind.CONDITIONAL, everywhere, HeldBecause.MECHANISM)
+            claims = claims.holding_back(ClaimKind.CONDITIONAL, doubtful, HeldBecause.MECHANISM)
         return replace(inferred, claims=claims)
 
     def infer(

@@ -34,12 +34,13 @@ class Certificate:
     """The proof of one claim, with all that is needed to check it.
 
     - `area`, `cell`: Where the claim is, in its block.
-    - `rests_on`: What it rests on beyond what the agency documents.
+    - `rests_on`: What it rests on beyond what the agency documents or the user declares.
     - `sums`: The sums within areas that it uses.
     - `system`, `proof`: The cells and sums that matter, and the steps.
     - `areas`: The areas whose sums with each other it needs, where it does.
     - `by_area`: Whether its cells are named by area, because it was found in a family.
     - `figures`: The figures of the model that it uses.
+    - `conditions`: What it uses that was inferred: each a sentence, "if …".
     """
 
     area: int
@@ -51,11 +52,18 @@ class Certificate:
     areas: tuple[str, ...] = ()
     by_area: bool = False
     figures: tuple[int, ...] = ()
+    conditions: tuple[str, ...] = ()
 
     @property
     def kind(self) -> ClaimKind:
         """Proved, or conditional."""
         return ClaimKind.CONDITIONAL if self.rests_on else ClaimKind.PROVED
+
+    @property
+    def because(self) -> tuple[str, ...]:
+        """What it rests on, in words: conditions in full."""
+        told = self.rests_on & ~(RestsOn.INFERRED | RestsOn.SUM_IN_DATA) if self.conditions else self.rests_on
+        return (*told.texts, *self.conditions)
 
 
 def certify(model: Model, inferred: InferredBlock, names: Sequence[str] = (), only: int | None = None) -> BlockClaims:
@@ -137,10 +145,12 @@ def _in_area(
             # Of conditional claims by figures, only those need an exact population that have an adjusted count in them.
             slack = inferred.documented.slack[area, members], bounds.slack[area, members]
             population = figured is None or bool((slack[0] != slack[1]).any())
-            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, sums, disturbed)
+            conditions = conditions_of(model, ((c.published, model.index[c.name]) for c in small.cells), sums)
+            rests_on = _rests_on(model, kind if population else ClaimKind.PROVED, sums, disturbed, conditions)
             if figures:
                 rests_on |= RestsOn.FIGURES
-            yield Certificate(area, place[proof.cell], rests_on, sums, small, proof, figures=tuple(figures))
+            made = area, place[proof.cell], rests_on, sums, small, proof
+            yield Certificate(*made, figures=tuple(figures), conditions=conditions)
 
 
 def _small(model: Model, system: System, sums: Iterable[int], figures: Iterable[PublishedFigure]) -> System:
@@ -223,17 +233,32 @@ def _in_family(
                     complete &= nested is not None and bool(nested.sure[places[0][0]])
             cells = [place(cell.name, area) for cell in system.cells]
             disturbed = any(inferred.clashing[row, model.index[key]] for row, key in cells)
-            rests_on = _rests_on(model, kind, own, disturbed)
+            published = [cell.published for cell in system.cells]
+            named = zip(published, (model.index[key] for _, key in cells), strict=True)
+            conditions = conditions_of(model, named, own)
+            if between and model.conditions.areas:
+                conditions, complete = (*conditions, model.conditions.areas), True
+            rests_on = _rests_on(model, kind, own, disturbed, conditions)
             if not complete:
                 rests_on |= RestsOn.COMPLETE_FAMILY
             areas = tuple(called[row] for row in dict.fromkeys(between))
             by_area = proof.cell not in model.index
-            yield Certificate(area, column, rests_on, tuple(dict.fromkeys(own)), system, proof, areas, by_area)
+            made = area, column, rests_on, tuple(dict.fromkeys(own)), system, proof, areas, by_area
+            yield Certificate(*made, conditions=conditions)
 
 
-def _rests_on(model: Model, kind: ClaimKind, sums: Sequence[int], disturbed: bool) -> RestsOn:
-    """Say what a proof by these sums rests on."""
-    found = RestsOn(0)
+def conditions_of(model: Model, cells: Iterable[tuple[int | None, int]], sums: Iterable[int]) -> tuple[str, ...]:
+    """Return what an argument by some cells, each with what was published of it, and by some sums uses that was inferred.
+
+    What was not published says nothing by its mechanism, unless that hides counts.
+    """
+    used = {cell for published, cell in cells if published is not None or model.hides[cell]}
+    return (*model.conditions.of_cells(sorted(used)), *model.conditions.of_sums(sorted(set(sums))))
+
+
+def _rests_on(model: Model, kind: ClaimKind, sums: Sequence[int], disturbed: bool, conditions: Sequence[str]) -> RestsOn:
+    """Return what a proof by these sums rests on."""
+    found = RestsOn.INFERRED if conditions else RestsOn(0)
     if kind == ClaimKind.CONDITIONAL:
         found |= RestsOn.EXACT_POPULATION
     if disturbed:
@@ -268,7 +293,9 @@ def proof_lines(
         ]
         sums = [{"total": s.total, "parts": list(s.parts)} for s in one.system.sums]
         where = {axis: areas[axis][one.area] for axis in axes}
-        named = {"kind": one.kind.label, "key": model.columns[one.cell].key}
+        named: dict[str, Any] = {"kind": one.kind.label, "key": model.columns[one.cell].key}
+        if one.because:
+            named["because"] = list(one.because)
         figures = {"figures": [stated.to_json() for stated in one.system.figures]} if one.system.figures else {}
         yield {**where, **named, **one.proof.to_json(), "cells": cells, "sums": sums, **figures}
 

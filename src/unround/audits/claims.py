@@ -75,6 +75,8 @@ class RestsOn(IntFlag):
     FITTED_PRIOR = 32
     COMPLETE_FAMILY = 64
     FIGURES = 128
+    INFERRED = 256
+    """A mechanism or a sum that somebody could have documented or declared, and nobody did."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -91,6 +93,7 @@ REASONS = {
     RestsOn.FITTED_PRIOR: "the fitted prior",
     RestsOn.COMPLETE_FAMILY: "areas that together make up their parent",
     RestsOn.FIGURES: "figures computed from unrounded counts and rounded to the nearest step",
+    RestsOn.INFERRED: "what nobody documents or declares",
 }
 
 
@@ -143,6 +146,14 @@ class BlockClaims:
         if self.certificates is None:
             raise InternalError("claims were about to be written down before they were certified")
         return self.certificates
+
+    @property
+    def merely_inferred(self) -> BoolArray:
+        """Where a claim would be proved if what it rests on were documented or declared."""
+        marked = np.zeros(self.kinds.shape, dtype=np.bool_)
+        for one in self.certified:
+            marked[one.area, one.cell] = one.rests_on == RestsOn.INFERRED
+        return marked
 
     def holding_back(self, kind: ClaimKind, where: BoolArray, why: HeldBecause) -> BlockClaims:
         """Return the claims without those of a kind in some places, which are kept as held back."""

@@ -242,8 +242,9 @@ def _assumptions(model: Model, inferred: InferredBlock, rows: Any, cells: Any, f
     codes = likely * int(always)
     codes += population * int(RestsOn.EXACT_POPULATION) + disturbed * int(RestsOn.CORRECT_COUNTS)
     codes += (likely & inferred.by_figures[rows, cells]) * int(RestsOn.FIGURES)
-    proved = {(one.area, one.cell): int(one.rests_on) for one in inferred.claims.certified}
-    for place in np.flatnonzero(~likely).tolist():
-        codes[place] = proved[int(rows[place]), int(cells[place])]
     texts = ["; ".join(RestsOn(code).texts) for code in range(1 << len(RestsOn))]
-    return pl.Series(texts, dtype=pl.String).gather(codes)
+    proved = {(one.area, one.cell): one.because for one in inferred.claims.certified}
+    certain = np.flatnonzero(~likely)
+    said = ["; ".join(proved[int(rows[place]), int(cells[place])]) for place in certain.tolist()]
+    listed = pl.Series(texts, dtype=pl.String).gather(codes)
+    return listed.scatter(certain, said) if said else listed

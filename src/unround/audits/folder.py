@@ -19,7 +19,7 @@ from unround.audits.integrity import RUN as RUN
 from unround.audits.integrity import SUMMARY as SUMMARY
 from unround.audits.integrity import seal as seal
 from unround.audits.keys import Keys
-from unround.audits.model import Model, ModelFigure, Twins
+from unround.audits.model import Conditions, Model, ModelFigure, Twins
 from unround.audits.nested import FILE as NESTED
 from unround.audits.nested import NestedAreas
 from unround.errors import InputError, UnroundError
@@ -71,7 +71,7 @@ OURS = (
 )
 """In the order in which they are put in place: where there is a summary, all files belong together."""
 
-VERSION = 5
+VERSION = 6
 """Of the format of `model/`; folders of another version have to be made anew."""
 
 HELD = 10_000_000
@@ -148,10 +148,24 @@ def save_model(
         "doubtful": model.doubtful,
         "fixed": sorted(model.fixed),
         "figures": [_figure_told(one) for one in model.figures],
+        "conditions": _conditions_told(model.conditions),
     }
     (folder / "model.json").write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
     areas.write_parquet(folder / "areas.parquet")
     prior.save(folder / "prior.npz")
+
+
+def _conditions_told(conditions: Conditions) -> dict[str, Any]:
+    """Return conditions as plain data: each sentence once, and for every cell and sum which it is."""
+    texts = list(dict.fromkeys((*conditions.cells, *conditions.sums)))
+    place = {text: at for at, text in enumerate(texts)}
+    cells, sums = ([place[one] for one in those] for those in (conditions.cells, conditions.sums))
+    return {"texts": texts, "cells": cells, "sums": sums, "areas": conditions.areas}
+
+
+def _conditions_of(told: Mapping[str, Any]) -> Conditions:
+    cells, sums = (tuple(told["texts"][at] for at in told[name]) for name in ("cells", "sums"))
+    return Conditions(cells, sums, told["areas"])
 
 
 def _figure_told(one: ModelFigure) -> dict[str, Any]:
@@ -194,6 +208,7 @@ def model_of(told: Mapping[str, Any], positions: NDArray[np.int64] | None = None
         twins=twins,
         everywhere=fixed,
         figures=tuple(_figure_of(one) for one in told.get("figures", ())),
+        conditions=_conditions_of(told["conditions"]),
     )
 
 

@@ -29,6 +29,28 @@ Twins = tuple[tuple[int, int], ...]
 """Cells, and columns of the release that show the same count number by number."""
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What was inferred, nobody having documented or declared it, and what a claim by it has to name: "if …".
+
+    - `cells`: By cell, of its mechanism; "" where that is documented or declared.
+    - `sums`: By sum; "" likewise.
+    - `areas`: Of sums over areas; "" likewise.
+    """
+
+    cells: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    areas: str = ""
+
+    def of_cells(self, cells: Iterable[int]) -> tuple[str, ...]:
+        """Return the conditions of some cells, each once."""
+        return tuple(dict.fromkeys(self.cells[c] for c in cells if self.cells[c])) if self.cells else ()
+
+    def of_sums(self, sums: Iterable[int]) -> tuple[str, ...]:
+        """Return the conditions of some sums, each once."""
+        return tuple(dict.fromkeys(self.sums[e] for e in sums if self.sums[e])) if self.sums else ()
+
+
 class NothingToInfer(InputError):  # noqa: N818 - it says what a table is like
     """All sums of a table add up exactly, so that they tell nothing: no audit can be made."""
 
@@ -68,6 +90,7 @@ class Model:
     - `fixed`: The cells that are taken as exact everywhere.
     - `compiled`: The same, compiled.
     - `figures`: Rates, means and medians that were computed from true counts, and so tell something about them.
+    - `conditions`: What of all this was inferred, so that claims by it are conditional.
     """
 
     columns: tuple[Column, ...]
@@ -80,6 +103,7 @@ class Model:
     fixed: frozenset[int]
     compiled: CompiledSums
     figures: tuple[ModelFigure, ...] = ()
+    conditions: Conditions = Conditions()
 
     @classmethod
     def of(
@@ -116,6 +140,12 @@ class Model:
                 "inferred. `unround inspect FILE` shows what was tried; add sums of your own in a plan file "
                 "(`unround inspect FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."
             )
+        inferred = structure.conditions
+        conditions = Conditions(
+            tuple(inferred.get(c, "") for c in used),
+            tuple(_condition(checked, structure) for _, checked in known),
+            structure.areas_condition,
+        )
         return cls.build(
             tuple(structure.columns[c] for c in used),
             tuple(how for how in (structure.mechanisms[c] for c in used) if how is not None),
@@ -127,6 +157,7 @@ class Model:
             _twins(used, structure.alias),
             np.ones(len(used), dtype=np.bool_) if everywhere is None else everywhere[used],
             _figures(structure, used) if figures else (),
+            conditions,
         )
 
     @classmethod
@@ -142,6 +173,7 @@ class Model:
         twins: Twins = (),
         everywhere: NDArray[np.bool_] | None = None,
         figures: tuple[ModelFigure, ...] = (),
+        conditions: Conditions | None = None,
     ) -> Model:
         """Compile cells and sums that are already known to hold; by default every column is a cell, published everywhere."""
         loose = set() if exact_population else {i for i, column in enumerate(columns) if column.adjusted}
@@ -151,7 +183,8 @@ class Model:
         places = np.arange(len(columns)) if positions is None else positions
         doubtful = doubtful or (False,) * len(equations)
         compiled = compile_sums(len(columns), equations, fixed)
-        return cls(columns, places, twins, mechanisms, equations, origins, doubtful, fixed, compiled, figures)
+        made = columns, places, twins, mechanisms, equations, origins, doubtful, fixed, compiled, figures
+        return cls(*made, conditions or Conditions())
 
     def counts_of(self, counts: Counts) -> Counts:
         """Return the cells of a block of the release: where one is absent, another column that shows the same count."""
@@ -355,6 +388,15 @@ class Model:
 def _rests_on(checked: JudgedSum, guessed: frozenset[int]) -> bool:
     """Whether a sum was changed by taking one column for another on the word of the numbers alone."""
     return not guessed.isdisjoint((checked.total, *checked.parts))
+
+
+def _condition(checked: JudgedSum, structure: Structure) -> str:
+    """Return what a claim by a sum has to name: that it holds, or that columns it was read in place of are the same."""
+    guessed = sorted(structure.guessed.intersection((checked.total, *checked.parts)))
+    if not guessed:
+        return checked.condition
+    keys = [f"{structure.columns[c].key} and {structure.columns[structure.alias[c]].key}" for c in guessed[:3]]
+    return f"if {'; '.join(keys)} are one count each, which nobody says: their numbers are the same everywhere"
 
 
 def _figures(structure: Structure, used: list[int]) -> tuple[ModelFigure, ...]:

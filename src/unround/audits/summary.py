@@ -31,6 +31,9 @@ STEPS = {2: "two", 3: "three", 4: "four", 5: "five"}
 FIGURES_ROUTE = "figures computed from true counts"
 """The route of claims that would not be made without a rate, a mean or a median."""
 
+MOST_CONDITIONS = 20
+"""Conditions that are listed, those of most claims first."""
+
 CLAIMS = KINDS[1:]
 """The kinds of claims: proved, conditional, likely."""
 
@@ -61,6 +64,8 @@ class Tally:
     by_route: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(_zero))
     by_value: dict[str, dict[str, int]] = field(default_factory=lambda: {name: _zero() for _, name in SIZES})
     by_area_size: dict[str, dict[str, int]] = field(default_factory=_no_areas)
+    conditions: Counter[str] = field(default_factory=Counter)
+    """What conditional claims rest on, and how many do."""
     alone: int = 0
     on_average: int = 0
     """Counts, besides those listed, that are likely on average over the priors that were run, but not under all of them."""
@@ -132,6 +137,7 @@ class Tally:
                     self.by_route[_depth_in_words(int(depth))][name] += int(number)
         for certificate in claims.certified:
             self.by_route[route_of(model, certificate)][certificate.kind.label] += 1
+            self.conditions.update(certificate.because)
         self.zeros_proved += int((claims.of_kind(PROVED) & (claims.values == 0)).sum())
         self.whole_totals += _whole_totals(model, inferred)
         self._area_sizes(inferred, there)
@@ -216,6 +222,15 @@ class Tally:
             "cells_published": self.published,
             "sums": self.sums,
             **{name: self.claims.get(name, 0) for name in CLAIMS},
+            "conditions": {
+                "number": len(self.conditions),
+                "most_claims": [
+                    {"condition": text, "claims": claims}
+                    for text, claims in sorted(self.conditions.items(), key=lambda item: (-item[1], item[0]))[
+                        :MOST_CONDITIONS
+                    ]
+                ],
+            },
             "likely_without_sums": self.alone,
             "more_likely_on_average": self.on_average,
             "more_likely_at_highest_found": self.at_highest,

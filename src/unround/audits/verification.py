@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from unround.audits.certificates import read_proof
+from unround.audits.certificates import conditions_of, read_proof
 from unround.audits.claims import ClaimKind
 from unround.audits.figures import published_figure
 from unround.audits.folder import FINDINGS, OURS, PROOFS, PUBLISHED, AuditFolder, Damaged
@@ -193,6 +193,8 @@ class _Certificates:
         for cell in system.cells:
             if not self._as_published(cell, *places[cell.name], kind):
                 return f"{cell.name} was not published as it says ({cell.published}, {cell.mechanism.name})"
+            if kind == ClaimKind.PROVED.label and conditions_of(self.model, [(cell.published, places[cell.name][1])], ()):
+                return f"nobody documents or declares how {cell.name} was published, so it proves nothing"
         for one in system.sums:
             wrong = self._sum(one, places, kind)
             if wrong is not None:
@@ -268,11 +270,12 @@ class _Certificates:
             e = self.sums.get(named)
             if e is None:
                 return "is no sum of this release"
-            sure = self.model.origins[e] != "data" and not self.model.doubtful[e]
-            return None if sure or not proved else "rests on the data alone, which proves nothing"
+            sure = self.model.origins[e] != "data" and not self.model.doubtful[e] and not self.model.conditions.of_sums((e,))
+            return None if sure or not proved else "rests on what nobody documents or declares, which proves nothing"
         children = set() if self.nested is None else set(np.flatnonzero(self.nested.parent == total[0]).tolist())
         rows = [row for row, _ in parts]
         if not children or set(rows) != children or len(rows) != len(children) or {c for _, c in parts} != {total[1]}:
             return "is no sum over areas of this release"
         assert self.nested is not None
-        return None if self.nested.sure[total[0]] or not proved else "rests on a list of areas that may not be complete"
+        sure = self.nested.sure[total[0]] and not self.model.conditions.areas
+        return None if sure or not proved else "rests on a list of areas that may not be complete"

@@ -322,7 +322,7 @@ def sums_to_test(release: Release, structure: Structure, plan_file: PlanFile | N
         if any(how is None for how in mechanisms):
             continue
         known = [how for how in mechanisms if how is not None]
-        added = one.origin == "file" or (one.total, frozenset(one.parts)) in wanted
+        added = one.origin in ("file", "labels") or (one.total, frozenset(one.parts)) in wanted
         kind = ADDED if added else _kind(release, one, known)
         least = LEAST_STEPS * max(step_of(how) for how in known)
         rounding = next((how for how in [*known[1:], known[0]] if not isinstance(how, Exact)), Exact()).name
@@ -349,7 +349,7 @@ def _candidates(structure: Structure, wanted: set[tuple[int, frozenset[int]]]) -
         yield one, True
     for one in structure.rejected:
         narrow = one.cause == "exactly" or (one.cause == "spread" and one.spread < one.expected)
-        stated = one.origin in ("file", "sex") or (one.total, frozenset(one.parts)) in wanted
+        stated = one.origin in ("file", "labels", "sex") or (one.total, frozenset(one.parts)) in wanted
         refuted = stated and one.cause in ("impossible", "mean", "spread")
         if not one.unjudged and ((narrow and len(one.parts) > 1) or refuted or _perhaps_inexact(one, structure)):
             yield one, False

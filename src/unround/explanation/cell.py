@@ -312,7 +312,7 @@ def explain_in(area: InferredArea, cell: int) -> Explanation:
             if certificate
             else None
         ),
-        because=certificate.rests_on.texts if certificate else (),
+        because=certificate.because if certificate else (),
         contradictions=tuple(one.text for one in inferred.contradictions if one.area == 0 and _concerns(model, one, cell)),
         assumptions=tuple(_assumptions(area, cell, found.kind, others)),
     )

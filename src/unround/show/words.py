@@ -397,9 +397,11 @@ def headline(audit: Mapping[str, Any]) -> str:
     if proved:
         return f"This release gives counts away: {several(proved, 'count')} can be proved{small('proved')}{also}."
     if conditional:
+        inferred = any(one["condition"].startswith("if ") for one in audit["conditions"]["most_claims"])
+        on = "on conditions that nobody documents" if inferred else "if its unrounded counts are exact"
         return (
-            f"This release gives counts away, if its unrounded counts are exact: {several(conditional, 'count')} can then "
-            f"be proved{small('conditional')}{also}."
+            f"This release gives counts away, {on}: {several(conditional, 'count')} can then be proved"
+            f"{small('conditional')}{also}."
         )
     more = likely - by_value["0"]["likely"]
     if few:
@@ -416,6 +418,20 @@ def headline(audit: Mapping[str, Any]) -> str:
     if sum(audit["held_back"].values()):
         return f"This audit lists nothing, but holds claims back, which is no sign of safety: {nothing}"
     return f"This release gives nothing away that this audit can see: {nothing}"
+
+
+MOST_CONDITIONS = 5
+"""Conditions that a summary names; the findings name all."""
+
+
+def conditions(audit: Mapping[str, Any]) -> list[str]:
+    """Return what conditional claims rest on, with how many do, and how to make proofs of them."""
+    told = audit["conditions"]
+    named = [f"{several(one['claims'], 'count')}: {one['condition']}." for one in told["most_claims"][:MOST_CONDITIONS]]
+    more = told["number"] - len(named)
+    if more > 0:
+        named.append(f"{several(more, 'more condition')}: the column assumptions of findings.csv names them.")
+    return named
 
 
 def not_listed(audit: Mapping[str, Any]) -> list[str]:

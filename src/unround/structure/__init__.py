@@ -28,7 +28,7 @@ from unround.structure.evidence import (
     Structure,
 )
 from unround.structure.nesting import Nesting, NestingLevel, find_nesting
-from unround.structure.plan_file import declaring, read_plan, write_plan
+from unround.structure.plan_file import declaring, declaring_exact, read_plan, write_plan
 from unround.structure.survey import LOOK, Survey, find_structure
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Structure",
     "Survey",
     "declaring",
+    "declaring_exact",
     "find_nesting",
     "find_structure",
     "read_plan",

@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from unround.figures import Figure, Grid
 from unround.mechanisms import Exact, Mechanism
-from unround.release import Column, Match
+from unround.release import Column, Ground, Match
 
 Equation = tuple[int, tuple[int, ...]]
 """A total and its parts, as positions of columns."""
 FOUND = "data"
 """The origin of a sum that nobody proposed: it was found in the counts."""
+LABELS = "labels"
+"""The origin of a sum that the labels of a table suggest which nobody described."""
 Name = str | tuple[str, ...]
 """How a plan file names a column: by its key, or by its codes."""
 
@@ -37,6 +39,8 @@ class JudgedSum:
       "everybody" (it does not hold for men and women together); else "".
     - `residuals`: How many areas have each residual; those further out than `residuals.FARTHEST` count at the edge.
     - `against`: For a total that was not published, the other parts that make it up: residuals are their sum − parts.
+    - `ground`: Whether somebody says that it holds.
+    - `condition`: Of a sum that nobody says holds: the sentence that a claim by it has to name, "if …"; else "".
     """
 
     total: int
@@ -54,11 +58,13 @@ class JudgedSum:
     cause: str = ""
     residuals: Mapping[int, int] = field(default_factory=dict, repr=False)
     against: tuple[int, ...] = ()
+    ground: Ground = Ground.DOCUMENTED
+    condition: str = ""
 
     @property
     def is_documented(self) -> bool:
-        """Whether somebody says that it holds: the agency, by the layout, names or universes of its tables, or the user."""
-        return self.origin != FOUND
+        """Whether somebody says that it holds: the agency, by the documentation of its tables, or the user."""
+        return self.ground != Ground.INFERRED
 
     @property
     def equation(self) -> Equation:
@@ -79,8 +85,8 @@ class Repeat:
     why: str
 
 
-INFERRED = "inferred"
-"""The basis of a mechanism that nobody declared: it was inferred from the counts."""
+FORMAT, NOTE, OPTION, INFERRED = "format", "note", "option", "inferred"
+"""What a mechanism is known by: the documentation of a known format, a note in the file, an option; or only the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,9 @@ class MechanismEvidence:
     """How the counts of some columns of one table were published.
 
     `mechanism` is None where that is not known. `basis` says who declared it ("format": the documentation of the file's
-    format; "description"; "plan file"), or that it was "inferred"; `why` gives the reasons. `suggested` is a mechanism that
-    fits, where that is no more than a guess which the user should confirm by declaring it: noise, mostly.
+    format; "note": one in the file; "description"; "plan file"; "option"), or that it was "inferred"; `why` gives the
+    reasons. `suggested` is a mechanism that fits, where that is no more than a guess which the user should confirm by
+    declaring it: noise, mostly. `condition`, of what was inferred, is the sentence that a claim by it has to name: "if …".
     """
 
     block: str
@@ -98,6 +105,14 @@ class MechanismEvidence:
     why: str
     basis: str = INFERRED
     suggested: Mechanism | None = None
+    condition: str = ""
+
+    @property
+    def ground(self) -> Ground:
+        """Whether the agency documents it, the user declares it, or it was inferred."""
+        if self.basis == INFERRED:
+            return Ground.INFERRED
+        return Ground.DOCUMENTED if self.basis in (FORMAT, NOTE) else Ground.DECLARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +234,8 @@ class Structure:
     - `geography`: What adds up across areas.
     - `figures`: The release's figures, in its order, and what they tell.
     - `notes`: What a user should know: declared mechanisms that do not fit, mostly.
+    - `areas_condition`: What a claim has to name that areas adding up to another leads to: "if …"; "" where the format or
+      the user says which areas lie in which.
     """
 
     columns: tuple[Column, ...]
@@ -235,11 +252,17 @@ class Structure:
     geography: tuple[GeographyVerdict, ...] = ()
     figures: tuple[JudgedFigure, ...] = ()
     notes: tuple[str, ...] = ()
+    areas_condition: str = ""
 
     @property
     def suspects(self) -> Mapping[int, int]:
         """The areas that contradict a kept sum: how many, by position in `sums`; only where there are any."""
         return {at: checked.impossible for at, checked in enumerate(self.sums) if checked.impossible}
+
+    @property
+    def conditions(self) -> dict[int, str]:
+        """Columns whose mechanism was inferred, and what a claim by them has to say of that."""
+        return {at: one.condition for one in self.how if one.ground == Ground.INFERRED for at in one.columns}
 
     def basis_of(self, columns: Iterable[int]) -> tuple[str, ...]:
         """Return what the mechanisms of some columns rest on, as in `MechanismEvidence`; of the rounded ones, if any are."""

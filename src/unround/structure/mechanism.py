@@ -7,8 +7,9 @@ noise added: then the usual mechanism is assumed, and the result says so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from unround.mechanisms import Exact, Mechanism, Rounding, Sample
 from unround.regions import of_sample
 from unround.release import ABSENT, Column, Counts
-from unround.structure.evidence import MechanismEvidence
+from unround.structure.evidence import INFERRED, NOTE, OPTION, MechanismEvidence
 
 _BASES = (10, 5, 3)
 """Bases that agencies use; a multiple of the first is looked for first."""
@@ -160,9 +161,91 @@ def detect(
         for (declared, by), those in said.items():
             evidence.append(MechanismEvidence(block, tuple(those), declared, f"declared: {declared.sentence}", by))
         open_ = [at for at in members if columns[at].mechanism is None]
+        said_of = _as_said(found, columns, open_, bases)
+        for (how, by), those in said_of.items():
+            for at in those:
+                mechanisms[at] = how
+            why = f"{by}: {how.sentence}" if by != INFERRED else _why(found.over(those), _UNROUNDED)
+            evidence.append(MechanismEvidence(block, tuple(those), how, why, by))
+        open_ = [at for at in open_ if not any(at in those for those in said_of.values())]
         if open_:
-            evidence += _detect_block(found, block, open_, bases, common, mechanisms)
-    return mechanisms, evidence
+            evidence += _detect_block(found, block, open_, bases, common, mechanisms, columns)
+    base = _usual_base(mechanisms)
+    return mechanisms, [part for one in evidence for part in _grounded(one, found, columns, base)]
+
+
+def _usual_base(mechanisms: Iterable[Mechanism | None]) -> int:
+    """Return the base that most columns are rounded to; 0 where none are."""
+    bases = Counter(how.base for how in mechanisms if isinstance(how, Rounding | Sample))
+    return max(bases, key=lambda base: bases[base]) if bases else 0
+
+
+def _grounded(
+    one: MechanismEvidence, found: Divisibility, columns: Sequence[Column], base: int
+) -> Iterable[MechanismEvidence]:
+    """Part what was inferred into what the agency documents as well, and what only the counts say, on a condition."""
+    if one.basis != INFERRED or one.mechanism is None:
+        return [one]
+    documented = tuple(at for at in one.columns if one.mechanism in columns[at].documented)
+    rest = tuple(at for at in one.columns if one.mechanism not in columns[at].documented)
+    parts = [replace(one, columns=documented, basis="format")] if documented else []
+    if rest:
+        names = [columns[at].key for at in rest]
+        parts.append(replace(one, columns=rest, condition=_condition(one.mechanism, found.over(rest), names, base)))
+    return parts
+
+
+_LISTED = 3
+"""Columns that a condition names; of more it tells how many there are."""
+
+
+def _condition(how: Mechanism, pool: Divisibility, names: Sequence[str], base: int) -> str:
+    """Return what has to hold for an inferred mechanism, and how sure that is, as the end of a sentence: "if …"."""
+    above = int(pool.above_zero[0])
+    if isinstance(how, Rounding | Sample):
+        fit = int(pool.multiples[_DIVISORS.index(how.base), 0]) if how.base in _DIVISORS else above
+        rivals = [f"base {rival}" for rival in _rivals(how.base, int(pool.divisor[0]), above)]
+        listed = f"{', '.join(rivals[:-1])} and {rivals[-1]}" if len(rivals) > 1 else "".join(rivals)
+        more = f"; {listed} would fit as well" if rivals else ""
+        return f"if counts were rounded to base {how.base}, which {fit:,} of {above:,} counts support{more}"
+    listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+    verb = "is" if len(names) == 1 else "are"
+    if base and base in _DIVISORS:
+        odd = above - int(pool.multiples[_DIVISORS.index(base), 0])
+        seen = f"{odd:,} of {above:,} are not multiples of {base}, so those were not rounded to it"
+    else:
+        seen = f"{above:,} counts above 0 show no rounding"
+    return f"if {listed} {verb} exact in every area ({seen}; nobody says so of the others)"
+
+
+def _rivals(base: int, divisor: int, above: int) -> list[int]:
+    """Return the other bases that counts of a greatest common divisor fit: multiples, and divisors unless that is chance."""
+    larger = [rival for rival in range(2 * base, min(divisor, 100) + 1, base) if divisor % rival == 0]
+    smaller = [rival for rival in _BASES if rival < base and base % rival == 0 and (rival / base) ** above > _CHANCE]
+    return [*smaller, *larger]
+
+
+def _as_said(
+    found: Divisibility, columns: Sequence[Column], members: Sequence[int], bases: Sequence[int]
+) -> dict[tuple[Mechanism, str], list[int]]:
+    """Return how columns were published of which a note or an option says how rounded counts were: each with who says so.
+
+    That says nothing of exact counts among them. A column whose counts are not multiples of the base, nor of another one, is
+    exact, as the counts suggest: unless none fits, for then the two contradict each other, and the check will say so.
+    """
+    told: dict[tuple[Mechanism, str], list[int]] = {}
+    for at in members:
+        if columns[at].basis not in (NOTE, OPTION) or not columns[at].documented:
+            continue
+        how = columns[at].documented[0]
+        step = getattr(how, "base", 0)  # noise, and rounding to digits, leave counts of every kind
+        alike = [one for one, column in enumerate(columns) if column.documented == columns[at].documented]
+        exact = step > 1 and bases[at] <= 1 and not _fits(found, at, step)
+        if exact and any(found.above_zero[one] and _fits(found, one, step) for one in alike):
+            told.setdefault((Exact(), INFERRED), []).append(at)
+        else:
+            told.setdefault((how, columns[at].basis), []).append(at)
+    return told
 
 
 def _common(found: Divisibility, bases: Sequence[int], blocks: Iterable[Sequence[int]], columns: Sequence[Column]) -> int:
@@ -175,7 +258,13 @@ def _common(found: Divisibility, bases: Sequence[int], blocks: Iterable[Sequence
 
 
 def _detect_block(
-    found: Divisibility, block: str, members: list[int], bases: list[int], common: int, mechanisms: list[Mechanism | None]
+    found: Divisibility,
+    block: str,
+    members: list[int],
+    bases: list[int],
+    common: int,
+    mechanisms: list[Mechanism | None],
+    columns: Sequence[Column],
 ) -> list[MechanismEvidence]:
     """Find out how the columns of one table were published; fill in `mechanisms`."""
     told = {bases[at] for at in members if bases[at] > 1}
@@ -198,7 +287,7 @@ def _detect_block(
             evidence.append(MechanismEvidence(block, tuple(those), Rounding(larger), _why(found.over(those), larger)))
             continue
         if base == 5:
-            evidence += _fives(found, block, those, mechanisms)
+            evidence += _fives(found, block, those, mechanisms, columns)
             continue
         kinds: dict[int, Mechanism] = {_UNROUNDED: Exact(), 10: Rounding(10), 3: Rounding(3)}
         kind = kinds.get(base)
@@ -217,11 +306,16 @@ def _larger_base(pool: Divisibility, base: int) -> int | None:
 
 
 def _fits(found: Divisibility, at: int, base: int) -> bool:
+    """Return whether the counts of a column are multiples of a base, but for slips."""
+    if base not in _DIVISORS:
+        return int(found.divisor[at]) % base == 0
     above = int(found.above_zero[at])
     return _slips(above - int(found.multiples[_DIVISORS.index(base), at]), above)
 
 
-def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None]) -> list[MechanismEvidence]:
+def _fives(
+    found: Divisibility, block: str, those: list[int], mechanisms: list[Mechanism | None], columns: Sequence[Column]
+) -> list[MechanismEvidence]:
     """Tell base 5 from base 5 with 0 or 10 below 10, for a table as a whole: a column may have few small counts.
 
     Columns outside tables have nothing in common; of these each is judged by itself, and by the rest only if it has too
@@ -237,8 +331,11 @@ def _fives(found: Divisibility, block: str, those: list[int], mechanisms: list[M
         usual = told.pop() if len(told) == 1 else pooled if pooled is not None or told else of_sample(block)
         for at in those:
             known = usual if verdicts[at] is None else verdicts[at]
-            # Where nothing tells, the wider windows are safe: they hold all that the narrower ones do. Unless there is a 5.
-            groups.setdefault((known, known is None and bool(found.fives[at])), []).append(at)
+            # Where nothing tells, the wider windows are safe for a proof if the agency documents them: they hold all that
+            # the narrower ones do, unless there is a 5. Elsewhere claims are conditional, and a decision needs the
+            # narrower reading, by which readers learn more.
+            narrow = known is None and (bool(found.fives[at]) or Sample(5) not in columns[at].documented)
+            groups.setdefault((known, narrow), []).append(at)
     evidence = []
     for (known, some), members in groups.items():
         kind: Mechanism = Rounding(5) if known is False or some else Sample(5)

@@ -15,16 +15,26 @@ from typing import Any, NoReturn
 
 from unround.errors import ArgumentError, InputError
 from unround.figures import Figure
-from unround.mechanisms import Mechanism, mechanism
+from unround.mechanisms import Exact, Mechanism, mechanism
 from unround.release import Column, Match, Proposal, Release
 from unround.small_files import parsed_toml
-from unround.structure.evidence import JudgedFigure, JudgedSum, Name, PlanFile, PlannedFigure, PlannedSum, Structure
+from unround.structure.evidence import (
+    LABELS,
+    OPTION,
+    JudgedFigure,
+    JudgedSum,
+    Name,
+    PlanFile,
+    PlannedFigure,
+    PlannedSum,
+    Structure,
+)
 from unround.structure.planned_figures import figure_entries, overruled, planned_figure, with_planned
 from unround.structure.residuals import SumTally
 from unround.structure.verify import areas_
 
 CENSUS_AXES = ("characteristic_id", "sex")
-ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "files")
+ORIGINS = ("indentation", "sex", "names", "universe", "data", "file", "labels", "files")
 _WIDTH = 120
 
 _HEADER = """\
@@ -169,23 +179,48 @@ def read_plan(text: str, where: str = "<plan>") -> PlanFile:
     return _PlanReader(text, where).read()
 
 
-def declaring(plan_file: PlanFile | None, release: Release, how: Mechanism | str | None) -> PlanFile | None:
-    """Return a plan that also says how the counts were published of which neither plan nor file says so.
+def declaring(release: Release, how: Mechanism | str, plan_file: PlanFile | None = None) -> Release:
+    """Return a release of which the user says how rounded counts were published, where neither file nor plan says so.
 
     Raises `InputError` if there is no such mechanism, or nothing left to declare.
     """
-    if how is None:
-        return plan_file
     kind = mechanism(how) if isinstance(how, str) else how
-    plan = plan_file or PlanFile()
-    told = {key for _, keys, _ in plan.mechanisms for key in keys}
-    keys = tuple(column.key for column in release.columns if column.mechanism is None and column.key not in told)
-    if not keys:
+    told = {key for _, keys, _ in (plan_file or PlanFile()).mechanisms for key in keys}
+    open_ = [at for at, one in enumerate(release.columns) if one.mechanism is None and one.key not in told]
+    if not open_:
         raise ArgumentError(
             "{mechanism} is for counts of which nothing is declared, and here everything is: change the description or the "
             "plan file instead."
         )
-    return replace(plan, mechanisms=(*plan.mechanisms, (kind, keys, 0)))
+    columns = list(release.columns)
+    for at in open_:
+        columns[at] = replace(columns[at], documented=(kind,), basis=OPTION)
+    return replace(release, columns=tuple(columns))
+
+
+def declaring_exact(release: Release, names: Sequence[str]) -> Release:
+    """Return a release of which the user says that some counts are exact, whatever else is said of them.
+
+    A name is a column's key; else a label; else a code, and then all columns with that code are meant.
+
+    Raises `InputError` if there is no such column.
+    """
+    columns = list(release.columns)
+    for name in names:
+        ways = (
+            [at for at, one in enumerate(columns) if one.key == name],
+            [at for at, one in enumerate(columns) if one.label == name],
+            [at for at, one in enumerate(columns) if name in one.codes],
+        )
+        meant = next((those for those in ways if those), None)
+        if meant is None:
+            known = sorted({text for one in columns for text in (one.key, one.label, *one.codes)})
+            close = get_close_matches(name, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else " `unround inspect` lists the columns."
+            raise ArgumentError(f"{{exact}} names {name!r}, and there is no such column.{hint}")
+        for at in meant:
+            columns[at] = replace(columns[at], mechanism=Exact(), documented=(), basis=OPTION)
+    return replace(release, columns=tuple(columns))
 
 
 class _PlanReader:
@@ -422,12 +457,13 @@ class AppliedPlan:
     def _one(self, result: SumTally, checked: JudgedSum) -> JudgedSum:
         use, line = self._use.get((checked.total, frozenset(checked.parts)), (None, 0))
         if use is None:
-            if checked.origin != "file" or checked.kept or checked.exactly:
+            if checked.origin not in ("file", LABELS) or checked.kept or checked.exactly:
                 return checked
             if self.unknown & {checked.total, *checked.parts}:
                 return checked
             use = True
-        if use and not self._insist and self._complaint(result, checked, ""):
+        insist = self._insist and (bool(line) or checked.origin == "file")
+        if use and not insist and self._complaint(result, checked, ""):
             return checked
         if use:
             self._complain(result, checked, line)
@@ -435,7 +471,9 @@ class AppliedPlan:
             return checked
         says = self._overrides.where if line else "the file"
         words = (
-            f"{says} says so; the counts suggest: {checked.why}"
+            f"labels suggest it; the counts: {checked.why}"
+            if use and not line and checked.origin == LABELS
+            else f"{says} says so; the counts suggest: {checked.why}"
             if use
             else f"left out by {says}; the counts suggest: {checked.why}"
         )

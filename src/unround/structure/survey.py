@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.mechanisms import Exact, Mechanism
-from unround.release import Block, Column, Counts, Proposal, Release, adjustable
+from unround.release import Block, Column, Counts, Ground, Proposal, Release, adjustable
 from unround.structure.analogy import by_analogy, for_everybody, overlapping
 from unround.structure.area_sums import GeographyTally, columns_to_compare
-from unround.structure.evidence import Equation, JudgedFigure, JudgedSum, MechanismEvidence, PlanFile, Repeat, Structure
+from unround.structure.evidence import (
+    FOUND,
+    Equation,
+    JudgedFigure,
+    JudgedSum,
+    MechanismEvidence,
+    PlanFile,
+    Repeat,
+    Structure,
+)
 from unround.structure.figure_data import FigureData
 from unround.structure.figure_verdicts import judge_figures
 from unround.structure.mechanism import Divisibility, detect
@@ -32,12 +41,15 @@ from unround.structure.repeats import (
 )
 from unround.structure.residuals import ResidualTally, SumTally
 from unround.structure.scatter import ScatterWindows, scatter
-from unround.structure.verify import judge, lean_of
+from unround.structure.verify import areas_, judge, lean_of
 
 LOOK = 2_000
 """The areas that are looked at before sums are searched for and mechanisms assumed. All areas verify them."""
 _ROUNDS = 4
 """How deep sums inside sums are looked for."""
+_DESCRIBED = "described"
+"""The format of a table that was described on the way: nobody says what its labels mean."""
+_AREAS = "if the areas listed within another are all of it, as labels suggest: none is left out"
 _CELLS = 2_000_000
 """Counts that are processed at once."""
 
@@ -72,10 +84,9 @@ class Survey:
             changed(column, mechanism=self._rules.mechanisms.get(at, column.mechanism))
             for at, column in enumerate(release.columns)
         )
-        described = {"tidy", "frame"} & set(release.file_format.split(" + "))
         self._declared_by = [
-            "plan file" if at in self._rules.mechanisms else "description" if described else "format"
-            for at in range(len(self._columns))
+            "plan file" if at in self._rules.mechanisms else column.basis or "description"
+            for at, column in enumerate(self._columns)
         ]
         self._names = [column.key for column in self._columns]
         self._adjusted = [column.adjusted for column in self._columns]
@@ -85,6 +96,7 @@ class Survey:
         self._areas = 0
         self._lean: dict[Mechanism, float] = {}
         self._doubted: list[JudgedSum] = []
+        self._tried = 0
         self._tally: ResidualTally | None = None
         self._nesting: GeographyTally | None = None
         self._sample: Counts = np.zeros((0, len(self._columns)), dtype=np.int32)
@@ -192,6 +204,7 @@ class Survey:
         verdicts = for_everybody(by_analogy(verdicts, self._columns), self._columns, self._names)
         ruled = self._rules.judge(list(zip(results, verdicts, strict=True)))
         kept, rejected, repeats, alias = _sort(ruled, self._rules, self._names, mechanisms)
+        kept, rejected = ([self._grounded(one) for one in those] for those in (kept, rejected))
         equations, sources = _equations(kept, alias)
         return Structure(
             columns=self._release.columns,
@@ -208,7 +221,30 @@ class Survey:
             geography=self._nesting.results(mechanisms),
             figures=self._judged_figures(mechanisms),
             notes=tuple(self._notes(how)),
+            areas_condition=_AREAS if _DESCRIBED in self._release.file_format.split(" + ") else "",
         )
+
+    def _grounded(self, one: JudgedSum) -> JudgedSum:
+        """Return a sum with what says that it holds; a claim by one that nobody says holds has to name it."""
+        if one.origin == "file":
+            return changed(one, ground=Ground.DECLARED)
+        if one.origin != FOUND and self._columns[one.total].known_format:
+            return one
+        names = [self._names[at] for at in (one.total, *one.parts)]
+        listed = " + ".join(names[1:] if len(names) <= 5 else [*names[1:3], "…", f"{names[-1]} ({len(names) - 1} parts)"])
+        if len(names) == 2:
+            condition = f"if {names[0]} and {names[1]} are one count, as their numbers in {areas_(one.areas)} suggest"
+        elif one.origin == FOUND:
+            condition = (
+                f"if {names[0]} = {listed}, which nobody says: it was found in {areas_(one.areas)}, among {self._tried:,} "
+                "sums that were tried"
+            )
+        else:
+            condition = (
+                f"if {names[0]} = {listed} leaves nobody out and counts nobody twice, as labels suggest and "
+                f"{areas_(one.areas)} do not contradict: no further part is unprinted"
+            )
+        return changed(one, ground=Ground.INFERRED, condition=condition)
 
     def _judged_figures(self, mechanisms: Sequence[Mechanism | None]) -> tuple[JudgedFigure, ...]:
         """Judge rates, means and medians by all areas."""
@@ -261,10 +297,12 @@ def _candidates(survey: Survey) -> list[Proposal]:
     failed = [s for s, c in zip(sums, checked, strict=True) if not c.kept and s.origin in ("indentation", "names")]
     # A sum that cannot be judged may well be true: nothing is looked for that would contradict it.
     known = [c.equation for c in checked if c.kept or c.unjudged]
-    found = _best(survey.on_sample(search.repairs(failed)))
-    tried = list[JudgedSum]()
+    tried = survey.on_sample(search.repairs(failed))
+    found = _best(tried)
+    survey._tried = len(tried)
     for _ in range(_ROUNDS):  # a sum that was found may be a part of the next
         tried = survey.on_sample(search.runs([*known, *(c.equation for c in found)]))
+        survey._tried += len(tried)
         further = _best(tried)
         found += further
         if not further:

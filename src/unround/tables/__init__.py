@@ -96,6 +96,17 @@ SIMULATED = "a census simulated by `unround simulate`"
 NOTE = "SIMULATED.txt"
 """The note that lies beside simulated tables, with their fingerprints."""
 
+_CANADA = ("rounding:5", "sample:5")
+DOCUMENTED: Mapping[str, tuple[str, ...]] = {
+    "statcan": _CANADA,
+    "profile-page": _CANADA,
+    "censusmapper": _CANADA,
+    "indicators": _CANADA,
+    "first-names": ("rounding:5",),
+    "statsnz": ("rounding:3",),
+}
+"""How the agency says that counts of each known format were published; its layout documents the sums as well."""
+
 _MODULES = {"statcan": "bulk"}
 _PARQUET = (".parquet", ".pq")
 
@@ -173,7 +184,16 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
     elif not _module(file_format).matches(source.head(), source.name):
         raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
     release: Release = _module(file_format).load(source)
-    return release
+    return as_documented(release, file_format)
+
+
+def as_documented(release: Release, file_format: str) -> Release:
+    """Return a release whose columns say what the agency documents of a known format, the sums of its layout included."""
+    from unround.mechanisms import mechanism
+
+    kinds = tuple(mechanism(name) for name in DOCUMENTED[file_format])
+    columns = (replace(one, documented=kinds, basis="format", known_format=True) for one in release.columns)
+    return replace(release, columns=tuple(columns))
 
 
 def read_frame(frame: object, name: str = "the frame") -> Release | None:
@@ -184,8 +204,7 @@ def read_frame(frame: object, name: str = "the frame") -> Release | None:
     known = census_format(frame)
     if known is None:
         return None
-    release: Release = _module(known).load(Source.of_frame(as_polars(frame), name))
-    return release
+    return as_documented(_module(known).load(Source.of_frame(as_polars(frame), name)), known)
 
 
 def census_format(table: object) -> str | None:

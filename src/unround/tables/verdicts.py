@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from unround.mechanisms import Exact, Mechanism
 from unround.release import Release
 from unround.structure import JudgedSum, Structure, find_structure
+from unround.structure.evidence import LABELS
 from unround.structure.plan_file import MOST
 from unround.tables.axes import AGE, AREA, OTHER, SEX, TIME, DraftAxis
 from unround.tables.candidates import Candidate
@@ -148,15 +149,16 @@ def _rivals(one: Candidate, other: Candidate) -> bool:
 
 
 def trusted(release: Release, structure: Structure) -> Release:
-    """Return a release whose sums are taken as said, as those of a description are.
+    """Return a release whose sums are taken as labels suggest them, unless the counts make that impossible.
 
-    Every one of them was verified as a sum of codes; where counts are too small to tell, it holds as it does elsewhere.
-    Only where it is not known how counts were published does the word of a description not count.
+    Every one of them was verified as a sum of codes; where counts are too small to tell, it holds as it does elsewhere. Only
+    where it is not known how counts were published do labels not count. Nobody says that these sums hold: claims that need
+    one are conditional on it.
     """
     untold = {column.codes for column, how in zip(structure.columns, structure.mechanisms, strict=True) if how is None}
     columns = release.columns
     origin = [
-        "names" if any(columns[at].codes in untold for at in (one.total, *one.parts)) else "file"
+        "names" if any(columns[at].codes in untold for at in (one.total, *one.parts)) else LABELS
         for one in release.proposals
     ]
     return replace(

@@ -22,6 +22,7 @@ ORIGINS = {
     "files": "a count that appears in several files",
     "data": "a search of the counts",
     "file": "your description of the table",
+    "labels": "labels of the table",
 }
 """What proposed a sum, in words."""
 

@@ -24,6 +24,7 @@ from unround.show.words import (
     again,
     arithmetic,
     conclusion,
+    conditions,
     growth,
     headline,
     inconsistencies,
@@ -282,6 +283,7 @@ def about(asked: Asked) -> Page:
         "independent": rounded_independently(told),
         "contradictions": inconsistencies(told) if told["contradictions"] else "",
         "not_listed": not_listed(told),
+        "conditions": conditions(told),
     }
     return Page("explorer/about.html", "About these values", answer, more)
 

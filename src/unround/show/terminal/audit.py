@@ -23,6 +23,7 @@ from unround.show.terminal import show
 from unround.show.terminal.layout import plain_table
 from unround.show.words import (
     CLAIMS,
+    conditions,
     figures_used,
     headline,
     inconsistencies,
@@ -58,6 +59,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
             table.add_row(size_named(size), *(f"{by_value[size][name]:,}" for name in CLAIMS))
         table.add_row("all", *(f"{summary[name]:,}" for name in CLAIMS), style="bold")
         console.print(table)
+    for sentence in conditions(summary):
+        console.print(Text(f"\n{sentence}"))
     for sentence in not_listed(summary):
         console.print(Text(f"\n{sentence}"))
     _show_chance(summary, console)
