@@ -284,27 +284,27 @@ def audit(given: options.Audit) -> AuditFolder:
 
 @takes(options.Review)
 def review(given: options.Review) -> Review:
-    """Decide whether a draft table may be published: publish, revise or stop, with reasons and repairs."""
+    """Decide whether a draft table may be published: publish, revise, stop or undecided, with reasons and repairs."""
     from unround.reviews import policy_of
     from unround.reviews import review as decide_on
-    from unround.reviews.exceptions import Entry
+    from unround.reviews.record import Entry
     from unround.reviews.run import ReviewOptions
     from unround.show.review import write_review
 
     if given.table is None:
         raise InputError("no table is given: unround review FILE -o DIR. `unround review --help` shows examples.")
-    if given.accept and given.out is None:
-        raise ArgumentError("{accept} is recorded in a folder: give one with {out}.")
+    if (given.accept or given.ignore) and given.out is None:
+        raise ArgumentError("{accept} and {ignore} are recorded in a folder: give one with {out}.")
     rules = policy_of(given.policy)
-    entries = tuple(Entry(cell, because) for cell, because in reasons_of(given.accept, given.because))
+    entries = tuple(Entry(*said) for said in reasons_of((*given.accept, *given.ignore), given.because))
+    accepted, ignored = entries[: len(given.accept)], entries[len(given.accept) :]
     repairs = None if given.repairs is None else tuple(given.repairs)
     release, plan_file = _opened(given.table, given)
-    refuse_hopeless(release, plan_file)
     return decide_on(
         release,
         path_or_none(given.out),
         rules,
-        ReviewOptions(repairs, entries, given.reviewer, given.seed, given.draws),
+        ReviewOptions(repairs, accepted, ignored, given.reviewer, given.seed, given.draws),
         plan_file=plan_file,
         truth=_truth(given.truth, release),
         earlier=None if given.earlier is None else read(given.earlier),

@@ -159,10 +159,11 @@ def header_rows(given: Sequence[int] | str | None) -> list[int] | None:
 
 
 def reasons_of(cells: Sequence[str], because: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Return every accepted cell with its reason."""
+    """Return everything that is accepted or left aside with its reason."""
     if cells and len(because) not in (1, len(cells)):
         raise ArgumentError(
-            f"{len(cells)} cells are accepted with {len(because)} reasons: give {{because}} once for all, or once for each."
+            f"{{accept}} and {{ignore}} name {len(cells)}, with {len(because)} reasons: give {{because}} once for all, or "
+            "once for each."
         )
     return zip(cells, tuple(because) * len(cells) if len(because) == 1 else because, strict=True)
 

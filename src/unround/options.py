@@ -521,10 +521,19 @@ class Review(Reading):
         Sequence[str],
         Option("Accept a cell as it is: AREA:KEY, as in cells.xlsx. May be repeated.", "CELL", needs=("because",)),
     ] = ()
-    because: Annotated[
-        Sequence[str], Option("why: one reason for all accepted cells, or one for each.", "TEXT", needs=("accept",))
+    ignore: Annotated[
+        Sequence[str],
+        Option(
+            "Leave aside what is not settled, such as a column that does not matter. May be repeated.",
+            "PLACE",
+            needs=("because",),
+        ),
     ] = ()
-    reviewer: Annotated[str, Option("Who accepts them.", "NAME")] = ""
+    because: Annotated[
+        Sequence[str],
+        Option("why: one reason for all, or one for each, accepted cells first.", "TEXT", needs=("accept", "ignore")),
+    ] = ()
+    reviewer: Annotated[str, Option("Who accepts or leaves aside.", "NAME")] = ""
     seed: Seed = 0
     draws: Annotated[
         int | None,

@@ -52,7 +52,11 @@ class Conditions:
 
 
 class NothingToInfer(InputError):  # noqa: N818 - it says what a table is like
-    """All sums of a table add up exactly, so that they tell nothing: no audit can be made."""
+    """No sum of a table tells anything, so that no audit can be made: all add up exactly, or there is none."""
+
+
+class NoSums(NothingToInfer):
+    """No sum of a table is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +139,7 @@ class Model:
                 "no information to their parts. `unround inspect FILE --all` shows what was tried."
             )
         if not known:
-            raise InputError(
+            raise NoSums(
                 "there is no usable sum in this table: no total is published together with its parts, so nothing can be "
                 "inferred. `unround inspect FILE` shows what was tried; add sums of your own in a plan file "
                 "(`unround inspect FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."

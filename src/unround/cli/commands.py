@@ -387,7 +387,8 @@ def diff(call: Call[Diff], *, json: Json = False) -> None:
       unround review draft.toml -o review --truth truth.csv        repairs from the true counts
       unround review --show-policy > policy.toml                   the default policy, to be changed …
       unround review draft.toml -o review --policy policy.toml     … and used
-      unround review draft.toml -o review --accept "R01:15-64/men" --because "published in 2019 already"
+      unround review draft.toml -o review --accept "R01:15-64/men" --because "published in 2019" --reviewer "A. Name"
+      unround review draft.toml -o review --ignore "column H: Index" --because "not of these people" --reviewer "A. Name"
       unround review draft.toml --json --repairs none
 
     Repairs:
@@ -399,7 +400,7 @@ def diff(call: Call[Diff], *, json: Json = False) -> None:
       controlled     round all counts of an area together, so that all sums add up
       same-numbers   print counts of the release given by --earlier with its numbers
 
-    Exit codes: 0 publish, 4 revise, 5 stop, 2 bad input.
+    Exit codes: 0 publish, 4 revise, 5 stop, 6 undecided, 2 bad input.
     """,
 )
 def review(

@@ -1,12 +1,12 @@
-"""From a draft table to a decision: publish, revise or stop. Start in `run`.
+"""From a draft table to a decision: publish, revise, stop or undecided. Start in `run`.
 
 - `run`: the whole review, from a table to a folder
-- `policy`: what may be published; `wording`: limits and reasons as sentences
+- `policy`: what may be published, and its rules as sentences
 - `table`: a draft, or what a repair makes of it; `exposure`: what readers can learn from it, at the highest probability
-- `decision`: a table held against a policy
+- `decision`: a table held against a policy, and what is not settled
+- `earlier`: a draft beside what is already out
 - `repairs`, `merging`: changes to a table; `worlds`: the true counts that they are published from; `trying`: all of them
-- `cells`: the cells to act on, and one as an example
-- `exceptions`: what a reviewer accepts, and why; `workbook`: `cells.xlsx`, where that can be written
+- `record`: the cells to act on, what a reviewer accepts, and where both are kept
 """
 
 from unround.reviews.policy import Policy as Policy

@@ -1,35 +1,61 @@
-"""The decision: what a policy finds wrong with a table, and whether it is to be published, revised or stopped."""
+"""The decision: what a policy finds wrong with a table, what is not settled, and what follows from both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from unround.batch.types import NO_UPPER_BOUND
 from unround.mechanisms.base import BoolArray
+from unround.release import Entry, What
 from unround.reviews.exposure import Exposure
 from unround.reviews.policy import (
     ACCEPT,
     CHECKS,
+    CHECKS_IN_WORDS,
     CONTRADICTS,
     DEPARTS,
     KINDS,
     LIKELY,
+    NO_SUMS,
     NOT_WEIGHED,
+    RANGE,
     REVISE,
     SELF_CHECK,
-    SIZE_NAMES,
     STOP,
+    UNDECIDED,
     UNTESTED,
     Limit,
     Policy,
+    counts_in_words,
 )
 
 PUBLISH = "publish"
-DECISIONS = (PUBLISH, REVISE, STOP)
-EXIT_CODES = {PUBLISH: 0, REVISE: 4, STOP: 5}
+DECISIONS = (PUBLISH, UNDECIDED, REVISE, STOP)
+"""The decisions, the best first."""
+
+EXIT_CODES = {PUBLISH: 0, REVISE: 4, STOP: 5, UNDECIDED: 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Something that could matter, and was not understood or not used: with it, nobody can say that a table is safe.
+
+    - `what`: What it is: a column, a sum, a check.
+    - `why`: Why it is not settled.
+    - `settle`: The option or the line of TOML that settles it.
+    """
+
+    what: str
+    why: str
+    settle: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as plain data."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +66,19 @@ class Ground:
     contradictions: int = 0
     self_check_failed: int = 0
     not_weighed: int = 0
+    no_sums: bool = False
+    unsettled: tuple[Unsettled, ...] = ()
 
     @property
-    def found(self) -> dict[str, int]:
+    def failed(self) -> dict[str, int]:
         """What is the case, and how often; where something is not counted, 1."""
         numbers = {
             CONTRADICTS: max(self.contradictions, int(self.verdict == CONTRADICTS)),
             DEPARTS: int(self.verdict == DEPARTS),
-            UNTESTED: int(self.verdict == UNTESTED),
+            UNTESTED: int(self.verdict == UNTESTED and not self.no_sums),
             SELF_CHECK: self.self_check_failed,
             NOT_WEIGHED: self.not_weighed,
+            NO_SUMS: int(self.no_sums),
         }
         return {name: numbers[name] for name in CHECKS if numbers[name]}
 
@@ -61,7 +90,7 @@ class Reason:
     - `limit`: Which limit of the policy is exceeded, from 0 on; None where the ground of the judgement is at fault.
     - `check`: What is wrong with that, of `policy.CHECKS`.
     - `number`, `allowed`: How many counts there are, and how many are acceptable.
-    - `action`: What the policy wants: "revise" or "stop".
+    - `action`: What the policy wants: "undecided", "revise" or "stop".
     """
 
     limit: int | None
@@ -72,13 +101,7 @@ class Reason:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            "limit": self.limit,
-            "check": self.check,
-            "number": self.number,
-            "allowed": self.allowed,
-            "action": self.action,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,55 +109,132 @@ class Judgement:
     """A table under a policy.
 
     - `reasons`: What is not acceptable; nothing where the table is within policy.
-    - `numbers`: For every limit, how many counts fall under it.
+    - `numbers`: For every limit, how many counts fall under it; `accepted`: how many more are excused.
     - `act_on`: The cells that fall under a limit that is exceeded.
     """
 
     reasons: tuple[Reason, ...]
     numbers: tuple[int, ...]
+    accepted: tuple[int, ...]
     act_on: BoolArray
 
     @property
     def within(self) -> bool:
-        """Whether the table is within policy."""
-        return not self.reasons
+        """Whether the table is within policy, as far as can be said."""
+        return all(reason.action == UNDECIDED for reason in self.reasons)
 
 
 def falls_under(limit: Limit, exposure: Exposure) -> BoolArray:
     """Return the cells that a limit is about."""
-    sizes = np.isin(exposure.sizes, [SIZE_NAMES.index(name) for name in limit.counts]) & (exposure.values >= 0)
-    certain = [KINDS.index(name) for name in limit.claims if name != LIKELY]
+    some = exposure.hidden if limit.hidden else np.ones(exposure.kinds.shape, dtype=np.bool_)
+    possible = exposure.high.astype(np.int64) - exposure.low + 1
+    if limit.interval is not None:
+        some = some & exposure.narrowed & (exposure.high < NO_UPPER_BOUND) & (possible < limit.interval)
+        return np.asarray(some & _sized(limit, exposure.low, exposure.high))
+    if limit.dominance is not None:
+        shares = exposure.dominance
+        return np.asarray(some & (shares >= limit.dominance) & _sized(limit, exposure.low, exposure.high))
+    certain = [KINDS.index(name) for name in limit.claims if name in KINDS and name != LIKELY]
     found = np.isin(exposure.kinds, certain)
     if limit.probability is not None:
         found |= (exposure.kinds == KINDS.index(LIKELY)) & (exposure.highest >= limit.probability)
-    return np.asarray(found & sizes)
+    found &= (exposure.values >= 0) & _sized(limit, exposure.values, exposure.values)
+    if RANGE in limit.claims:
+        found |= exposure.narrowed & (possible > 1) & _sized(limit, exposure.low, exposure.high)
+    return np.asarray(found & some)
+
+
+def _sized(limit: Limit, low: np.ndarray, high: np.ndarray) -> BoolArray:
+    """Return where everything from low to high is of one of a limit's sizes."""
+    some = np.zeros(low.shape, dtype=np.bool_)
+    for first, last in limit.counts:
+        some |= (low >= first) & ((high <= last) if last is not None else True)
+    return some
 
 
 def judge(policy: Policy, exposure: Exposure, ground: Ground, published: int, excused: BoolArray | None) -> Judgement:
     """Hold a table against a policy."""
-    reasons, numbers = [], []
+    reasons, numbers, accepted = [], [], []
     act_on = np.zeros(exposure.kinds.shape, dtype=np.bool_)
     for at, limit in enumerate(policy.limits):
         cells = falls_under(limit, exposure)
+        whole = int(cells.sum())
         if excused is not None:
             cells &= ~excused
         number, allowed = int(cells.sum()), limit.allowed(published)
         numbers.append(number)
+        accepted.append(whole - number)
         if number > allowed:
             act_on |= cells
             reasons.append(Reason(at, None, number, allowed, REVISE))
-    for name, number in ground.found.items():
+    for name, number in ground.failed.items():
         action = policy.checks[name]
         if action != ACCEPT:
             reasons.append(Reason(None, name, number, 0, action))
-    reasons.sort(key=lambda reason: reason.action != STOP)  # what stops a table is said first
-    return Judgement(tuple(reasons), tuple(numbers), act_on)
+    order = (STOP, REVISE, UNDECIDED)  # what stops a table is said first
+    reasons.sort(key=lambda reason: order.index(reason.action))
+    return Judgement(tuple(reasons), tuple(numbers), tuple(accepted), act_on)
 
 
-def decide(judgement: Judgement, repairs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the decision: publish what is within policy, revise what a repair brings within it, stop the rest."""
-    if judgement.within:
-        return PUBLISH
+def decide(judgement: Judgement, repairs: Sequence[Mapping[str, Any]], unsettled: Sequence[Unsettled]) -> str:
+    """Return the decision.
+
+    What is known to be out of policy is revised, if a repair brings it within, or stopped. Of the rest, only a table of
+    which everything was read and used is published.
+    """
     if any(reason.action == STOP for reason in judgement.reasons):
         return STOP
-    return REVISE if any(row["within_policy"] for row in repairs) else STOP
+    if not judgement.within:
+        return REVISE if any(row["within_policy"] for row in repairs) else STOP
+    return UNDECIDED if unsettled else PUBLISH
+
+
+# -- what is not settled ----------------------------------------------------------------------------------------------
+
+_SETTLE = {
+    CONTRADICTS: "correct the figures named under “What contradicts”; or say how counts were published: --mechanism, "
+    "--base, --exact, or `[[exact]]` in the description",
+    DEPARTS: "say how counts were published (--mechanism, --base, --exact); `unround check FILE` shows where they depart",
+    UNTESTED: "say how counts were published: --mechanism or --base",
+    SELF_CHECK: "give the true counts (--truth FILE), so that claims can be scored",
+    NOT_WEIGHED: "leave out the sums that form loops (`unround inspect FILE --write plan.toml`), or split the table",
+    NO_SUMS: "say which columns or rows add up (`unround describe FILE -o draft.toml`, then `sums = …`)",
+}
+
+
+def unsettled_of(ground: Ground, judgement: Judgement, policy: Policy) -> list[Unsettled]:
+    """Return everything that keeps a table from being published: what was not read or used, and checks that failed."""
+    found = list(ground.unsettled)
+    for reason in judgement.reasons:
+        if reason.action == UNDECIDED and reason.check is not None:
+            settle = f'{_SETTLE[reason.check]}; or accept it in the policy: `{reason.check} = "accept"` under [check]'
+            found.append(Unsettled(f"check: {reason.check}", reason_in_words(reason, policy), settle))
+    return list(dict.fromkeys(found))
+
+
+_HARMLESS = (What.LABEL, What.CODE, What.NOTE, What.SILENT, What.SUPPRESSED)
+
+
+def left_open(account: Iterable[Entry]) -> list[Unsettled]:
+    """Return what the reading of a table leaves open: numbers that are not understood, or were read and not used."""
+    found = []
+    for entry in account:
+        if entry.what in _HARMLESS or (entry.used and entry.what is not What.UNKNOWN):
+            continue
+        verb = "was not understood" if entry.what is What.UNKNOWN else f"was read as {entry.what}, and not used"
+        aside = f'leave it aside: --ignore "{entry.place}" --because "…"'
+        settle = f"{entry.settle}; or {aside}" if entry.settle else aside
+        found.append(Unsettled(entry.place, f"{entry.place} {verb}: {entry.why}", settle))
+    return found
+
+
+def reason_in_words(reason: Reason, policy: Policy) -> str:
+    """Say why a table is not acceptable."""
+    if reason.limit is not None:
+        allowed = "none is acceptable" if not reason.allowed else f"{reason.allowed:,} would be acceptable"
+        return f"{counts_in_words(policy.limits[reason.limit], reason.number)}; {allowed}."
+    assert reason.check is not None
+    number = f" ({reason.number:,} times)" if reason.check == CONTRADICTS and reason.number > 1 else ""
+    if reason.check == NOT_WEIGHED:
+        number = f" ({reason.number:,} counts)" if reason.number > 1 else " (1 count)"
+    return f"{CHECKS_IN_WORDS[reason.check]}{number}."

@@ -10,9 +10,8 @@ import numpy as np
 
 from unround.mechanisms.base import BoolArray
 from unround.release import ABSENT, Counts, Release
-from unround.reviews.exceptions import SURENESS
 from unround.reviews.exposure import Exposure
-from unround.reviews.policy import KINDS, LIKELY
+from unround.reviews.policy import KINDS, LIKELY, SURENESS
 from unround.reviews.repairs import SAME, Repair
 from unround.reviews.table import ReviewedTable, selected
 from unround.scenarios.join import aligned, joined, names_in, original

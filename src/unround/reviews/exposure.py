@@ -7,13 +7,14 @@ back, because a check failed, are counted as well: that they may be wrong makes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unround.audits import AuditOptions, Auditor, InferredBlock, Model
+from unround.audits import AuditFolder, AuditOptions, Auditor, InferredBlock, Model
 from unround.audits.block import without_news
 from unround.audits.claims import ClaimKind, known_alone
 from unround.audits.contradictions import ASSUMPTION
@@ -47,6 +48,9 @@ class Exposure:
     - `alone`: Counts that are likely from their published value alone, so that sums add little: not among the kinds.
     - `unknown`: Counts of which it could not be worked out how likely they are.
     - `contradictions`: Contradictions between published figures.
+    - `hidden`: The counts that the table does not print, such as suppressed ones.
+    - `narrowed`: Where sums leave less possible than what is printed of the count alone.
+    - `dominance`: The least share that a count can have of a total; 0 where there is none.
     - `clashes`: The first of them, in words.
     """
 
@@ -59,6 +63,9 @@ class Exposure:
     alone: int
     unknown: int
     contradictions: int
+    hidden: BoolArray
+    narrowed: BoolArray
+    dominance: FloatArray
     clashes: tuple[str, ...] = ()
 
     @property
@@ -89,7 +96,7 @@ def exposure_of(
         rest,
         **{
             name: np.where(certain, getattr(proofs, name), getattr(rest, name))
-            for name in ("kinds", "values", "highest", "lowest", "low", "high")
+            for name in ("kinds", "values", "highest", "lowest", "low", "high", "narrowed")
         },
         contradictions=proofs.contradictions,
         clashes=proofs.clashes,
@@ -105,22 +112,23 @@ def _weighed(table: ReviewedTable, probability: float, prior: Prior | None, keys
         prior = fit.finish(model.compiled, model.mechanisms)
     # What the audit's own self-check withholds is counted here: see above. Where areas are not linked, all priors are asked
     # here as well, so that the audit need not ask them about anything but what is certain.
-    linked = table.nested is not None and table.nested.linked
-    options = AuditOptions(threshold=probability if linked else 1.0)
+    joint = bool(model.figures) or (table.nested is not None and bool(table.nested.linked))
+    options = AuditOptions(threshold=probability if joint else 1.0)
     auditor = Auditor(model, replace(prior, withheld=()), options, keys)
     flags, names = table.adjustable, table.area_codes
     found = nothing_known(table)
     alone = unknown = 0
     clashes: list[str] = []
     for rows, nested in table.blocks():
-        counts = table.counts[rows]
-        inferred = auditor.audit(counts, flags[rows], nested, [names[row] for row in rows] if nested is not None else ())
-        here = _block(auditor, inferred, probability, linked=linked, lowest=lowest)
+        counts, figures = table.counts[rows], None if table.figure_values is None else table.figure_values[rows]
+        called = [names[row] for row in rows] if nested is not None else ()
+        inferred = auditor.audit(counts, flags[rows], nested, called, figures=figures)
+        here = _block(auditor, inferred, probability, joint=joint, lowest=lowest)
         for name in found._fields:
             getattr(found, name)[rows] = getattr(here.arrays, name)
         alone, unknown = alone + here.alone, unknown + here.unknown
         clashes += [f"{names[rows[one.area]]}: {one.text}" for one in inferred.contradictions if one.kind != ASSUMPTION]
-    return Exposure(*found, alone, unknown, len(clashes), tuple(clashes[:FEW_CLASHES]))
+    return _exposure(table, found, alone, unknown, clashes)
 
 
 class _Arrays(NamedTuple):
@@ -132,6 +140,7 @@ class _Arrays(NamedTuple):
     lowest: FloatArray
     low: Ints
     high: Ints
+    narrowed: BoolArray
 
 
 class _BlockExposure(NamedTuple):
@@ -145,7 +154,7 @@ class _BlockExposure(NamedTuple):
 def nothing_known(table: ReviewedTable) -> _Arrays:
     """Return arrays in which nothing is claimed, to be filled in."""
     shape = table.counts.shape
-    values = np.where(table.counts > ABSENT, table.counts, -1).astype(np.int32)
+    values = table.printed.copy()
     unbounded = np.full(shape, NO_UPPER_BOUND, dtype=np.int32)
     return _Arrays(
         np.zeros(shape, dtype=np.int8),
@@ -154,7 +163,29 @@ def nothing_known(table: ReviewedTable) -> _Arrays:
         np.zeros(shape),
         np.zeros(shape, dtype=np.int32),
         unbounded,
+        np.zeros(shape, dtype=np.bool_),
     )
+
+
+def _exposure(
+    table: ReviewedTable, found: _Arrays, alone: int = 0, unknown: int = 0, clashes: Sequence[str] = ()
+) -> Exposure:
+    """Put together what was found, with what follows from it: which counts are hidden, and which dominate a total."""
+    shares = np.zeros(table.counts.shape)
+    for total, parts in table.equations:
+        most = found.high[:, total].astype(np.float64)
+        bounded = (most > 0) & (most < NO_UPPER_BOUND)
+        for part in parts if len(parts) > 1 else ():
+            least = np.where(bounded, found.low[:, part] / np.maximum(most, 1.0), 0.0)
+            shares[:, part] = np.maximum(shares[:, part], np.minimum(least, 1.0))
+    for row, at in np.argwhere(table.unrounded).tolist():  # printed as they are, whatever is said of their column
+        found.kinds[row, at], found.highest[row, at], found.lowest[row, at] = KINDS.index(UNROUNDED), 1.0, 1.0
+        found.values[row, at] = found.low[row, at] = found.high[row, at] = table.printed[row, at]
+    kinds, values, highest, lowest, low, high, narrowed = found
+    return Exposure(
+        kinds, values, highest, lowest, low, high, alone, unknown, len(clashes), table.hidden, narrowed, shares,
+        tuple(clashes[:FEW_CLASHES]),
+    )  # fmt: skip
 
 
 def _without_sums(table: ReviewedTable) -> Exposure:
@@ -165,18 +196,18 @@ def _without_sums(table: ReviewedTable) -> Exposure:
         found.kinds[shown, cell] = KINDS.index(UNROUNDED)
         found.highest[shown, cell] = found.lowest[shown, cell] = 1.0
         found.low[shown, cell] = found.high[shown, cell] = table.counts[shown, cell]
-    return Exposure(*found, 0, 0, 0)
+    return _exposure(table, found)
 
 
-def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, linked: bool, lowest: bool) -> _BlockExposure:
+def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, joint: bool, lowest: bool) -> _BlockExposure:
     """Take together what is claimed of some areas: what is certain, and what some prior makes likely."""
     model, claims, weighed, counts = auditor.model, inferred.claims, inferred.probabilities, inferred.counts
     given = inferred.assumed.given
     nothing = inferred.clashing | without_news(model, counts, inferred.active, inferred.documented)
-    nothing |= np.array([isinstance(how, Weighted) for how in model.mechanisms])  # these are no whole numbers
+    nothing |= np.array([isinstance(how, Weighted) for how in model.mechanisms])  # these are not whole numbers
     values, highest, least = weighed.posterior.mode.copy(), weighed.posterior.probability.copy(), weighed.lowest.copy()
-    if linked:
-        # Families are worked out together under one prior; others are asked about counts near the probability.
+    if joint:
+        # Families, and rates, are worked out under one prior; others are asked about counts near the probability.
         highest = np.fmax(highest, weighed.highest)
     else:
         values, highest, least = _under_every_prior(auditor, inferred, lowest=lowest)
@@ -191,13 +222,16 @@ def _block(auditor: Auditor, inferred: InferredBlock, probability: float, *, lin
     kinds[given] = KINDS.index(UNROUNDED)
     certain = claims.certain | given
     values = np.where(given, counts, np.where(claims.certain, claims.values, values))
+    tight = inferred.assumed.tight
+    low, high = np.maximum(tight.low, weighed.reach.low), np.minimum(tight.high, weighed.reach.high)
+    if inferred.figured is not None:
+        more = inferred.figured.bounds.tight
+        low, high = np.maximum(low, more.low), np.minimum(high, more.high)
+    low, high = np.where(certain, values, low), np.where(certain, values, high)
+    by_itself = tighten(model.no_sums, inferred.assumed.windows)
+    narrowed = ~nothing & ~given & ((low > by_itself.low) | (high < by_itself.high))
     arrays = _Arrays(
-        kinds,
-        values,
-        np.where(certain, 1.0, highest),
-        np.where(certain, 1.0, least),
-        np.where(certain, values, weighed.reach.low),
-        np.where(certain, values, weighed.reach.high),
+        kinds, values, np.where(certain, 1.0, highest), np.where(certain, 1.0, least), low, high, np.asarray(narrowed)
     )
     return _BlockExposure(arrays, int(alone.sum()), int((open_ & weighed.cut_off & (counts > ABSENT)).sum()))
 
@@ -237,3 +271,24 @@ def _alone(auditor: Auditor, inferred: InferredBlock, values: Ints, wanted: Bool
     asked = posteriors(model.no_sums, windows, tight, weights, value=np.maximum(values, 0), wanted=wanted).asked
     assert asked is not None  # they were asked for
     return np.where(wanted, asked, 0.0)
+
+
+def with_findings(exposure: Exposure, table: ReviewedTable, folder: AuditFolder) -> Exposure:
+    """Add what the audit is certain of, by whatever way, where it is not known already: a decision uses everything found."""
+    import polars as pl
+
+    axes = tuple(folder.told["axes"])
+    sure = folder.findings.filter(pl.col("kind").is_in([PROVED, CONDITIONAL])).select(*table.axes, *axes, "kind", "value")
+    rows = {code: at for at, code in enumerate(table.area_codes)}
+    places = {column.codes: at for at, column in enumerate(table.columns)}
+    certain = np.isin(exposure.kinds, [KINDS.index(name) for name in (UNROUNDED, PROVED, CONDITIONAL)])
+    for *names, kind, value in sure.iter_rows():
+        row = rows.get("/".join(map(str, names[: len(table.axes)])))
+        at = places.get(tuple(map(str, names[len(table.axes) :])))
+        if row is None or at is None or certain[row, at]:
+            continue
+        exposure.kinds[row, at], exposure.values[row, at] = KINDS.index(kind), value
+        exposure.low[row, at] = exposure.high[row, at] = value
+        exposure.highest[row, at] = exposure.lowest[row, at] = 1.0
+        exposure.narrowed[row, at] = True
+    return exposure

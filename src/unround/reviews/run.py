@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +19,10 @@ from unround._version import __version__
 from unround.audits import AuditFolder, AuditOptions, audit
 from unround.audits.folder import REVIEW, REVIEWED
 from unround.audits.keys import Keys
-from unround.audits.model import NothingToInfer
+from unround.audits.model import NoSums, NothingToInfer
 from unround.audits.selfcheck import FAILED
 from unround.audits.summary import SIZES
+from unround.batch.types import NO_UPPER_BOUND
 from unround.checks import check_spool
 from unround.checks.estimate import COUNTS
 from unround.checks.families import FITS, UNTESTED, worst
@@ -29,17 +31,41 @@ from unround.mechanisms import Mechanism
 from unround.options import THRESHOLD
 from unround.output import output_folder, write_json, write_whole
 from unround.prior import Prior
-from unround.release import Release
-from unround.reviews.cells import action_for, cells_to_act_on, claims_under, example_of
-from unround.reviews.decision import EXIT_CODES, Ground, Judgement, decide, judge
+from unround.release import Column, Release
+from unround.release import Entry as AccountEntry
+from unround.reviews.decision import (
+    EXIT_CODES,
+    Ground,
+    Judgement,
+    Unsettled,
+    decide,
+    judge,
+    left_open,
+    reason_in_words,
+    unsettled_of,
+)
 from unround.reviews.earlier import BesideEarlier, KnownBefore, beside_earlier, same_numbers
-from unround.reviews.exceptions import DECISIONS, Entry, Exceptions, apply_exceptions, fingerprint, read_decisions, written
-from unround.reviews.exposure import Exposure, exposure_of
-from unround.reviews.policy import KINDS, STOP, Policy
+from unround.reviews.exposure import Exposure, exposure_of, with_findings
+from unround.reviews.policy import KINDS, RANGE, STOP, Policy, counts_in_words, limit_in_words, policy_in_words
+from unround.reviews.record import (
+    CELLS,
+    DECISIONS,
+    Entry,
+    Exceptions,
+    action_for,
+    apply_exceptions,
+    apply_ignored,
+    cells_to_act_on,
+    claims_under,
+    example_of,
+    fingerprint,
+    read_decisions,
+    read_entries,
+    write_workbook,
+    written,
+)
 from unround.reviews.table import ReviewedTable
 from unround.reviews.trying import Excused, Setting, try_repairs
-from unround.reviews.wording import counts_in_words, limit_in_words, policy_in_words, reason_in_words
-from unround.reviews.workbook import CELLS, read_entries, write_workbook
 from unround.reviews.worlds import Worlds, given_truth, plausible_worlds
 from unround.shown import Shown
 from unround.structure import PlanFile
@@ -51,6 +77,9 @@ OURS = (AUDIT, CELLS, DECISIONS, PAGE, REPORT)
 
 DRAWS, FEWEST_DRAWS = ((5_000, 5), (20_000, 3)), 2
 """Up to how many counts a repair that draws random numbers is published how often; and how often in larger tables."""
+
+MOST_SHOWN, MOST_SHOWN_COLUMNS = 3_000, 80
+"""Cells of the table, and columns, that the page shows as a table."""
 
 MOST_CELLS = 10_000
 """Cells to act on that JSON lists; the workbook has them all."""
@@ -64,13 +93,14 @@ class ReviewOptions:
     """What the user decides about a review, besides the policy.
 
     - `repairs`: The repairs to try; all, unless given.
-    - `accept`: Cells that are accepted, and why.
+    - `accept`, `ignore`: Cells that are accepted, and what is left aside though it is not settled; and why.
     - `reviewer`: Who says so.
     - `seed`, `draws`: Of all random numbers; how often a repair that draws some is published, see `draws_of`.
     """
 
     repairs: tuple[str, ...] | None = None
     accept: tuple[Entry, ...] = ()
+    ignore: tuple[Entry, ...] = ()
     reviewer: str = ""
     seed: int = 0
     draws: int | None = None
@@ -99,12 +129,12 @@ class Review(Shown):
 
     @property
     def decision(self) -> str:
-        """What to do: "publish", "revise" or "stop"."""
+        """What to do: "publish", "undecided", "revise" or "stop"."""
         return str(self.told["decision"])
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command: 0, 4 or 5."""
+        """The exit code of the command: 0, 4, 5 or 6."""
         return EXIT_CODES[self.decision]
 
     def to_json(self) -> dict[str, Any]:
@@ -125,6 +155,16 @@ class _Draft:
     check: dict[str, Any]
     self_check: dict[str, Any] | None
     notes: list[str]
+    account: tuple[AccountEntry, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """What is left unsettled, what a reviewer left aside, and everything on record."""
+
+    unsettled: list[Unsettled]
+    ignored: list[dict[str, Any]]
+    lines: Sequence[Mapping[str, Any]]
 
 
 def review(
@@ -165,21 +205,22 @@ def review(
             draft.notes.append(
                 f"{CELLS} of the last review was about another version of the table: its comments are not used."
             )
-        exceptions = apply_exceptions(
-            draft.table, claims_under(policy, draft.exposure), older, (*entries, *options.accept), stamp
-        )
+        claims = claims_under(policy, draft.exposure)
+        exceptions = apply_exceptions(draft.table, claims, older, (*entries, *options.accept), stamp)
         # 3. Hold it against the policy.
         excused = Excused(frozenset(exceptions.accepted), known)
         mask = excused.mask(draft.table, draft.exposure)
         judgement = judge(policy, draft.exposure, draft.ground, draft.table.published, mask)
+        open_ = unsettled_of(draft.ground, judgement, policy)
+        settled = _Settled(*apply_ignored(open_, exceptions.lines, options.ignore, stamp))
         # 4. Try the repairs.
         draws = options.draws_of(draft.table.published)
         ground = draft.ground
         setting = Setting(draft.table, draft.exposure, ground, judgement, policy, excused, options.seed, draws)
         rows, refused, worlds = _repairs(setting, draft, options, truth, work, progress)
         # 5. Decide, and write it down.
-        told = _told(draft, setting, exceptions, rows, refused, worlds, options, stamp, now, command)
-        _write(made, told, exceptions)
+        told = _told(draft, setting, exceptions, settled, (rows, refused, worlds), options, stamp, now, command)
+        _write(made, told, settled.lines)
         finish(made, told)
     return Review(told, out)
 
@@ -242,16 +283,25 @@ class _Auditing:
     def draft(self, release: Release, work: Path, made: Path, truth: Release | None, own: frozenset[str] | None) -> _Draft:
         """Audit the draft, and work out what readers can learn, by the highest probability found."""
         try:
+            if release.obstacle and self.plan_file is None:
+                raise NoSums(release.obstacle)
             folder = self.audit(release, made / AUDIT, truth)
         except NothingToInfer as problem:
-            return _adds_up(release, work, self.policy, self.plan_file, self.progress, str(problem))
+            shutil.rmtree(made / AUDIT, ignore_errors=True)
+            return self._without_sums(release, work, problem)
         table, summary = ReviewedTable.of_audit(folder, own), folder.summary
         self.progress("Weighing under every prior", 0, 1)
         exposure = exposure_of(table, self.policy.least_probability, folder.prior, folder.keys, lowest=True)
+        exposure = with_findings(exposure, table, folder)
         self.progress("Weighing under every prior", 1, 1)
         predicted, check = summary.get("selfcheck"), summary["check"]
         failed = sum(one["verdict"] == FAILED for one in predicted["tables"]) if predicted else 0
-        ground = Ground(judged_verdict(check), exposure.contradictions, failed, exposure.unknown)
+        contradictions = max(exposure.contradictions, summary["contradictions"])
+        open_ = _unsettled(release, (*table.columns, *(release.columns[release.index[key]] for key in folder.told["alias"])))
+        open_ += [
+            Unsettled(**{name: str(one[name]) for name in ("what", "why", "settle")}) for one in summary.get("unsettled", ())
+        ]
+        ground = Ground(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
         notes = list(summary["notes"])
         if table.rounded_together.any():
             notes.append(
@@ -262,7 +312,25 @@ class _Auditing:
         if wrong:
             ground = replace(ground, contradictions=ground.contradictions + wrong)
             notes.append(f"{wrong:,} proved claims are wrong by the truth: a documented fact does not hold.")
-        return _Draft(table, exposure, ground, folder.prior, folder.keys, folder, check, predicted, notes)
+        return _Draft(table, exposure, ground, folder.prior, folder.keys, folder, check, predicted, notes, release.account)
+
+    def _without_sums(self, release: Release, work: Path, problem: NothingToInfer) -> _Draft:
+        """Take in a draft whose sums tell nothing: only what is printed unrounded is known of it."""
+        spool, structure = survey(release, work, self.plan_file, self.progress)
+        checked = check_spool(release, spool, structure, self.plan_file, self.progress)
+        used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
+        mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
+        columns, counts = tuple(structure.columns[c] for c in used), spool.counts(0, spool.rows)[:, used]
+        table = ReviewedTable(
+            spool.areas, release.areas, columns, tuple(mechanisms), (), (), (), np.ascontiguousarray(counts)
+        )
+        exposure = exposure_of(table, self.policy.least_probability)
+        said = str(problem)
+        notes = [*release.notes, *structure.notes, f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]]
+        check = checked.to_json()
+        open_ = _unsettled(release, (*columns, *(structure.columns[c] for c in structure.alias)))
+        ground = Ground(judged_verdict(check), no_sums=isinstance(problem, NoSums), unsettled=tuple(open_))
+        return _Draft(table, exposure, ground, Prior.flat(), None, None, check, None, notes, release.account)
 
     def known(self, draft: _Draft, beside: BesideEarlier | None, work: Path) -> KnownBefore | None:
         """Return what the earlier release gives away already; the draft is not to blame for that."""
@@ -297,27 +365,16 @@ def judged_verdict(check: Mapping[str, Any]) -> str:
     return verdict if verdict != FITS or any(not one["family"].startswith(COUNTS) for one in families) else UNTESTED
 
 
-def _adds_up(release: Release, work: Path, policy: Policy, plan_file: PlanFile | None, progress: Stage, said: str) -> _Draft:
-    """Take in a draft whose sums all add up exactly: they tell nothing, and only what is printed unrounded is known."""
-    spool, structure = survey(release, work, plan_file, progress)
-    checked = check_spool(release, spool, structure, plan_file, progress)
-    used = [c for c, how in enumerate(structure.mechanisms) if how is not None and c not in structure.alias]
-    mechanisms: list[Mechanism] = [how for c in used if (how := structure.mechanisms[c]) is not None]
-    table = ReviewedTable(
-        spool.areas,
-        release.areas,
-        tuple(structure.columns[c] for c in used),
-        tuple(mechanisms),
-        (),
-        (),
-        (),
-        np.ascontiguousarray(spool.counts(0, spool.rows)[:, used]),
-    )
-    exposure = exposure_of(table, policy.least_probability)
-    note = f"{said[:1].upper()}{said[1:]}".split(" `unround")[0]
-    notes = [*release.notes, *structure.notes, note]
-    check = checked.to_json()
-    return _Draft(table, exposure, Ground(judged_verdict(check)), Prior.flat(), None, None, check, None, notes)
+def _unsettled(release: Release, used: Sequence[Column]) -> list[Unsettled]:
+    """Return what of a table was not understood, or not used."""
+    keys = {column.key for column in used}
+    found = left_open(release.account)
+    left = [column.key for column in release.columns if column.key not in keys and column.is_in_file]
+    if left:
+        named = f"column {left[0]}" if len(left) == 1 else f"{len(left):,} columns ({', '.join(left[:3])} …)"
+        why = f"{named} {'is' if len(left) == 1 else 'are'} not used: how the counts were published is not known"
+        found.append(Unsettled(named, why, "say how: --mechanism, --base or --exact, or `mechanism` in the description"))
+    return found
 
 
 def _stamp(table: ReviewedTable, files: Sequence[Path], options: ReviewOptions, now: datetime) -> dict[str, Any]:
@@ -363,30 +420,29 @@ def _told(
     draft: _Draft,
     setting: Setting,
     exceptions: Exceptions,
-    rows: list[dict[str, Any]],
-    refused: list[dict[str, str]],
-    worlds: Worlds | None,
+    settled: _Settled,
+    tried: tuple[list[dict[str, Any]], list[dict[str, str]], Worlds | None],
     options: ReviewOptions,
     stamp: Mapping[str, Any],
     now: datetime,
     command: str,
 ) -> dict[str, Any]:
     """Put everything worth knowing about a review into one object."""
-    table, policy, judgement = draft.table, setting.policy, setting.judgement
-    decision = decide(judgement, rows)
+    table, policy, judgement, (rows, refused, worlds) = draft.table, setting.policy, setting.judgement, tried
+    decision = decide(judgement, rows, settled.unsettled)
     cells = cells_to_act_on(table, draft.exposure, policy, judgement.act_on)
     for cell in cells:
         cell["action"] = action_for(cell, decision, rows)
         cell["comment"] = exceptions.comments.get(cell["cell"], "")
-    example = example_of(draft.folder, cells)
     return {
         "decision": decision,
         "exit_code": EXIT_CODES[decision],
+        "unsettled": [open_.to_json() for open_ in settled.unsettled],
         "policy": policy.to_json() | {"sentences": policy_in_words(policy)},
         "reasons": [one.to_json() | {"sentence": reason_in_words(one, policy)} for one in judgement.reasons],
         "cells_to_act_on": len(cells),
         "cells": [{name: value for name, value in one.items() if name not in ("row", "column")} for one in cells],
-        "example": example,
+        "example": example_of(draft.folder, cells),
         "limits": _limits(policy, judgement, table.published),
         "claims": _claims(draft.exposure),
         "likely_alone": draft.exposure.alone,
@@ -405,16 +461,20 @@ def _told(
         "selfcheck": draft.self_check,
         "exceptions": [dict(line) for line in exceptions.accepted.values()],
         "exceptions_not_applied": list(exceptions.unused),
+        "ignored": settled.ignored,
         "table": {
             "source": draft.check["source"],
             "product": draft.check["product"],
             "areas": len(table.counts),
             "columns": len(table.columns),
             "counts": table.published,
+            "hidden": int(table.hidden.sum()),
             "mechanisms": {how.name: how.sentence for how in dict.fromkeys(table.mechanisms)},
             "sums": len(table.equations),
             "fingerprint": stamp["table"],
         },
+        "reading": _reading(draft),
+        "picture": _picture(draft, judgement, exceptions),
         "files": stamp["files"],
         "reviewer": options.reviewer,
         "date": now.date().isoformat(),
@@ -426,17 +486,79 @@ def _told(
     }
 
 
+def _reading(draft: _Draft) -> dict[str, Any]:
+    """Return how the table was read: what each column is, which sums hold, and what was left out; and the hash of it."""
+    table = draft.table
+    told: dict[str, Any] = {
+        "columns": [
+            {"key": column.key, "what": table.what(at), "mechanism": table.mechanisms[at].name}
+            for at, column in enumerate(table.columns)
+        ],
+        "sums": [table.model.sum_in_short(e) for e in range(len(table.equations))],
+        "over_areas": table.nested is not None,
+        "figures": [figure.figure.label or figure.figure.name for figure in table.figures],
+        "hidden": int(table.hidden.sum()),
+        "account": [entry.to_json() for entry in draft.account[:MOST_CELLS]],
+    }
+    digest = hashlib.sha256(json.dumps(told, ensure_ascii=False, sort_keys=True).encode())
+    digest.update(fingerprint(table).encode())
+    return told | {"sha256": digest.hexdigest()}
+
+
+def _picture(draft: _Draft, judgement: Judgement, exceptions: Exceptions) -> dict[str, Any] | None:
+    """Return the table itself with the kind of every cell, for the page; of a large one, the rows with cells to act on."""
+    table, exposure = draft.table, draft.exposure
+    columns = list(table.mine)
+    rows = np.arange(len(table.counts))
+    if len(rows) * len(columns) > MOST_SHOWN:
+        rows = np.flatnonzero(judgement.act_on.any(axis=1))[: max(1, MOST_SHOWN // max(1, len(columns)))]
+    if not len(rows) or len(columns) > MOST_SHOWN_COLUMNS:
+        return None
+    accepted = set(exceptions.accepted)
+
+    def kind(row: int, at: int) -> str:
+        if (table.area_codes[row], table.columns[at].key) in accepted:
+            return "accepted"
+        if judgement.act_on[row, at]:
+            return KINDS[exposure.kinds[row, at]] if exposure.kinds[row, at] else RANGE
+        return "hidden" if table.hidden[row, at] else ""
+
+    names = table.areas["region_name"].to_list() if "region_name" in table.areas.columns else table.area_codes
+    return {
+        "columns": [table.what(at) for at in columns],
+        "rows": [
+            {
+                "area": str(names[row] or table.area_codes[row]),
+                "cells": [
+                    [n if (n := int(table.printed[row, at])) >= 0 else None, kind(row, at), _learned(exposure, row, at)]
+                    for at in columns
+                ],
+            }
+            for row in rows.tolist()
+        ],
+        "left_out": len(table.counts) - len(rows),
+    }
+
+
+def _learned(exposure: Exposure, row: int, at: int) -> list[int | None]:
+    """Return the least and the greatest value that readers can tell; None where there is no greatest."""
+    low, high = int(exposure.low[row, at]), int(exposure.high[row, at])
+    return [low, None if high >= NO_UPPER_BOUND else high]
+
+
 def _limits(policy: Policy, judgement: Judgement, published: int) -> list[dict[str, Any]]:
     """Return every limit with how many counts fall under it."""
     return [
         {
             "sentence": limit_in_words(limit),
-            "found": counts_in_words(limit, number),
+            "name": limit.name,
+            "found": counts_in_words(limit, number, accepted),
             "number": number,
+            "accepted": accepted,
             "allowed": limit.allowed(published),
             "exceeded": number > limit.allowed(published),
         }
-        for limit, number in zip(policy.limits, judgement.numbers, strict=True)
+        for limit, number, accepted in zip(policy.limits, judgement.numbers, judgement.accepted, strict=True)
     ]
 
 
@@ -449,7 +571,7 @@ def _claims(exposure: Exposure) -> dict[str, dict[str, int]]:
     }
 
 
-def _write(made: Path, told: dict[str, Any], exceptions: Exceptions) -> None:
+def _write(made: Path, told: dict[str, Any], lines: Sequence[Mapping[str, Any]]) -> None:
     """Write the workbook, the decisions and the JSON."""
     about = [
         ("decision", told["decision"]),
@@ -464,8 +586,8 @@ def _write(made: Path, told: dict[str, Any], exceptions: Exceptions) -> None:
     shown = [{**cell, **_for_people(cell)} for cell in told["cells"]]
     write_workbook(made / CELLS, shown, told["table"]["fingerprint"], about)
     told["cells"] = told["cells"][:MOST_CELLS]
-    if exceptions.lines:
-        write_whole(made / DECISIONS, written(exceptions.lines))
+    if lines:
+        write_whole(made / DECISIONS, written(lines))
     write_json(made / REPORT, told)
 
 
@@ -476,9 +598,11 @@ def _for_people(cell: Mapping[str, Any]) -> dict[str, Any]:
         "proved": f"it is {cell['value']:,}: proved",
         "conditional": f"it is {cell['value']:,}: proved under an assumption",
         "likely": f"it is likely {cell['value']:,}",
+        RANGE: "its size",
     }
     low, high = cell["low"], cell["high"]
     return {
+        "rule": "; ".join(cell["rules"]),
         "said": said[cell["claim"]],
         "range": f"{low:,} or more" if high is None else f"{low:,}" if low == high else f"{low:,} to {high:,}",
     }

@@ -11,11 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unround.audits import AuditFolder, Model
+from unround.audits.model import ModelFigure
 from unround.audits.nested import NestedAreas
+from unround.figures import Figure
 from unround.infer.bounds import Equations
 from unround.mechanisms import Exact, Mechanism, Rounding
 from unround.mechanisms.base import BoolArray
-from unround.release import ABSENT, Column, Counts, adjustable
+from unround.release import (
+    ABSENT,
+    FIRST_TOLD,
+    NOT_AVAILABLE,
+    SUPPRESSED,
+    UNRELIABLE,
+    Column,
+    Counts,
+    FigureValues,
+    adjustable,
+    exactly,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +53,7 @@ class ReviewedTable:
     - `doubtful`: Which of them cannot hold in some area.
     - `counts`: What is printed, areas × columns, with the codes of `release` where nothing is.
     - `nested`: Which areas lie within which, where some do.
+    - `figures`, `figure_values`: Rates, means and medians that tell something about the counts, and what is printed of them.
     - `own`: The keys of the draft's own columns, where it is reviewed together with an earlier release; None if all are.
     """
 
@@ -53,11 +67,13 @@ class ReviewedTable:
     counts: Counts
     nested: NestedAreas | None = None
     own: frozenset[str] | None = None
+    figures: tuple[ModelFigure, ...] = ()
+    figure_values: FigureValues | None = None
 
     @classmethod
     def of_audit(cls, folder: AuditFolder, own: frozenset[str] | None = None) -> ReviewedTable:
         """Take the table from its audit: columns that repeat another one number by number are not in it."""
-        model = folder.model
+        model, rows = folder.model, np.arange(folder.areas.height)
         return cls(
             folder.areas,
             tuple(folder.told["areas"]),
@@ -66,9 +82,11 @@ class ReviewedTable:
             model.equations,
             model.origins,
             model.doubtful,
-            folder.counts_of(np.arange(folder.areas.height)),
+            folder.counts_of(rows),
             folder.nested,
             own,
+            model.figures,
+            folder.figures_of(rows),
         )
 
     @cached_property
@@ -86,12 +104,32 @@ class ReviewedTable:
             self.origins,
             self.doubtful,
             everywhere=np.asarray((self.counts > ABSENT).all(axis=0)),
+            figures=self.figures,
         )
+
+    @cached_property
+    def hidden(self) -> BoolArray:
+        """The counts that the draft does not print, though they exist; beside other tables, those that it suppresses."""
+        codes = (SUPPRESSED, UNRELIABLE, NOT_AVAILABLE) if self.own is None else (SUPPRESSED, UNRELIABLE)
+        found = np.isin(self.counts, codes) | ((self.counts >= FIRST_TOLD) & (self.counts < exactly(0)))
+        ours = set(self.mine)
+        found[:, [at for at, column in enumerate(self.columns) if at not in ours or not column.is_in_file]] = False
+        return found
+
+    @cached_property
+    def unrounded(self) -> BoolArray:
+        """The single counts that are printed as they are in columns whose other counts are not."""
+        return np.asarray((self.counts >= exactly(0)) & (self.counts <= ABSENT))
+
+    @cached_property
+    def printed(self) -> Counts:
+        """What a reader sees of every count; -1 where that is not a number."""
+        return np.where(self.unrounded, self.counts - exactly(0), np.where(self.counts > ABSENT, self.counts, -1))
 
     @cached_property
     def published(self) -> int:
         """How many counts the draft prints."""
-        return int((self.counts[:, list(self.mine)] > ABSENT).sum())
+        return int((self.printed[:, list(self.mine)] >= 0).sum())
 
     @cached_property
     def exact(self) -> tuple[int, ...]:
@@ -191,6 +229,11 @@ def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
         nested = table.nested
         odd_cell = np.array([place.get(cell, -1) for cell in nested.odd_cell.tolist()], dtype=np.int64)
         changes["nested"] = replace(nested, cells=nested.cells[list(stay)], odd_cell=odd_cell)
+    if table.figure_values is not None:
+        keys = {table.columns[at].key for at in stay}
+        kept = [f for f, figure in enumerate(table.figures) if keys.issuperset(_keys_of(figure.figure))]
+        changes["figures"] = tuple(table.figures[f] for f in kept)
+        changes["figure_values"] = np.ascontiguousarray(table.figure_values[:, kept]) if kept else None
     return replace(
         table,
         columns=tuple(table.columns[at] for at in stay),
@@ -199,3 +242,8 @@ def selected(table: ReviewedTable, stay: Sequence[int]) -> ReviewedTable:
         equations=equations,
         **changes,
     )
+
+
+def _keys_of(figure: Figure) -> set[str]:
+    """Return the keys of the counts that a figure is of."""
+    return {figure.universe, figure.numerator, *(group.count for group in figure.groups)} - {""}

@@ -25,7 +25,7 @@ FINE, DOUBT, UNKNOWN = "fine", "doubt", "unknown"
 STATES = {FITS: "passed", DEPARTS: "departs", CONTRADICTS: "contradicts", UNTESTED: "not tested"}
 """What the check of the mechanism came to."""
 
-DECISIONS = {"publish": ("publish", FINE), "revise": ("revise", DOUBT), "stop": ("stop", DOUBT)}
+DECISIONS = {name: (name, FINE if name == "publish" else DOUBT) for name in ("publish", "undecided", "revise", "stop")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from unround.audits import AuditFolder
 from unround.checks.families import CONTRADICTS, DEPARTS, FITS, UNTESTED
 from unround.reviews.decision import PUBLISH
-from unround.reviews.policy import LIKELY, REVISE, STOP, UNROUNDED
+from unround.reviews.policy import LIKELY, RANGE, REVISE, STOP, UNDECIDED, UNROUNDED
 from unround.reviews.run import AUDIT, PAGE
 from unround.reviews.worlds import ESTIMATED
 from unround.show.charts import Picture
@@ -20,10 +20,16 @@ from unround.show.site import render
 from unround.show.strongest import sentences
 from unround.show.words import arithmetic, listed, notice, number, percent, several, span
 
-HEADLINES = {PUBLISH: "Publish", REVISE: "Revise before publishing", STOP: "Stop: do not publish"}
+HEADLINES = {
+    PUBLISH: "Publish",
+    UNDECIDED: "Undecided: settle this first",
+    REVISE: "Revise before publishing",
+    STOP: "Stop: do not publish",
+}
 BEYOND = "Other tables, and what readers know from elsewhere, were not considered."
 MEANINGS = {
     PUBLISH: f"The table is within policy. {BEYOND}",
+    UNDECIDED: "Nothing found is out of policy, but something that could matter was not understood or not used.",
     REVISE: "The table is not within policy, but at least one repair below is.",
     STOP: "The table is not within policy, and no repair that was tried is.",
 }
@@ -34,6 +40,9 @@ FEW_REPAIRS, FEW_CELLS, FEW_REASONS = 4, 6, 5
 
 MOST_CELLS = 60
 """Cells that the page lists; cells.xlsx has them all."""
+
+MOST_NAMES = 8
+"""Columns, sums or places that are named of each kind."""
 
 MOST_STEPS = 4
 """Lines of arithmetic on the first page."""
@@ -51,10 +60,13 @@ def meaning(told: Mapping[str, Any]) -> str:
     """Say in a sentence why that is the decision."""
     if told["decision"] == STOP and any(one["action"] == STOP for one in told["reasons"]):
         return "The policy stops a table like this whatever could be repaired."
-    accepted = len(told["exceptions"])
+    said = MEANINGS[told["decision"]]
+    accepted = len(told["exceptions"]) + len(told["ignored"])
     if told["decision"] == PUBLISH and accepted:
-        return f"The table is within policy, with {several(accepted, 'exception')} on record. {BEYOND}"
-    return MEANINGS[told["decision"]]
+        said = f"The table is within policy only because of {several(accepted, 'exception')} on record. {BEYOND}"
+    if told["decision"] in (REVISE, STOP) and told["unsettled"]:
+        said += f" Besides, {several(len(told['unsettled']), 'thing is', 'things are')} not settled."
+    return said
 
 
 def masthead(told: Mapping[str, Any]) -> dict[str, str]:
@@ -223,6 +235,11 @@ def footnotes(told: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def open_questions(told: Mapping[str, Any]) -> list[str]:
+    """Say what is not settled, and what settles it."""
+    return [f"{one['why'].rstrip('.')}. To settle it: {one['settle'].rstrip('.')}." for one in told["unsettled"]]
+
+
 def refusals(told: Mapping[str, Any]) -> list[str]:
     """Say which repairs were not tried."""
     return [f"Not tried: {one['name']} ({one['why']})." for one in told["not_tried"]]
@@ -242,7 +259,8 @@ def cell_rows(told: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
                 "area": one["area_name"] or one["area"],
                 "what": one["what"],
                 "published": "–" if one["published"] is None else number(one["published"]),
-                "value": number(one["value"]),
+                "value": number(one["value"]) if one["claim"] != RANGE else span(one["low"], one["high"]),
+                "rule": "; ".join(one["rules"]),
                 "range": span(one["low"], one["high"]),
                 "kind": one["claim"],
                 "chance": chance,
@@ -260,7 +278,43 @@ def exceptions(told: Mapping[str, Any]) -> list[str]:
         found.append(
             f"{one['cell']} ({one['claim']} {number(one['value'])}), accepted{by} on {one['time'][:10]}: {one['because']}"
         )
+    found += [
+        f"{one['cell']}, left aside by {one['reviewer']} on {one['time'][:10]}: {one['because']}" for one in told["ignored"]
+    ]
     return [*found, *(f"Not applied: {one['cell']}; {one['why']}." for one in told["exceptions_not_applied"])]
+
+
+# -- how it was read --------------------------------------------------------------------------------------------------
+
+
+def reading_rows(told: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Say how the table was read: what its columns are, which sums hold, what is hidden, and what was left out."""
+    read = told["reading"]
+    by_mechanism: dict[str, list[str]] = {}
+    for column in read["columns"]:
+        by_mechanism.setdefault(column["mechanism"], []).append(column["what"])
+    rows = [
+        ("Exact counts" if name == "exact" else f"Counts, {_base(name)}", f"{len(names):,}: {_few(names)}")
+        for name, names in by_mechanism.items()
+    ]
+    sums = [*read["sums"], *(["areas within areas"] if read["over_areas"] else [])]
+    rows.append(("Sums", f"{len(sums):,}: {_few(sums, '; ')}" if sums else "none"))
+    if read["hidden"]:
+        rows.append(("Hidden counts", number(read["hidden"])))
+    if read["figures"]:
+        rows.append(("Figures used", f"{len(read['figures']):,}: {_few(read['figures'])}"))
+    kinds: dict[str, list[str]] = {}
+    for entry in read["account"]:
+        if not entry["used"]:
+            kinds.setdefault(entry["what"], []).append(
+                f"{entry['place']} ({entry['why']})" if entry["why"] else entry["place"]
+            )
+    rows += [(f"Not used: {what}", f"{len(places):,}: {_few(places, '; ')}") for what, places in kinds.items()]
+    return rows
+
+
+def _few(names: Sequence[str], mark: str = ", ") -> str:
+    return mark.join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -337,5 +391,7 @@ def review_page(told: Mapping[str, Any]) -> str:
         not_worked_out=not_worked_out(told),
         footnotes=[*footnotes(told), *refusals(told)],
         exceptions=exceptions(told),
+        questions=open_questions(told),
+        reading=reading_rows(told),
         notice=notice(told["table"]["product"]),
     )

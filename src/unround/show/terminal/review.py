@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unround.reviews.decision import PUBLISH
-from unround.reviews.policy import REVISE, STOP
+from unround.reviews.policy import REVISE, STOP, UNDECIDED
 from unround.show.review import (
     FEW_CELLS,
     cell_rows,
@@ -23,6 +23,8 @@ from unround.show.review import (
     masthead,
     meaning,
     not_worked_out,
+    open_questions,
+    reading_rows,
     refusals,
     repair_rows,
     self_check_status,
@@ -30,7 +32,7 @@ from unround.show.review import (
 from unround.show.terminal.layout import bullets, plain_table
 from unround.show.words import several
 
-STYLES = {PUBLISH: "bold", REVISE: "bold dark_orange3", STOP: "bold red"}
+STYLES = {PUBLISH: "bold", UNDECIDED: "bold dark_orange3", REVISE: "bold dark_orange3", STOP: "bold red"}
 
 
 def show_review(told: Mapping[str, Any], console: Console, out: Path | None) -> None:
@@ -43,8 +45,12 @@ def show_review(told: Mapping[str, Any], console: Console, out: Path | None) -> 
     console.print(Text(f"■ {headline(told).upper()}", style=STYLES[told["decision"]]))
     console.print(Text(meaning(told)))
     console.print()
-    if told["reasons"]:
-        bullets([one["sentence"] for one in told["reasons"]], console)
+    if told["unsettled"]:
+        console.print(Text("Not settled", style="bold"))
+        bullets(open_questions(told), console)
+    reasons = [one["sentence"] for one in told["reasons"] if one["action"] != UNDECIDED]
+    if reasons:
+        bullets(reasons, console)
     else:
         bullets([f"{one['found']}." for one in told["limits"]], console)
     console.print(
@@ -61,7 +67,9 @@ def show_review(told: Mapping[str, Any], console: Console, out: Path | None) -> 
         console.print(Text(f"{name}: {state}. ").append(said, style="dim"))
     if not_worked_out(told):
         console.print(Text("Probabilities: NOT COMPLETE. ").append(not_worked_out(told), style="dim"))
-    if told["exceptions"] or told["exceptions_not_applied"]:
+    console.print(Text("\nHow this table was read", style="bold"))
+    bullets([f"{name}: {said}" for name, said in reading_rows(told)], console, "dim")
+    if exceptions(told):
         console.print(Text("\nExceptions on record", style="bold"))
         bullets(exceptions(told), console)
     for note in told["notes"]:
