@@ -11,6 +11,7 @@ from unround.release import AREA
 from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Terms, Text, rest
 from unround.show.words import NO_INCONSISTENCIES, several
 from unround.structure import JudgedSum, MechanismEvidence, Nesting
+from unround.structure.evidence import FOUND
 from unround.structure.nesting import SIZES
 
 EXAMPLES = 8
@@ -23,6 +24,7 @@ ORIGINS = {
     "universe": "counts of the same people",
     "data": "the counts themselves",
     "file": "the description",
+    "labels": "labels",
     "files": "counts that appear in several files",
 }
 """What proposed a sum, in words."""
@@ -87,8 +89,10 @@ def _tables(seen: Inspection) -> str:
 
 
 def _known(one: JudgedSum) -> str:
-    """Say who announces a sum: documented, and by what; or found."""
-    return f"documented: {ORIGINS[one.origin]}" if one.is_documented else "found in the counts"
+    """Return who announces a sum: the agency or the user, and by what; labels; or nobody."""
+    if one.is_documented:
+        return f"{one.ground}: {ORIGINS[one.origin]}"
+    return "found in the counts" if one.origin == FOUND else f"suggested by {ORIGINS[one.origin]}"
 
 
 def _levels(seen: Inspection) -> str:
@@ -146,13 +150,18 @@ def _used_sums(seen: Inspection, most: int) -> Part:
     taken = f", {len(sums) - judged:,} too small to judge, taken on trust" if judged < len(sums) else ""
     kept = Counter(one.origin for one in sums if one.is_documented)
     origins = ", ".join(f"{number:,} by {ORIGINS[origin]}" for origin, number in kept.most_common())
-    found = len(sums) - kept.total()
-    known = [f"{kept.total():,} documented ({origins})"] if kept else []
+    found = sum(one.origin == FOUND for one in sums)
+    labels = len(sums) - kept.total() - found
+    known = [f"{kept.total():,} documented or declared ({origins})"] if kept else []
+    known += [f"{labels:,} suggested by labels alone"] if labels else []
     known += [f"{found:,} found in the counts"] if found else []
     rows: list[Line] = []
     for one in sums[:most]:
         error = one.spread / one.areas**0.5 if one.areas else 0.0
-        marks = [*([] if one.is_documented else ["found"]), *(["on trust"] if one.unjudged else [])]
+        marks = [
+            *([] if one.is_documented else ["found" if one.origin == FOUND else "labels"]),
+            *(["on trust"] if one.unjudged else []),
+        ]
         name = Cell(seen.sum_in_words(one), small=f"({', '.join(marks)})" if marks else "")
         numbers = (f"{one.mean:+.2f} ± {error:.2f}", f"{one.spread:.2f}", f"{one.expected:.2f}")
         rows.append([name, f"{one.areas:,}", *numbers, f"{one.impossible:,}"])
