@@ -169,7 +169,7 @@ def _policy(data: bytes) -> None:
 
 
 def _decisions(data: bytes) -> None:
-    from unround.reviews.exceptions import read_decisions, written
+    from unround.reviews.record import read_decisions, written
 
     as_file("decisions.jsonl", data)
     found = read_decisions(place())
@@ -181,7 +181,7 @@ def _decisions(data: bytes) -> None:
 @cache
 def _cells() -> tuple[bytes, ...]:
     """Return a workbook of a review, with what a reviewer wrote into it."""
-    from unround.reviews.workbook import write_workbook
+    from unround.reviews.record import write_workbook
 
     cells: list[dict[str, Any]] = [
         {"cell": "A:young", "accept": "yes", "comment": "known"},
@@ -193,7 +193,7 @@ def _cells() -> tuple[bytes, ...]:
 
 
 def _entries(data: bytes) -> None:
-    from unround.reviews.workbook import read_entries
+    from unround.reviews.record import read_entries
 
     as_file("cells.xlsx", data)
     read_entries(place())

@@ -13,6 +13,7 @@ from unround.audits.folder import PROOFS
 from unround.audits.verification import _Certificates, _claimed
 from unround.mechanisms import Exact, Rounding
 from unround.release import Ground
+from unround.show.words import headline
 from unround.structure import find_structure
 
 TOWNS = [f"Town {letter}" for letter in "ABCDEFGHIJKL"]
@@ -110,6 +111,17 @@ def test_what_is_declared_proves(tmp_path: Path) -> None:
         _table(), tmp_path / "audit", describe={"area": "town", "sums": {"Total": ["Men", "Women"]}}, base=3
     )
     assert (folder.summary["proved"], folder.summary["conditional"]) == (18, 0)
+
+
+def test_no_headline_reassures_where_the_mechanism_contradicts_the_counts(tmp_path: Path) -> None:
+    """A table in base 3 that is said to be in base 5."""
+    folder = unround.audit(_table(), tmp_path / "audit", base=5)
+    first = folder.summary["unsettled"][0]
+    assert (first["what"], first["check"]) == ("mechanism", "contradicts")
+    odd = sum(count % 5 != 0 for name in ("Total", "Men", "Women") for count in _table()[name])
+    said = f"This audit cannot be relied on: {odd} of 36 published counts cannot come from rounding:5"
+    assert headline(folder.summary).startswith(said)
+    assert "gives nothing away" not in headline(folder.summary)
 
 
 def test_a_certificate_cannot_claim_more_than_its_grounds(inferred: Path) -> None:

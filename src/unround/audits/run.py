@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from unround._version import __version__
 from unround.audits import folder as files
+from unround.audits import unsettled
 from unround.audits.chance import Chance
 from unround.audits.claims import HeldBecause
 from unround.audits.cluster import try_cluster, work_here, work_on_cluster
@@ -261,6 +262,7 @@ def _static_summary(
         "mechanisms": {how.name: _sentence(how, checked) for how in dict.fromkeys(model.mechanisms)},
         "left_out": {why: len(labels) for why, labels in release.left_out.items()},
         "notes": [*release.notes, *structure.notes],
+        "unsettled": unsettled.before(release, structure, checked),
     }
 
 
@@ -296,6 +298,7 @@ def _summary(job: Job, counted: Mapping[str, Any], command: str) -> dict[str, An
     keys = job.fitted.keys
     withheld = int(keys.untied(keys.paired(job.model)).sum())
     told["keys"] = keys.to_json() | {"rounding": job.options.rounding, "columns_withheld": withheld}
+    told["unsettled"] = unsettled.after(told)
     if job.truth is not None:
         told["truth"] = Score.of(counted["score"], job.truth.matched).to_json()
     return told

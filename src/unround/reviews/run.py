@@ -299,7 +299,9 @@ class _Auditing:
         contradictions = max(exposure.contradictions, summary["contradictions"])
         open_ = _unsettled(release, (*table.columns, *(release.columns[release.index[key]] for key in folder.told["alias"])))
         open_ += [
-            Unsettled(**{name: str(one[name]) for name in ("what", "why", "settle")}) for one in summary.get("unsettled", ())
+            Unsettled(one["what"], one["why"], one["settle"])
+            for one in summary["unsettled"]
+            if "check" not in one  # a policy decides on these, or the account has named them
         ]
         ground = Ground(judged_verdict(check), contradictions, failed, exposure.unknown, unsettled=tuple(open_))
         notes = list(summary["notes"])

@@ -383,8 +383,33 @@ def verdict(audit: Mapping[str, Any]) -> tuple[str, str]:
     return f"{where}, {listed(parts)}.", f"{sensitive}, and {zeros}."
 
 
+FEW_MISFITS = 0.005
+"""A share of counts that do not fit their mechanism, up to which they may be slips."""
+
+
 def headline(audit: Mapping[str, Any]) -> str:
-    """Say in one sentence whether a release gives counts away."""
+    """Say whether a release gives counts away; what contradicts or is not settled comes first, so that nothing reassures."""
+    said, open_ = _in_a_sentence(audit), audit["unsettled"]
+    certain = audit["proved"] + audit["conditional"]
+    contradicted = bool(open_) and open_[0].get("check") == "contradicts" and not certain
+    if contradicted or audit["contradictions_by_kind"].get("cell", 0) > FEW_MISFITS * audit["cells_published"]:
+        return f"This audit cannot be relied on: {open_[0]['why']}. {said}"
+    if open_ and not certain:
+        more = f", and {several(len(open_) - 1, 'more matter')}" if len(open_) > 1 else ""
+        return f"This is not settled: {open_[0]['what']}, {open_[0]['why']}{more}. {said}"
+    return said
+
+
+def settling(audit: Mapping[str, Any]) -> list[str]:
+    """Return what is not settled, and what would settle it, a sentence each."""
+    return [
+        f"Not settled: {one['what']}: {one['why']}." + (f" To settle it: {one['settle']}." if one["settle"] else "")
+        for one in audit["unsettled"]
+    ]
+
+
+def _in_a_sentence(audit: Mapping[str, Any]) -> str:
+    """Say in one sentence whether a release gives counts away, as far as the audit can see."""
     sure, by_value = share(audit["threshold"]), audit["sensitive_claims"]["by_value"]
     proved, conditional, likely = (audit[kind] for kind in CLAIMS)
 
@@ -415,6 +440,8 @@ def headline(audit: Mapping[str, Any]) -> str:
     if audit["areas_not_weighed"]:
         return "No count can be proved; what is likely could not be worked out everywhere."
     nothing = f"no count can be proved, and none inferred at {sure} or more."
+    if audit["unsettled"]:
+        return f"That this audit lists nothing is no sign of safety: {nothing}"
     if sum(audit["held_back"].values()):
         return f"This audit lists nothing, but holds claims back, which is no sign of safety: {nothing}"
     return f"This release gives nothing away that this audit can see: {nothing}"

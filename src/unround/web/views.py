@@ -30,6 +30,7 @@ from unround.show.words import (
     inconsistencies,
     not_listed,
     notice,
+    settling,
     verdict,
 )
 from unround.web.claims import SIZES
@@ -283,7 +284,7 @@ def about(asked: Asked) -> Page:
         "independent": rounded_independently(told),
         "contradictions": inconsistencies(told) if told["contradictions"] else "",
         "not_listed": not_listed(told),
-        "conditions": conditions(told),
+        "conditions": [*settling(told), *conditions(told)],
     }
     return Page("explorer/about.html", "About these values", answer, more)
 

@@ -30,6 +30,7 @@ from unround.show.words import (
     not_listed,
     notice,
     percent,
+    settling,
     several,
     share,
     size_named,
@@ -59,6 +60,8 @@ def show_audit(folder: AuditFolder, console: Console) -> None:
             table.add_row(size_named(size), *(f"{by_value[size][name]:,}" for name in CLAIMS))
         table.add_row("all", *(f"{summary[name]:,}" for name in CLAIMS), style="bold")
         console.print(table)
+    for sentence in settling(summary):
+        console.print(Text(f"\n{sentence}"), style="yellow")
     for sentence in conditions(summary):
         console.print(Text(f"\n{sentence}"))
     for sentence in not_listed(summary):
