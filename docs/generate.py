@@ -25,12 +25,15 @@ from bench import results
 from docs.growth_figures import growth_plot
 from docs.speed_tables import with_tables
 from unround.cli import COMMANDS as FUNCTIONS
-from unround.cli import progress
+from unround.cli import app, progress
 from unround.cli import run as unround_command
+from unround.research import RESEARCH
+from unround.research import app as research
 from unround.show.plots import svg
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = tuple(command.name for command in FUNCTIONS)
+RESEARCHES = tuple(f"python -m unround.research {command.name}" for commands in RESEARCH.values() for command in commands)
 
 CONSOLE_PAGES = ("solve", "tables", "describe", "audit", "checks", "linked", "protect", "compare", "reconstruct", "notebook")
 MEASURED_PAGES = ("speed", "scale")
@@ -53,7 +56,11 @@ def run(command: str, folder: Path = ROOT) -> str:
     It runs in this process: a new one for every command would spend most of its time on starting.
     """
     words = shlex.split(command)
-    if words[0] != "unround":
+    if words[:2] == ["python", "-m"] and words[2] == "unround.research":
+        words, commands = [" ".join(words[:3]), *words[3:]], research
+    elif words[0] == "unround":
+        commands = app
+    else:
         raise ValueError(f"the docs show a command that is not unround: {command}")
     terminal = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
@@ -68,7 +75,7 @@ def run(command: str, folder: Path = ROOT) -> str:
         contextlib.redirect_stderr(err),
     ):
         try:
-            unround_command()
+            unround_command(commands)
         except SystemExit as stop:
             code = stop.code
     shown, complaint = _text(out), _text(err)
@@ -110,9 +117,9 @@ def reference() -> str:
         "Made from `unround --help` by `make docs`.",
         f"```text\n{run('unround --help')}\n```",
     ]
-    for name in COMMANDS:
-        parts.append(f"## unround {name}")
-        parts.append(f"```text\n{run(f'unround {name} --help')}\n```")
+    for name in (*(f"unround {name}" for name in COMMANDS), *RESEARCHES):
+        parts.append(f"## {name}")
+        parts.append(f"```text\n{run(f'{name} --help')}\n```")
     return "\n\n".join(parts) + "\n"
 
 

@@ -41,8 +41,8 @@ CHAPTERS: Mapping[str, Sequence[str]] = {
 
 REFERENCE: Mapping[str, Sequence[str]] = {
     "One system": ("solve", "expect", "parse", "check_proof", "Solution", "System", "Cell", "Sum", "Proof"),
-    "A table": ("read", "describe", "inspect", "check", "audit", "Release", "Check", "AuditFolder"),
-    "An audit": ("explain", "report", "serve", "view", "verify", "diff", "Explanation", "Posterior"),
+    "A table": ("read", "describe", "check", "audit", "Release", "Check", "AuditFolder"),
+    "An audit": ("explain", "serve", "view", "verify", "diff", "Explanation", "Posterior"),
     "Publishing": (
         *("review", "protect", "compare", "whatif", "simulate", "reconstruct", "calibrate", "paper"),
         *("publish_counts", "parse_protection", "mechanism", "Mechanism"),

@@ -20,8 +20,9 @@ from hypothesis import HealthCheck, settings
 from numba.core.dispatcher import Dispatcher
 
 from tests import shared
-from unround.cli import progress
+from unround.cli import app, progress
 from unround.cli import run as run_unround
+from unround.research import app as research
 
 settings.register_profile(
     "unround",
@@ -87,7 +88,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         monkeypatch.setattr(progress, "EVERY", 3600.0)  # on a busy machine, signs of life would come between
         code = 0
         try:
-            run_unround()
+            run_unround(research if arguments[:1] in (("calibrate",), ("paper",)) else app)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 0
         captured = capsys.readouterr()

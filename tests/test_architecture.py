@@ -59,6 +59,7 @@ ORDER = [
     "results",
     "api",
     "cli",
+    "research",
     "__main__",
 ]
 """A module imports only from those before it, and from its own package."""

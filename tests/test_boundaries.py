@@ -379,7 +379,7 @@ def test_a_report_keeps_the_boundaries_that_it_was_given(mapped: Path, tmp_path:
     shutil.copytree(mapped / "audit", tmp_path / "audit")
     told = json.loads(gzip.decompress((mapped / "census" / "boundaries.geojson.gz").read_bytes()))
     told["features"] = told["features"][:50]
-    unround.report(tmp_path / "audit", boundaries=written(tmp_path / "s.geojson", told))
+    unround.audit(tmp_path / "audit", boundaries=written(tmp_path / "s.geojson", told))
     kept = kept_boundaries(AuditFolder.open(tmp_path / "audit"))
     assert kept is not None
     assert (kept.told["matched"], kept.told["areas_without_shape"]) == (50, 70)

@@ -402,7 +402,7 @@ def test_the_command_prints_draws_and_writes_json(run, folder, tmp_path):
     assert "ages by sex" in said.out
     assert (tmp_path / "check.svg").read_text(encoding="utf-8").startswith("<svg")
     told = json.loads(run("check", str(folder.files[0]), "--json").out)
-    assert told["verdict"] == FITS
+    assert told["fit"]["verdict"] == FITS
     wrong = run("check", str(folder.files[0]), "--plot", "check.gif")
     assert wrong.code == 2
     assert ".svg or .html" in wrong.err

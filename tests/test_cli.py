@@ -26,7 +26,7 @@ def test_solve_for_people(run: Run) -> None:
     ran = run("solve", "48! = 20 + 20 + 20")
     assert ran.code == 0
     assert ran.err == ""
-    for said in ("This is the only solution.", "proved", "48 − 16 − 16 = 16", "Assumed:", "tree engine"):
+    for said in ("This is the only solution.", "proved", "48 − 16 − 16 = 16", "Assumed", "tree engine"):
         assert said in ran.out
 
 
@@ -79,7 +79,7 @@ def test_a_file_and_standard_input_say_the_same(run: Run, tmp_path: Path) -> Non
         (["solve"], "SYSTEM"),
         (["simulate", "-o", "x", "--areas", "0"], "at least 1 area"),
         (["simulate", "-o", "x", "--format", "excel"], "no format called 'excel'"),
-        (["expect", "0"], "part"),
+        (["solve", "a: 10 = 5 + 5; a = b: 10", "--expect"], "is told of one sum"),
     ],
 )
 def test_what_cannot_be_used_exits_with_2_and_says_why(
@@ -128,7 +128,7 @@ def test_a_mechanism_for_the_whole_run(run: Run) -> None:
     assert json.loads(run("solve", "6 = 6 + 6", "--base", "3", "--json").out)["solutions"] == 1
 
 
-@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<!doctype html>")])
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<svg"), ("html", b"<!doctype html>")])
 def test_plots(run: Run, tmp_path: Path, ending: str, start: bytes) -> None:
     path = tmp_path / f"plot.{ending}"
     ran = run("solve", "110! = a: 30 + 65 + 10; a = 10 + 10 + 10", "--plot", str(path))
@@ -222,6 +222,6 @@ def test_paper_and_expect(run: Run) -> None:
     found = json.loads(run("paper", "--simulate", "--areas", "60", "--rows", "age", "--json").out)
     assert found["areas"] == 60
     assert "places" in run("paper", "--simulate", "--areas", "60", "--rows", "age").out
-    expected = json.loads(run("expect", "3", "--exact-total", "--areas", "59625", "--json").out)
+    expected = json.loads(run("solve", "100! = 30 + 30 + 40", "--expect", "--areas", "59625", "--json").out)
     assert expected["expected_proofs"] == pytest.approx(7.632)
-    assert "1 in 7,812.5" in run("expect", "3", "--exact-total").out
+    assert "1 in 7,812.5" in run("solve", "100! = 30 + 30 + 40", "--expect").out

@@ -24,16 +24,16 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_inspect_says_what_was_kept_and_why(run: Run) -> None:
-    ran = run("inspect", SURVEY)
+    ran = run("check", SURVEY)
     assert (ran.code, ran.err) == (0, "")
     for said in ("districts  40", "rounding:3", "Sums used: 18", "on trust", "No inconsistencies found"):
         assert said in ran.out
-    assert len(run("inspect", SURVEY, "--all").out.splitlines()) > len(ran.out.splitlines())
+    assert len(run("check", SURVEY, "--all").out.splitlines()) > len(ran.out.splitlines())
 
 
 def test_a_plan_is_drafted_edited_and_used(run: Run, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
-    ran = run("inspect", SURVEY, "--write", str(plan))
+    ran = run("check", SURVEY, "--write", str(plan))
     assert ran.code == 0
     assert f"--plan {plan}" in ran.err
     text = plan.read_text(encoding="utf-8")
@@ -96,7 +96,7 @@ def refused(run: Run, *arguments: str, saying: str) -> None:
 def test_files_that_cannot_be_read_are_refused(run: Run, census: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     refused(run, "audit", "nowhere.csv", "-o", str(out), saying="no file nowhere.csv")
-    refused(run, "inspect", str(tmp_path), saying="folder")
+    refused(run, "check", str(tmp_path), saying="folder")
     cut = tmp_path / "cut.zip"
     cut.write_bytes((census / ZIPPED).read_bytes()[:-400])
     refused(run, "audit", str(cut), "-o", str(out), saying="cut.zip")
@@ -113,7 +113,7 @@ def test_a_toml_that_names_what_is_not_there_is_refused(run: Run, tmp_path: Path
     toml.write_text('data = "t.csv"\nvalue = "count"\ndefault = "rounding:5"\n[axes.area]\n[axes.age]\n', encoding="utf-8")
     refused(run, "audit", str(toml), "-o", str(tmp_path / "out"), saying="count")
     toml.write_text('data = "t.csv"\nvalue = "n"\nmechanisme = "rounding:5"\n', encoding="utf-8")
-    refused(run, "inspect", str(toml), saying="mechanisme")
+    refused(run, "check", str(toml), saying="mechanisme")
     assert not (tmp_path / "out").exists()
 
 
@@ -122,7 +122,7 @@ def test_folders_that_cannot_be_written_are_refused(run: Run, tmp_path: Path) ->
     blocked.write_text("", encoding="utf-8")
     refused(run, "audit", SURVEY, "-o", str(blocked), saying="is a file")
     refused(run, "audit", SURVEY, "-o", str(blocked / "below"), saying="cannot write to")
-    refused(run, "inspect", SURVEY, "--write", str(blocked / "plan.toml"), saying="cannot be written")
+    refused(run, "check", SURVEY, "--write", str(blocked / "plan.toml"), saying="cannot be written")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -141,11 +141,10 @@ def test_a_full_temporary_folder_is_named(run: Run, monkeypatch: pytest.MonkeyPa
         raise OSError("7 requested and 0 written")  # as numpy has it
 
     monkeypatch.setattr("unround.tables.spool.Spool.add", full)
-    for command in ("check", "inspect"):
-        ran = run(command, SURVEY)
-        assert ran.code == 2
-        assert f"the temporary folder {tempfile.gettempdir()} cannot be used: 7 requested and 0 written" in ran.err
-        assert "TMPDIR" in ran.err
+    ran = run("check", SURVEY)
+    assert ran.code == 2
+    assert f"the temporary folder {tempfile.gettempdir()} cannot be used: 7 requested and 0 written" in ran.err
+    assert "TMPDIR" in ran.err
 
 
 def test_too_little_memory_ends_with_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +152,6 @@ def test_too_little_memory_ends_with_words(run: Run, monkeypatch: pytest.MonkeyP
         raise MemoryError
 
     monkeypatch.setattr("unround.tables.spool.Spool.add", too_much)
-    ran = run("inspect", SURVEY)
+    ran = run("check", SURVEY)
     assert ran.code == 2
     assert "not enough memory" in ran.err

@@ -214,7 +214,7 @@ def test_a_frame_is_audited_without_a_word_about_it(tmp_path: Path) -> None:
     frame = pd.DataFrame(tables.long_rows(tables.draw(regions=30, seed=9)), columns=["town", "age", "sex", "n"])
     folder = unround.audit(frame, tmp_path / "audit")
     assert folder.summary["areas"] == 30
-    assert len(unround.inspect(frame).structure.sums) == 7
+    assert len(unround.check(frame).structure.sums) == 7
 
 
 def test_every_part_of_a_draft_is_valid_toml(tmp_path: Path) -> None:
@@ -385,9 +385,9 @@ def test_several_sheets(run: Run, tmp_path: Path) -> None:
     file = tables.write_xlsx(tmp_path / "two.xlsx", rows, Small=rows[:12])
     assert describe(file).opened.sheet == "Table 1"
     assert describe(file, ask=lambda question: question.choices[0]).opened.sheet == "Small"
-    ran = run("inspect", str(file), "--sheet", "Small", "--json")
+    ran = run("check", str(file), "--sheet", "Small", "--json")
     assert json.loads(ran.out)["areas"] == 8
-    wrong = run("inspect", str(file), "--sheet", "Smal")
+    wrong = run("check", str(file), "--sheet", "Smal")
     assert wrong.code == 2
     assert "has no sheet 'Smal'; its sheets are Small, Table 1" in wrong.err
 
@@ -457,7 +457,7 @@ def test_bad_input_is_one_error_and_nothing_is_written(kind: str, run: Run, tmp_
 def test_tables_of_rates_with_a_description_are_refused(run: Run, tmp_path: Path) -> None:
     put(tmp_path, "rates.csv", "region,age,rate\nA,all,0.5\nA,young,0.25\nA,old,0.25\n")
     toml = put(tmp_path, "rates.toml", 'data = "rates.csv"\nvalue = "rate"\n[axes.region]\n[axes.age]\n')
-    for command in (["inspect", str(toml)], ["check", str(toml)], ["audit", str(toml), "-o", str(tmp_path / "audit")]):
+    for command in (["check", str(toml)], ["check", str(toml)], ["audit", str(toml), "-o", str(tmp_path / "audit")]):
         ran = run(*command)
         assert (ran.code, ran.out) == (2, "")
         assert "has no counts: it has 3 columns of numbers with decimals" in ran.err

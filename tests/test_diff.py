@@ -185,7 +185,7 @@ def test_a_count_that_is_laid_open_is_no_relief(make: Make, run: Run) -> None:
     assert found["lost_because"]["published_exactly"] == kinds(proved=1)
     assert found["newly"]["proved"] == 1  # the old of b: one part under an exact total
     assert [one["what"] for one in found["differences"]] == ["mechanism"]
-    shown = run("diff", str(before), str(after)).out
+    shown = run("review", str(after), "--against", str(before)).out
     assert "2 counts that were protected before are now published unrounded" in shown
 
 
@@ -194,7 +194,7 @@ def test_two_proofs_that_cannot_both_be_are_told(make: Make, run: Run) -> None:
     found = told(before, after)
     assert found["proved_otherwise"] == 2  # 14 and 9; now 11 and 1
     assert found["other_value"] == 2
-    assert "proved to be one number before and another after" in run("diff", str(before), str(after)).out
+    assert "proved to be one number before and another after" in run("review", str(after), "--against", str(before)).out
 
 
 def test_columns_of_one_side_are_named(make: Make) -> None:
@@ -216,7 +216,9 @@ def test_other_options_are_told(make: Make, run: Run) -> None:
     assert found["lost"] == kinds(likely=2)
     (one,) = found["differences"]
     assert (one["what"], one["before"], one["after"]) == ("threshold", 0.232, 0.5)
-    assert "The audits differ in threshold (23.2% before, 50% after)" in run("diff", str(before), str(after)).out
+    assert (
+        "The audits differ in threshold (23.2% before, 50% after)" in run("review", str(after), "--against", str(before)).out
+    )
 
 
 def test_other_people_are_told(make: Make, run: Run) -> None:
@@ -224,7 +226,7 @@ def test_other_people_are_told(make: Make, run: Run) -> None:
     (one,) = told(before, after)["differences"]
     assert (one["what"], one["before"], one["after"]) == ("unrounded counts", 23, 1024)
     assert "(23 before, 1,024 after): they differ in 1 of 2 areas" in " ".join(
-        run("diff", str(before), str(after)).out.split()
+        run("review", str(after), "--against", str(before)).out.split()
     )
 
 
@@ -247,36 +249,36 @@ def test_what_is_linked_in_one_audit_alone_is_told(tmp_path: Path) -> None:
 
 def test_the_terminal_and_json_say_the_same(make: Make, run: Run) -> None:
     before, after = make("before", BEFORE), make("after", AFTER)
-    shown = run("diff", str(before), str(after))
+    shown = run("review", str(after), "--against", str(before))
     assert shown.code == 0
     said = " ".join(shown.out.split())
     assert "10 counts are newly exposed, or exposed with more certainty than before: 8 proved and 2 likely," in said
     assert "among them counts of one or two: 2 proved. 4 claims are no longer made." in said
     assert "Claims that became stronger: 2 from likely to proved." in said
     assert "Only in the later audit: 2 areas." in said
-    assert json.loads(run("diff", str(before), str(after), "--json").out) == told(before, after)
-    nothing = run("diff", str(before), str(before)).out
+    assert json.loads(run("review", str(after), "--against", str(before), "--json").out) == told(before, after)
+    nothing = run("review", str(before), "--against", str(before)).out
     assert "Nothing is proved or likely that was not so before." in nothing
 
 
 def test_the_report_gets_a_section(make: Make, run: Run) -> None:
     before, after = make("before", BEFORE), make("after", AFTER)
     assert not (after / "report.html").exists()
-    assert "report.html" in run("diff", str(before), str(after), "--report").out
+    assert "report.html" in run("review", str(after), "--against", str(before), "--report").out
     page, public = ((after / name).read_text("utf-8") for name in ("report.html", "report-public.html"))
     for text in (page, public):
         assert "What changed since before" in text
         assert "newly proved" in text
     assert "<bdi>raised</bdi>" in page
     assert "raised" not in public.replace("became", "")
-    run("report", str(after))
+    run("audit", str(after))
     assert "What changed since" not in (after / "report.html").read_text("utf-8")
 
 
 def test_what_cannot_be_compared(make: Make, run: Run, tmp_path: Path) -> None:
     one = make("one", {"a": PROVED})
     others = make("others", {"x": PROVED})
-    refused = run("diff", str(one), str(others))
+    refused = run("review", str(others), "--against", str(one))
     assert refused.code == 2
     assert "no area in common: one has a …, the other x" in refused.err
     renamed = make("renamed", {"a": PROVED}, columns=("sum", "m", "f"), sums={"sum": ["m", "f"]}, exact=["sum"])

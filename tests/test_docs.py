@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs.generate import COMMANDS, CONSOLE, ROOT, filled, pages
+from docs.generate import COMMANDS, CONSOLE, RESEARCHES, ROOT, filled, pages
 from docs.speed_tables import PLACE
 
 from unround.cli import app
@@ -39,7 +39,7 @@ def test_the_readme_shows_real_output() -> None:
 
 
 def test_the_limits_state_the_figures_of_the_largest_gap() -> None:
-    """Of all worlds that `unround calibrate` prints, in the generated part of docs/compare.md."""
+    """Of all worlds that `python -m unround.research calibrate` prints, in the generated part of docs/compare.md."""
     table = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8").partition("worst band")[2].partition("\n\n")[0]
     rows = [re.split(r"\s{2,}", line) for line in table.splitlines()[1:]]
     judged = [row for row in rows if len(row) == 9]
@@ -62,7 +62,8 @@ def test_the_generator_runs_nothing_but_unround() -> None:
 def test_every_command_is_in_the_reference() -> None:
     assert {command.callback.__name__ for command in app.registered_commands if command.callback} == set(COMMANDS)
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")  # which is up to date: see above
-    assert re.findall(r"^## unround (\w+)$", page, re.MULTILINE) == list(COMMANDS)
+    names = [*(f"unround {name}" for name in COMMANDS), *RESEARCHES]
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

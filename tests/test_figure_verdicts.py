@@ -417,7 +417,7 @@ def test_check_shows_verdicts(censuses: dict[str, Path], capsys: pytest.CaptureF
 
     from unround.show import show
 
-    check = unround.check(censuses["true"])
+    check = unround.check(censuses["true"]).fit
     told = {one["column"]: one for one in check.to_json()["figures"]}
     wanted = {"column", "kind", "numerator", "universe", "verdict", "step", "hits", "hits_by_chance", "contradictions"}
     assert wanted <= told["345"].keys()

@@ -706,7 +706,7 @@ SURVEY = str(Path(__file__).parents[1] / "examples" / "survey.toml")
         ("audit", "{}", "-o", "out"),
         ("describe", "{}"),
         ("protect", "{}", "--mechanism", "rounding:5", "-o", "out"),
-        ("whatif", SURVEY, "--add", "{}", "-o", "out"),
+        ("review", SURVEY, "--more", "{}", "-o", "out"),
     ],
 )
 def test_special_files_are_refused_wherever_a_file_is_read(

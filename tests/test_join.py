@@ -388,7 +388,7 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     files = [str(twice / "release.toml"), str(twice / "release_2.toml")]
     plan = tmp_path / "plan.toml"
     plan.write_text('[[match]]\nfile = "release_2.toml"\ncharacteristics = { "10" = "" }\n', encoding="utf-8")
-    ran = run("inspect", *files, "--plan", str(plan), "--write", str(tmp_path / "new.toml"), "--json")
+    ran = run("check", *files, "--plan", str(plan), "--write", str(tmp_path / "new.toml"), "--json")
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
     assert "[[match]]" in (tmp_path / "new.toml").read_text(encoding="utf-8")
@@ -397,13 +397,13 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
     assert "11@2" in named
     assert "10@file2" in named
     assert "10@2" not in named
-    ran = run("inspect", *files)
+    ran = run("check", *files)
     assert "files" in ran.out.split("\n")[0]
     assert "counts that appear in several files" in " ".join(ran.out.split())
     assert run("check", *files).code == 0
-    ran = run("inspect", files[0], "--plan", str(plan))
+    ran = run("check", files[0], "--plan", str(plan))
     assert (ran.code, "links the columns of several files" in ran.err) == (2, True)
-    ran = run("inspect", *files, "--describe", files[0])
+    ran = run("check", *files, "--describe", files[0])
     assert (ran.code, "a description is for one table" in ran.err) == (2, True)
 
 
@@ -420,7 +420,7 @@ def test_inspect_and_check_take_several_files_and_a_plan(run: Run, twice: Path, 
 def test_plans_that_match_nothing(run: Run, twice: Path, tmp_path: Path, text: str, words: str) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(text, encoding="utf-8")
-    ran = run("inspect", str(twice / "release.toml"), str(twice / "release_2.toml"), "--plan", str(plan))
+    ran = run("check", str(twice / "release.toml"), str(twice / "release_2.toml"), "--plan", str(plan))
     assert ran.code == 2
     assert words in ran.err
 

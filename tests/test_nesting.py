@@ -273,7 +273,7 @@ def test_what_simulate_cannot_write(tmp_path: Path, given: dict[str, object], wo
 
 def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> None:
     made = simulate(tmp_path, 300, 6, levels="da,csd,cd,province")
-    told = json.loads(run("inspect", str(made.files[0]), "--nesting", str(made.nesting), "--json").out)
+    told = json.loads(run("check", str(made.files[0]), "--nesting", str(made.nesting), "--json").out)
     assert [(level["child"], level["parent"]) for level in told["nesting"]["levels"]] == [
         ("Dissemination area", "Census subdivision"),
         ("Census subdivision", "Census division"),
@@ -281,11 +281,11 @@ def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> No
     ]
     assert told["nesting"]["linked"] == 299
     assert all(level["rejected"] == {} for level in told["nesting"]["levels"])
-    shown = " ".join(run("inspect", str(made.files[0]), "--nesting", str(made.nesting)).out.split())
+    shown = " ".join(run("check", str(made.files[0]), "--nesting", str(made.nesting)).out.split())
     assert "299 areas are parts of others" in shown
     assert "rounded anew" in shown
     # Without the file, codes tell in which division a dissemination area lies, but its subdivision is not known.
-    alone = json.loads(run("inspect", str(made.files[0]), "--json").out)["nesting"]["levels"]
+    alone = json.loads(run("check", str(made.files[0]), "--json").out)["nesting"]["levels"]
     assert [(level["child"], level["parent"]) for level in alone] == [
         ("Census subdivision", "Census division"),
         ("Census division", "Province"),
@@ -295,7 +295,7 @@ def test_inspect_shows_which_areas_make_up_which(run: Run, tmp_path: Path) -> No
 def test_new_zealand_in_one_command(run: Run, census_data: Path, tmp_path: Path) -> None:
     files = [str(census_data / f"nz-2013-individual-{level}.csv.gz") for level in ("sa2", "ta", "rc")]
     areas = ("--nesting", str(census_data / "nz-2018-areas.csv.gz"))
-    told = json.loads(run("inspect", *files, *areas, "--json").out)
+    told = json.loads(run("check", *files, *areas, "--json").out)
     assert told["areas"] == 2339
     first, second = told["nesting"]["levels"]
     assert (first["child"], first["parent"], first["parents"], first["children"]) == ("sa2", "ta", 68, 2253)

@@ -212,9 +212,10 @@ def test_the_command_says_it(files: Path, run: Run) -> None:
 
 
 def test_the_question_is_about_a_table_or_about_rates(files: Path, run: Run) -> None:
-    done = run("whatif", str(files / "true.toml"))
+    done = run("review", str(files / "true.toml"), "--rates", "all", "--more", "t.csv")
     assert done.code == 2
-    assert "--add" in done.err
-    assert "--rates" in done.err
-    with pytest.raises(InputError, match="rates cannot be combined with add"):
+    assert "--more, --rates and --against exclude each other" in done.err
+    with pytest.raises(InputError, match="name the table that may be published in addition"):
+        unround.whatif(files / "true.toml")
+    with pytest.raises(InputError, match="rates and add exclude each other"):
         unround.whatif(files / "true.toml", files / "plain.toml", rates=["all"])

@@ -70,7 +70,6 @@ RESULTS: dict[str, Callable[..., Any]] = {
     "proof": lambda audited, **_: audited.explain("D08", "30-44/men"),
     "posterior": lambda audited, **_: audited.posterior("D08"),
     "description": lambda **_: unround.describe(EXAMPLES / "survey.csv"),
-    "inspection": lambda **_: unround.inspect(SURVEY),
     "verification": lambda audited, **_: unround.verify(audited),
     "check": lambda checked, **_: checked,
     "diff": lambda audited, **_: unround.diff(audited, audited),

@@ -688,7 +688,7 @@ def test_a_truth_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
     region, age, sex, count = lines[5].split(",")
     lines[5] = f"{region},{age},{sex},{int(count) + 1}"
     (tmp_path / "truth.csv").write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match=r"do not add up: in R000, .* Correct the truth; .*unround inspect FILE"):
+    with pytest.raises(InputError, match=r"do not add up: in R000, .* Correct the truth; .*unround check FILE"):
         reviewed(draft, tmp_path / "out", truth=tmp_path / "truth.toml")
     assert not (tmp_path / "out").exists()
 

@@ -231,7 +231,7 @@ def test_claims_through_a_hidden_total_are_proved(tmp_path: Path) -> None:
     true[0], counts[0] = (301, 101, 191, 499, 94), (305, 105, 195, 495, 90)
     path = censusmapper(tmp_path / "t.csv", vectors(*labels, labels=labels), counts)
     assert [column.key for column in read(path).columns if not column.is_in_file] == ["v_CA21_453"]
-    assert unround.inspect(path).to_json()["added_totals"] == ["v_CA21_453"]
+    assert unround.check(path).to_json()["added_totals"] == ["v_CA21_453"]
     folder = unround.audit(path, tmp_path / "audit", prior="flat")
     found = pl.read_csv(folder.path / "findings.csv").filter(pl.col("region") == 59_000_000)
     assert set(found["kind"]) == {"proved"}
@@ -372,7 +372,7 @@ def test_inspect_tells_documented_found_and_rejected_sums_apart(tmp_path: Path) 
     labels = ["Total - Colours", "Red", "Green", "Blue", "Total - Shapes of things", "Round", "Square"]
     headers = [f"v_CA06_{at + 1}: {label}" for at, label in enumerate(labels)]
     path = censusmapper(tmp_path / "t.csv", headers, rounded(whole, rng))
-    seen = unround.inspect(path)
+    seen = unround.check(path)
     told = seen.to_json()
     assert sorted((one["table"], one["documented"]) for one in told["sums"]) == [
         ("Colours", False),

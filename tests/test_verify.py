@@ -131,7 +131,7 @@ def test_every_damaged_file_is_named_by_whoever_needs_it(folder: Path, how: str)
                 unround.explain(folder, code, cell.codes[0])
         elif name in ("findings.parquet", "proofs.jsonl"):
             with pytest.raises(Damaged, match=name):
-                unround.report(folder)
+                unround.audit(folder)
         file.write_bytes(content)
     assert unround.verify(folder).holds
 

@@ -69,20 +69,20 @@ def audit(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_no_command_prints_what_a_name_asks_for(audit: str, run: Run) -> None:
     for command in (
-        ("inspect", "t.toml"),
+        ("check", "t.toml"),
         ("check", "t.toml"),
         ("explain", audit, "03", f"young{HOSTILE}"),
         ("explain", audit, "no such", f"young{HOSTILE}"),
         ("explain", audit, "03", "o"),
-        ("report", audit),
+        ("audit", audit),
         ("verify", audit),
-        ("diff", audit, audit),
+        ("review", audit, "--against", audit),
         ("verify", f"{audit}/model"),
         ("audit", f"none{HOSTILE}.csv", "-o", audit),
         ("solve", f"{HOSTILE}"),
         ("solve", f'"a{HOSTILE}": 5 = 5 + "{HOSTILE}"'),
         ("explain", audit, "03", f"young{HOSTILE}", "--json"),
-        ("inspect", "t.toml", "--json"),
+        ("check", "t.toml", "--json"),
     ):
         ran = run(*command)
         assert ran.out or ran.err, command

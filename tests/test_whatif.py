@@ -200,7 +200,7 @@ def test_areas_that_only_the_table_has(files: Path) -> None:
 
 def test_the_command_writes_a_folder(files: Path, tmp_path: Path, run: Run) -> None:
     out = tmp_path / "whatif"
-    arguments = ("whatif", str(files / "release.toml"), "--add", str(files / "table.toml"), "--prior", "flat")
+    arguments = ("review", str(files / "release.toml"), "--more", str(files / "table.toml"))
     shown = run(*arguments, "--repairs", "same-numbers", "-o", str(out))
     assert shown.code == 0, shown.err
     said = " ".join(shown.out.split())
@@ -214,7 +214,7 @@ def test_the_command_writes_a_folder(files: Path, tmp_path: Path, run: Run) -> N
     assert "same-numbers" in page
     assert "What changed since before" in (out / "after" / "report.html").read_text("utf-8")
     # What it says is what `diff` says of the two folders.
-    again = json.loads(run("diff", str(out / "before"), str(out / "after"), "--json").out)
+    again = json.loads(run("review", str(out / "after"), "--against", str(out / "before"), "--json").out)
     assert again == told["diff"]
     as_json = run(*arguments, "--repairs", "none", "--json")
     assert json.loads(as_json.out)["repairs"] == []
@@ -246,7 +246,7 @@ def test_a_folder_of_somebody_else_is_not_touched(files: Path, tmp_path: Path) -
 
 def test_what_cannot_be_tried(files: Path, tmp_path: Path, run: Run) -> None:
     release, table = read(files / "release.toml"), read(files / "table.toml")
-    gone = run("whatif", str(files / "release.toml"), "--add", str(tmp_path / "nowhere.csv"))
+    gone = run("review", str(files / "release.toml"), "--more", str(tmp_path / "nowhere.csv"))
     assert gone.code == 2
     assert "nowhere.csv" in gone.err
     with pytest.raises(InputError, match="a seed must be a whole number"):
@@ -288,7 +288,7 @@ def test_a_truth_that_does_not_fit(files: Path, tmp_path: Path) -> None:
 
 
 def test_every_repair_is_in_the_help(run: Run) -> None:
-    shown = run("whatif", "--help").out
+    shown = run("review", "--help").out
     assert all(name in shown for name in REPAIRS)
 
 

@@ -6,13 +6,13 @@ The public functions are called like the commands. From one sum to a whole censu
   best solutions, and proofs. `parse` reads the equations into a `System` (each `Cell`, each `Sum`); `check_proof` verifies
   a proof without any of the code that found it; `expect` says how often sums of one shape give counts away.
 - A table. `read` opens a file, several files, or a polars or pandas frame as a `Release`; the functions below do so
-  themselves. `describe` drafts a description of a table of your own. `inspect` says what is in it, `check` whether the
-  data fit the mechanism, `audit` infers every count that can be inferred and writes an `AuditFolder`, and `review` decides
-  whether a draft may be published.
+  themselves. `describe` drafts a description of a table of your own. `check` looks at it: how it was read, which sums hold,
+  whether the data fit the mechanism. `audit` infers every count that can be inferred and writes an `AuditFolder`, and
+  `review` decides whether a draft may be published.
 - Results show themselves: in a notebook, or as text when printed. Those of `solve`, `check`, `audit` and `explain` have
   `to_polars`, `to_pandas` and `plot`, too; an `AuditFolder` has `findings`, `explain(area, cell)` and `posterior(area)`.
-- An audit. `explain` gives the argument for one count, `report` writes its pages again, `serve` opens it in a browser
-  (`view` returns a single page), `diff` compares two audits.
+- An audit. `explain` gives the argument for one count, `serve` opens it in a browser (`view` returns a single page),
+  `verify` checks its files and certificates, `diff` compares two audits, and `audit` of a folder writes its pages again.
 - Publishing. `simulate` invents a census, `protect` publishes true counts under a `mechanism`, `compare` weighs several ways
   of publishing, `reconstruct` says how much of each person tables give away, `calibrate` shows how often claims are right,
   `whatif` says what one more table would expose, and `paper` recomputes the paper.
@@ -45,12 +45,10 @@ if TYPE_CHECKING:
     from unround.api import diff as diff
     from unround.api import expect as expect
     from unround.api import explain as explain
-    from unround.api import inspect as inspect
     from unround.api import paper as paper
     from unround.api import protect as protect
     from unround.api import read as read
     from unround.api import reconstruct as reconstruct
-    from unround.api import report as report
     from unround.api import review as review
     from unround.api import serve as serve
     from unround.api import simulate as simulate
@@ -82,8 +80,8 @@ if TYPE_CHECKING:
 # The public names of each module. Modules load when a name is first used, so that `import unround` costs next to nothing.
 _NAMES = {
     "api": (
-        *("solve", "expect", "read", "describe", "inspect", "check", "audit", "review"),
-        *("report", "explain", "serve", "view", "verify", "diff"),
+        *("solve", "expect", "read", "describe", "check", "audit", "review"),
+        *("explain", "serve", "view", "verify", "diff"),
         *("whatif", "simulate", "protect", "compare", "reconstruct", "calibrate", "paper"),
     ),
     "errors": ("UnroundError", "InputError", "Infeasible", "InternalError"),

@@ -22,6 +22,7 @@ from unround.arguments import (
     audit_folder,
     equations_of,
     files_read,
+    finished_audit,
     header_rows,
     lent_to,
     material_of,
@@ -45,7 +46,6 @@ from unround.options import AuditOptions, takes
 if TYPE_CHECKING:
     from unround import audits
     from unround.audits.verification import Verification
-    from unround.checks import Check
     from unround.comparison import Comparison
     from unround.comparison.worlds import Calibrations
     from unround.differences import Diff
@@ -104,17 +104,19 @@ def solve(given: options.Solve) -> Solution:
 
 @takes(options.Expect)
 def expect(given: options.Expect) -> Expectation:
-    """Say how often sums of one shape give counts away, before looking at any data."""
-    from unround.expectation import expectation
+    """Return how often sums of one shape give counts away, before looking at any data.
 
-    return expectation(
-        given.parts,
-        exact_total=given.exact_total,
-        base=given.base,
-        zero_parts=given.zero_parts,
-        areas=given.areas,
-        threshold=given.threshold,
-    )
+    The shape is that of a sum in a system: how many parts it has, how many of them are published as 0, and whether the
+    total is exact. Its other numbers do not matter.
+
+    Examples
+    --------
+    >>> expect("87! = 35 + 45", areas=61010).expected_proofs
+    195.232
+    """
+    from unround.expectation import expectation, shape_of
+
+    return expectation(**shape_of(_system(given)), areas=given.areas, threshold=given.threshold)
 
 
 # -- a whole release --------------------------------------------------------------------------------------------------
@@ -223,22 +225,12 @@ def describe(given: options.Describe) -> Described:
 
 
 @takes(options.Read)
-def inspect(given: options.Read) -> Inspection:
-    """Say what is in a file: its areas and counts, how they were rounded, and which sums hold."""
-    from unround.inspection import inspect as inspect_release
+def check(given: options.Read) -> Inspection:
+    """Look at a file: how it was read, which sums hold, and whether the data fit the way in which counts were published."""
+    from unround.inspection import inspect
 
     release, plan_file = _opened(given.table, given)
-    return inspect_release(release, plan_file, given.progress)
-
-
-@takes(options.Read)
-def check(given: options.Read) -> Check:
-    """Test on the data themselves whether counts were published as declared, or as inferred where nothing is declared."""
-    from unround.checks import check_release
-
-    release, plan_file = _opened(given.table, given)
-    refuse_hopeless(release, plan_file)
-    return check_release(release, plan_file, given.progress)
+    return inspect(release, plan_file, given.progress)
 
 
 @takes(options.Audit)
@@ -246,7 +238,7 @@ def audit(given: options.Audit) -> AuditFolder:
     """Work out every count of a release that can be inferred, and write the findings into a folder.
 
     An audit of files that was stopped resumes where it was when it is asked for again. Without a folder to write into, a
-    temporary one is used, which goes away with the result.
+    temporary one is used, which goes away with the result. Of a finished audit, the pages are written again.
     """
     from unround.audits import audit as audit_into
     from unround.boundaries import keep_boundaries, read_shapes
@@ -255,6 +247,11 @@ def audit(given: options.Audit) -> AuditFolder:
 
     boundaries = path_or_none(given.boundaries)
     shapes = None if boundaries is None else read_shapes(boundaries)  # a fault in it shows before anything takes long
+    if (finished := finished_audit(given.table)) is not None:
+        if boundaries is not None:
+            keep_boundaries(finished, boundaries, shapes)
+        write_pages(finished)
+        return AuditFolder.open(finished.path)
     release, plan_file = _opened(given.table, given)
     refuse_hopeless(release, plan_file)
 
@@ -318,18 +315,6 @@ def review(given: options.Review) -> Review:
 # -- an audit ---------------------------------------------------------------------------------------------------------
 
 
-@takes(options.Report)
-def report(given: options.Report) -> tuple[Path, Path]:
-    """Write report.html and report-public.html of an audit again, and return their paths."""
-    from unround.boundaries import keep_boundaries
-    from unround.show.report import write_pages
-
-    opened = audit_folder(given.folder)
-    if given.boundaries is not None:
-        keep_boundaries(opened, Path(given.boundaries))
-    return write_pages(opened)
-
-
 @takes(options.Explain)
 def explain(given: options.Explain) -> Explanation:
     """Give the argument for one count of an audit, as arithmetic, and its histogram."""
@@ -383,7 +368,7 @@ def diff(given: options.Diff) -> Diff:
 
 @takes(options.WhatIf)
 def whatif(given: options.WhatIf) -> WhatIf | RateSteps:
-    """Say what publishing one more table would expose, and which inexpensive repairs of it expose least.
+    """Work out what publishing one more table would expose, and which inexpensive repairs of it expose least.
 
     Or, with `rates` in place of `add`: how coarse rates must be printed to add nothing to what counts give away.
     """
@@ -540,7 +525,7 @@ def simulate(given: options.Simulate) -> Simulated:
 
 @takes(options.Reconstruct)
 def reconstruct(given: options.Reconstruct) -> Reconstruction:
-    """Say how much of each person could be reconstructed from tables, on people whose truth is known.
+    """Measure how much of each person could be reconstructed from tables, on people whose truth is known.
 
     Without the true records it refuses: reconstructed persons of a real release are never written. From records that
     `simulate` did not draw, aggregates alone are written.
@@ -583,7 +568,7 @@ def reconstruct(given: options.Reconstruct) -> Reconstruction:
 
 @takes(options.Calibrate)
 def calibrate(given: options.Calibrate) -> Calibrations:
-    """Say how often claims are right, by the count claimed and the probability stated, on worlds of several kinds."""
+    """Measure how often claims are right, by the count claimed and the probability stated, on worlds of several kinds."""
     from unround.comparison import TODAY
     from unround.comparison.calibration import calibrate_release
     from unround.comparison.worlds import Calibrations as Found

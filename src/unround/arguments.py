@@ -113,6 +113,15 @@ def audit_folder(folder: AuditFolder | AnyPath) -> AuditFolder:
     return AuditFolder.open(Path(folder))
 
 
+def finished_audit(table: Table) -> AuditFolder | None:
+    """Return the finished audit that stands in the place of a table; None if it is a table."""
+    from unround.audits import AuditFolder
+
+    single = table[0] if isinstance(table, list | tuple) and len(table) == 1 else table
+    is_folder = isinstance(single, str | os.PathLike) and Path(single).is_dir()
+    return audit_folder(single) if is_folder or isinstance(single, AuditFolder) else None
+
+
 def equations_of(source: AnyPath) -> tuple[str, str]:
     """Return the text of a system, and what to call it in errors."""
     from unround.small_files import SMALL, decoded, plain_text

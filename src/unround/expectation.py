@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 
 from unround.errors import InputError
 from unround.mechanisms.base import fraction
-from unround.mechanisms.rounding import check_base
+from unround.mechanisms.rounding import Rounding, check_base
 from unround.shown import Shown
+from unround.system import System
 
 
 def chi_square_tail(freedom: int, statistic: float) -> float:
@@ -214,7 +215,7 @@ class Expectation(Shown):
         return tuple(said)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as `unround expect --json` prints it."""
+        """Return it as plain data, as `unround solve --expect --json` prints it."""
         return {
             "base": self.base,
             "parts": self.parts,
@@ -234,6 +235,28 @@ class Expectation(Shown):
         }
 
 
+def shape_of(system: System) -> dict[str, Any]:
+    """Return the shape of the one sum of a system, as `expectation` takes it."""
+    if len(system.equations) != 1:
+        raise InputError(f"how often a sum gives its counts away is told of one sum, and here are {len(system.equations)}.")
+    ((at, inside),) = system.equations
+    total, parts = system.cells[at], [system.cells[part] for part in inside]
+    bases = {cell.mechanism.base if isinstance(cell.mechanism, Rounding) else None for cell in parts}
+    if not total.given:
+        bases.add(total.mechanism.base if isinstance(total.mechanism, Rounding) else None)
+    if len(bases) != 1 or None in bases:
+        raise InputError(
+            "how often a sum gives its counts away is told of parts that were all randomly rounded to one base, under a "
+            "total that is exact or was rounded to it as well."
+        )
+    return {
+        "parts": len(parts),
+        "exact_total": total.given,
+        "base": bases.pop(),
+        "zero_parts": sum(cell.published == 0 for cell in parts),
+    }
+
+
 def expectation(
     parts: int,
     *,
@@ -244,8 +267,6 @@ def expectation(
     threshold: float = 0.66,
 ) -> Expectation:
     """Work out how often a sum of this shape gives a proof, a strong result, or each residual.
-
-    Its arguments are those of `unround.expect`.
 
     Raises `InputError` if an argument is out of range, or parts times base is above 10,000.
 

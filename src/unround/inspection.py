@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,16 @@ from unround.audits.block import Auditor
 from unround.audits.model import Model, display_name
 from unround.audits.options import block_size
 from unround.audits.summary import contradiction_rows
+from unround.checks import Check, check_spool
 from unround.output import scratch_folder
 from unround.prior import Prior
 from unround.release import ABSENT, Match, Release, adjustable, table_of, why_absent
-from unround.shown import Shown
+from unround.shown import Drawn, Tabular
 from unround.structure import JudgedSum, Nesting, PlanFile, Structure, find_nesting, write_plan
 from unround.tables.spool import Spool, Stage, survey
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class TableInside:
 
 
 @dataclass(frozen=True)
-class Inspection(Shown):
+class Inspection(Tabular, Drawn):
     """What is in a release.
 
     - `release`, `structure`: What was published, and how it adds up.
@@ -57,6 +61,7 @@ class Inspection(Shown):
     - `cells`: How many counts are published, and how many are missing for which reason.
     - `contradictions`: Sums that cannot hold in an area, with the smallest set of cells that clash.
     - `nesting`: Which areas make up which.
+    - `fit`: Whether the data fit the mechanism that was declared for them, or inferred.
     - `matches`: The user's decisions on columns of several files that are the same count, to be kept in a plan.
     """
 
@@ -67,11 +72,26 @@ class Inspection(Shown):
     cells: Mapping[str, int]
     contradictions: list[dict[str, Any]] = field(repr=False)
     nesting: Nesting = field(repr=False)
+    fit: Check = field(repr=False)
     matches: tuple[Match, ...] = field(default=(), repr=False)
 
     def plan(self) -> str:
         """Draft a plan file: the TOML text of what was found, to be edited and given back as `plan`."""
         return write_plan(self.structure, self.release, self.matches)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the data fit the mechanism: the worst verdict on any family of sums."""
+        return self.fit.verdict
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the families of sums that were tested, the worst first."""
+        return self.fit.to_polars()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be known of it besides; first what keeps an audit from being made."""
+        return [*filter(None, [self.release.obstacle]), *self.release.notes, *self.structure.notes]
 
     def tables(self) -> list[TableInside]:
         """Return the tables of the release, in its order; columns that stand in none come under ""."""
@@ -136,7 +156,8 @@ class Inspection(Shown):
             "geography": [{"by": one.by, "parents": one.parents, "why": one.why} for one in structure.geography],
             "nesting": self.nesting.to_json(),
             "contradictions": self.contradictions,
-            "notes": [*self.release.notes, *structure.notes],
+            "fit": self.fit.to_json(),
+            "notes": self.notes,
         }
 
     def _sum_json(self, one: JudgedSum) -> dict[str, Any]:
@@ -159,9 +180,9 @@ class Inspection(Shown):
 
 
 def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage = lambda *_: None) -> Inspection:
-    """Describe a release, and list its inconsistencies, without inferring any count."""
+    """Describe a release, test it, and list its inconsistencies, without inferring any count."""
     with scratch_folder("inspect") as work:
-        spool, structure = survey(release, work, plan_file, progress)
+        spool, structure = survey(release, work, plan_file, progress, insist=False)
         levels = Counter(spool.areas["level"].to_list()) if "level" in spool.areas.columns else Counter[str]()
         return Inspection(
             release,
@@ -171,6 +192,7 @@ def inspect(release: Release, plan_file: PlanFile | None = None, progress: Stage
             _tally(spool, np.array([column.is_in_file for column in release.columns])),
             _contradictions(release, spool, structure, progress) if structure.equations else [],
             find_nesting(spool.areas, spool.pick, structure, release.areas),
+            check_spool(release, spool, structure, plan_file, progress),
             plan_file.matches if plan_file else (),
         )
 

@@ -423,16 +423,11 @@ class Solve(OneSystem):
 
 
 @dataclass(frozen=True)
-class Expect(Options):
+class Expect(OneSystem):
     """The options of `expect`."""
 
-    parts: Annotated[int, Argument("How many parts the sum has.", "PARTS")]
     _: KW_ONLY
-    exact_total: Annotated[bool, Option("The total is published exactly, not rounded.")] = False
-    base: Annotated[int, Option("Base to which counts are randomly rounded.")] = 5
-    zero_parts: Annotated[int, Option("How many of the parts are published as 0.")] = 0
-    areas: Annotated[int | None, Option("In how many areas the sum is published.")] = None
-    threshold: Annotated[float, Option("Minimum probability to report a count as likely.", above=0, most=1)] = THRESHOLD
+    areas: Annotated[int | None, Option("In how many areas the sum is published.", least=0)] = None
 
 
 @dataclass(frozen=True)
@@ -554,15 +549,6 @@ class Explain(Options):
     area: Annotated[str, Argument("An area's code, the end of it, or its name.", "AREA")]
     characteristic: Annotated[str, Argument("Its ID, its key or its name.", "CHARACTERISTIC")]
     sex: Annotated[str | None, Option("total, men or women.", shown="total")] = None
-
-
-@dataclass(frozen=True)
-class Report(Options):
-    """The options of `report`."""
-
-    folder: Folder
-    _: KW_ONLY
-    boundaries: Boundaries = None
 
 
 @dataclass(frozen=True)
@@ -782,7 +768,11 @@ class Simulate(Progress):
     ] = False
     world: Annotated[
         str | None,
-        Option("A world in place of the census: see `unround calibrate --list-worlds`.", "NAME", excludes=("persons",)),
+        Option(
+            "A world in place of the census; `python -m unround.research calibrate --list-worlds` names them.",
+            "NAME",
+            excludes=("persons",),
+        ),
     ] = None
     base: Annotated[
         int | None,

@@ -235,12 +235,12 @@ def _sums_wrongly(table: Table, release: unround.Release, columns: dict[str, Lab
 
 
 def _sums(release: unround.Release) -> list[tuple[str, list[str]]]:
-    found = unround.inspect(release).to_json()
+    found = unround.check(release).to_json()
     return [(entry["total"], entry["parts"]) for entry in found["sums"] if entry.get("kept", True)]
 
 
 def _areas_found(release: unround.Release) -> bool:
-    found = unround.inspect(release).to_json()
+    found = unround.check(release).to_json()
     return bool(found.get("geography") or (found.get("nesting") or {}).get("linked"))
 
 

@@ -490,7 +490,7 @@ def find_cell(folder: AuditFolder, wanted: str, sex: str | None) -> int:
         raise InputError(f"characteristic {wanted} has no {sex or 'total'} among the audited counts.")
     raise InputError(
         f"there is no characteristic {wanted!r} among the {len(columns):,} audited counts: give an ID such as "
-        f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround inspect` shows what is not audited."
+        f"{columns[0].codes[0]}, or a name such as {columns[0].label!r}. `unround check` shows what is not audited."
     )
 
 

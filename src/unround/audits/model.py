@@ -136,13 +136,13 @@ class Model:
             raise NothingToInfer(
                 "nothing can be inferred from this table: all its sums add up exactly in all areas, so totals were "
                 "added up after rounding, or all counts were rounded together (controlled rounding). Such totals add "
-                "no information to their parts. `unround inspect FILE --all` shows what was tried."
+                "no information to their parts. `unround check FILE --all` shows what was tried."
             )
         if not known:
             raise NoSums(
                 "there is no usable sum in this table: no total is published together with its parts, so nothing can be "
-                "inferred. `unround inspect FILE` shows what was tried; add sums of your own in a plan file "
-                "(`unround inspect FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."
+                "inferred. `unround check FILE` shows what was tried; add sums of your own in a plan file "
+                "(`unround check FILE --write plan.toml`, then `unround audit FILE --plan plan.toml`)."
             )
         inferred = structure.conditions
         conditions = Conditions(

@@ -50,8 +50,8 @@ def main() -> None:
     run()
 
 
-def run() -> None:
-    """Run the command line; errors become one message and an exit code."""
+def run(commands: typer.Typer = app) -> None:
+    """Run a command line; errors become one message and an exit code."""
     if sys.stdout is None:  # closed by the caller, who still wants the files
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -59,7 +59,7 @@ def run() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
     try:
         try:
-            app()
+            commands()
         finally:
             sys.stdout.flush()  # here, where a failure can still be reported
     except InternalError as problem:

@@ -19,6 +19,7 @@ from unround.cli.voice import Quiet, quietly
 from unround.errors import ArgumentError, renamed
 from unround.options import Argument, Hook, Option, declaration, in_order, type_of
 
+_Other = TypeVar("_Other")
 _Result = TypeVar("_Result")
 
 
@@ -35,7 +36,12 @@ class Call(Generic[_Result]):
         command = {"command": shlex.join(["unround", *sys.argv[1:]])} if "command" in known else {}
         with stages() if "progress" in known else nullcontext() as progress:
             progressing = {} if progress is None else {"progress": progress}
-            return self._function(**self.typed, **command, **progressing, **more)
+            return self._function(**{**self.typed, **command, **progressing, **more})
+
+    def of(self, function: Callable[..., _Other]) -> Call[_Other]:
+        """Return the call of another function with what was typed, as far as that takes it."""
+        known = {field.name for field in fields(function.group)}  # type: ignore[attr-defined]
+        return Call(function, {name: value for name, value in self.typed.items() if name in known})
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unround import api
-from unround.cli.build import Call, command
+from unround.cli.build import Call, command, listed
 from unround.cli.voice import console, print_json, say, tell
 from unround.errors import InputError
 
 if TYPE_CHECKING:
     from unround.audits.verification import Verification
-    from unround.checks import Check
     from unround.comparison import Comparison
-    from unround.differences import Diff
     from unround.inspection import Inspection
     from unround.reconstruction import Reconstruction
     from unround.results import AuditFolder
@@ -32,14 +30,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, in fu
 Everything = Annotated[bool, typer.Option("--all", help="List everything, not only what matters most.")]
 
 
-def _show(result: Any, json: bool) -> None:
+def show(result: Any, json: bool, **options: Any) -> None:
     """Print a result, for programs or for people."""
     if json:
         print_json(result.to_json())
     else:
-        from unround.show import show
+        from unround.show import show as show_document
 
-        show(result, console())
+        show_document(result, console(), **options)
 
 
 def _check_plot(file: Path | None) -> Path | None:
@@ -66,6 +64,7 @@ Plot = Annotated[
       unround solve "6 = 6 + 6" --base 3             New Zealand rounds to base 3
       unround solve examples/small-town.txt --plot town.svg    a file, and a histogram of every cell
       unround solve - --json < examples/small-town.txt         from standard input, for programs
+      unround solve "100! = 30 + 30 + 40" --expect --areas 59625    how often three parts give themselves away
 
     Values:
       48!     exact                   ?       not published
@@ -78,10 +77,26 @@ Plot = Annotated[
     Exit codes: 0 solved; 1 no true counts fit; 2 the input cannot be used; 3 a fault in unround itself.
     """,
 )
-def solve(call: Call[Solution], *, plot: Plot = None, json: Json = False) -> None:
-    """Show a solution, and draw it if asked."""
+def solve(
+    call: Call[Solution],
+    *,
+    plot: Plot = None,
+    expect: Annotated[
+        bool, typer.Option("--expect", help="In place of a solution: how often sums of this shape give counts away.")
+    ] = False,
+    areas: Annotated[
+        int | None, typer.Option("--areas", metavar="N", help="With --expect: in how many areas the sum is published.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show a solution, and draw it if asked; or what is to be expected of such sums."""
+    if expect:
+        show(call.of(api.expect)(areas=areas), json)
+        return
+    if areas is not None:
+        raise InputError("--areas goes with --expect: give both, or neither.")
     solution = call()
-    _show(solution, json)
+    show(solution, json)
     if plot is not None and solution.feasible:
         from unround.show.plots import MOST_PANELS, save, solution_plot
 
@@ -118,13 +133,8 @@ def describe(
     """Ask what a table leaves open, if somebody is there to answer, and show what it is taken for."""
     interactive = not yes and not json and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     found, out = call(ask=_ask if interactive else None), call.typed["out"]
-    if json:
-        print_json(found.to_json())
-        return
-    from unround.show import show
-
-    show(found, console(), draft=out is None)
-    if out is not None:
+    show(found, json, draft=out is None)
+    if out is not None and not json:
         say(f"Description written: {out}. Read it, then run: unround audit {out} -o audit", err=True)
 
 
@@ -143,75 +153,50 @@ def _ask(question: Question) -> str:
 
 
 @command(
-    api.inspect,
+    api.check,
     """
     Examples:
-      unround inspect census.csv.gz                        what was recognised, kept and rejected, and why
-      unround inspect census.csv.gz --all                  every sum
-      unround inspect census.csv.gz --write plan.toml      a plan file to edit, for audit --plan plan.toml
-      unround inspect draft.xlsx                           a table of your own, described on the way
-      unround inspect examples/survey.toml                 one with a description (unround describe drafts it)
-      unround inspect da.csv csd.csv --nesting areas.csv     several files as one, and which areas make up which
+      unround check census.csv.gz                        how it was read, which sums hold, whether the data fit
+      unround check census.csv.gz --all                  every sum and every family
+      unround check census.csv.gz --write plan.toml      a plan file to edit, for audit --plan plan.toml
+      unround check census.csv.gz --plot check.svg       observed residuals against expected ones
+      unround check draft.xlsx                           a table of your own, described on the way
+      unround check da.csv csd.csv --nesting areas.csv   several files as one, and which areas make up which
 
     Sums are proposed by indentation, by the columns for men and women, by names, and by the counts themselves; each is then
-    verified in all areas. Sums with counts too small to judge are marked as taken on trust.
+    verified in all areas. Sums with counts too small to judge are marked as taken on trust. For each family of sums, the
+    published residuals |total - parts| are compared with those that the mechanism implies; where no mechanism is declared,
+    it is inferred from the counts first. The exit code is 0 whatever is found. See docs/checks.md for the method, and for
+    what real censuses show.
     """,
 )
-def inspect(
+def check(
     call: Call[Inspection],
     *,
     write: Annotated[
         Path | None,
         typer.Option("--write", metavar="TOML", help="Draft a plan file, to edit and pass to audit --plan."),
     ] = None,
+    plot: Plot = None,
     everything: Everything = False,
     json: Json = False,
 ) -> None:
-    """Show what is in a file, and draft a plan if asked."""
-    seen = call()
+    """Show what is in a file and whether it fits; draft a plan and draw the residuals if asked."""
+    found = call()
     if write is not None:
         try:
-            write.write_text(seen.plan(), encoding="utf-8")
+            write.write_text(found.plan(), encoding="utf-8")
         except OSError as problem:
             raise InputError(f"{write} cannot be written: {problem.strerror}.") from None
-    if json:
-        print_json(seen.to_json())
-    else:
-        from unround.show import show
-
-        show(seen, console(), everything=everything)
-    if write is not None:
-        named = " ".join(map(str, call.typed["table"]))
-        say(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
-
-
-@command(
-    api.check,
-    """
-    Examples:
-      unround check census.csv.gz                       which families of sums fit, depart or contradict
-      unround check census.csv.gz --plot check.svg      observed residuals against expected ones
-      unround check census.csv.gz --json                the same, for programs
-
-    For each family of sums, in each table and in all together, the published residuals |total - parts| are compared with
-    those that the mechanism implies. Where no mechanism is declared, it is inferred from the counts first. The exit code
-    is 0 whatever is found. See docs/checks.md for the method, and for what real censuses show.
-    """,
-)
-def check(call: Call[Check], *, plot: Plot = None, everything: Everything = False, json: Json = False) -> None:
-    """Show which families of sums fit, and draw them if asked."""
-    found = call()
     if plot is not None:
         from unround.show.check import residual_plot
         from unround.show.plots import save
 
         save(residual_plot(found), plot)
-    if json:
-        print_json(found.to_json())
-    else:
-        from unround.show import show
-
-        show(found, console(), everything=everything)
+    show(found, json, everything=everything)
+    if write is not None:
+        named = " ".join(map(str, call.typed["table"]))
+        say(f"Plan file written: {write}. Edit it, then run: unround audit {named} --plan {write} -o audit", err=True)
 
 
 @command(
@@ -225,6 +210,7 @@ def check(call: Call[Check], *, plot: Plot = None, everything: Everything = Fals
       unround audit census.csv.gz -o audit --estimates distributions      how likely every possible count is
       unround audit census.zip -o /shared/audit --cluster tcp://scheduler:8786      on many machines
       unround audit census.csv.gz -o audit --boundaries areas.geojson.gz      with a map in report and explorer
+      unround audit audit --boundaries areas.geojson.gz      the pages of a finished audit again, with a map
       unround audit profile.csv table.csv -o both            several files about the same people as one (docs/linked.md)
       unround simulate -o census --areas 500                 a census with known truth …
       unround audit census/98-401-X2021006_English_CSV_data.csv -o audit --truth census/truth.parquet
@@ -243,13 +229,13 @@ def check(call: Call[Check], *, plot: Plot = None, everything: Everything = Fals
 )
 def audit(call: Call[AuditFolder], *, json: Json = False) -> None:
     """Show what was found, and what to look at next."""
-    if call.typed["out"] is None:
+    if call.typed["out"] is None and not call.typed["table"][0].is_dir():
         raise InputError("an audit is written into a folder: name it with -o DIR.")
     folder = call()
     if json:
         print_json(folder.summary | {"seconds": folder.run["seconds"]})
     else:
-        _show(folder, json)
+        show(folder, json)
 
 
 @command(
@@ -263,7 +249,7 @@ def audit(call: Call[AuditFolder], *, json: Json = False) -> None:
 )
 def explain(call: Call[Any], *, json: Json = False) -> None:
     """Show the result."""
-    _show(call(), json)
+    show(call(), json)
 
 
 @command(
@@ -318,26 +304,6 @@ def serve(
 
 
 @command(
-    api.report,
-    """
-    Examples:
-      unround report audit
-      unround report audit --boundaries areas.geojson.gz      with a map, also in the explorer from now on
-
-    Every audit writes both. Each is one file that needs no network: report.html with the strongest findings and their
-    arithmetic; report-public.html without any area or inferred value, to share while the agency responds.
-    """,
-)
-def report(call: Call[tuple[Path, Path]], *, json: Json = False) -> None:
-    """Say where the two pages are."""
-    page, public = call()
-    if json:
-        print_json({"report": str(page), "public": str(public)})
-    else:
-        say(f"{page}\n{public}")
-
-
-@command(
     api.verify,
     """
     Examples:
@@ -352,31 +318,9 @@ def report(call: Call[tuple[Path, Path]], *, json: Json = False) -> None:
 def verify(call: Call[Verification], *, json: Json = False) -> None:
     """Show what was checked; the exit code says whether it holds."""
     found = call()
-    _show(found, json)
+    show(found, json)
     if not found.holds:
         raise typer.Exit(1)
-
-
-@command(
-    api.diff,
-    """
-    Examples:
-      unround audit profile.csv -o before
-      unround audit profile.csv extra.csv -o after      the same with one more table
-      unround diff before after                         what the table exposes
-      unround diff before after --report                the same as a section of after/report.html
-      unround diff before after --json                  the same, for programs
-
-    Counts are matched by area, characteristic and sex. A count that is published twice is counted once. If the audits
-    differ in anything else (threshold, prior, mechanism), the output says so.
-    """,
-)
-def diff(call: Call[Diff], *, json: Json = False) -> None:
-    """Show what changed, and say where it was written."""
-    _show(call(), json)
-    if call.typed["report"] and not json:
-        after = call.typed["after"]
-        say(f"\nWritten: {after / 'report.html'} and {after / 'report-public.html'}, with what changed.")
 
 
 @command(
@@ -390,6 +334,9 @@ def diff(call: Call[Diff], *, json: Json = False) -> None:
       unround review draft.toml -o review --accept "R01:15-64/men" --because "published in 2019" --reviewer "A. Name"
       unround review draft.toml -o review --ignore "column H: Index" --because "not of these people" --reviewer "A. Name"
       unround review draft.toml --json --repairs none
+      unround review profile.csv --more extra.csv -o more          what would one more table expose?
+      unround review profile.csv --rates all                       how coarse must its rates be to add nothing?
+      unround review after --against before                        two audits: what does the second tell beyond the first?
 
     Repairs:
       round-totals   round counts that are unrounded now
@@ -406,50 +353,56 @@ def diff(call: Call[Diff], *, json: Json = False) -> None:
 def review(
     call: Call[Review],
     *,
+    more: Annotated[
+        Path | None,
+        typer.Option("--more", metavar="TABLE", help="FILE is published: what would this table expose in addition?"),
+    ] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(
+            "--rates",
+            metavar="LIST",
+            help="FILE is published: how coarse must these rates be to add nothing? Columns of rates, “NUMERATOR of "
+            "UNIVERSE”, or all.",
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="DIR", help="FILE is a folder of an audit: what does it tell beyond this one?"),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="With --against: write the reports in FILE again, with what changed.")
+    ] = False,
     show_policy: Annotated[bool, typer.Option("--show-policy", help="Print the policy in force, and exit.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the decision, which is the exit code too."""
+    """Show the decision, which is the exit code too; or what one more table, rates or another audit tell."""
     if show_policy:
         from unround.reviews import policy_of
 
         typer.echo(policy_of(call.typed["policy"]).text, nl=False)
         return
+    if sum(asked is not None for asked in (more, rates, against)) > 1:
+        raise InputError("--more, --rates and --against exclude each other: give one of them.")
+    tables = call.typed["table"] or []
+    if against is not None:
+        if len(tables) != 1:
+            raise InputError("--against compares two folders: unround review AFTER --against BEFORE.")
+        show(call.of(api.diff)(before=against, after=tables[0], report=report), json)
+        if report and not json:
+            say(f"\nWritten: {tables[0] / 'report.html'} and {tables[0] / 'report-public.html'}, with what changed.")
+        return
+    if report:
+        raise InputError("--report goes with --against: give both, or neither.")
+    if more is not None or rates is not None:
+        show(call.of(api.whatif)(add=more, rates=None if rates is None else listed(rates)), json)
+        if (out := call.typed["out"]) is not None and not json:
+            say(f"\nWritten: {out / 'whatif.html'} (a page), {out / 'whatif.json'} (every number), and the audits.")
+        return
     found = call()
-    _show(found, json)
+    show(found, json)
     if found.exit_code:
         raise typer.Exit(found.exit_code)
-
-
-@command(
-    api.whatif,
-    """
-    Examples:
-      unround whatif profile.csv --add extra.csv                         what would it expose?
-      unround whatif profile.csv --add extra.toml -o whatif              keep both audits and a page
-      unround whatif profile.csv --add extra.csv --truth truth.parquet   repairs from the true counts
-      unround whatif profile.csv --add extra.csv --repairs same-numbers,base=10
-      unround whatif profile.csv --add extra.csv --repairs none --json
-      unround whatif profile.csv --rates all                             how coarse must its rates be to add nothing?
-      unround whatif table.toml --rates "poor of all" --truth truth.parquet
-
-    Repairs:
-      same-numbers   publish counts that are in RELEASE with the same numbers again
-      drop-repeats   leave out counts that are in RELEASE
-      drop-totals    leave out the totals of TABLE
-      drop           leave out single totals and columns, those closest to what is exposed; drop=KEY: this one
-      base           round to a coarser base, twice the old one; base=N: to this one
-
-    RELEASE is audited alone and with TABLE, then again after every repair. --format, --describe, --base, --mechanism,
-    --plan and --nesting are about RELEASE. A coarser base needs true counts: without --truth, plausible ones are drawn from
-    the audit's estimates, and the output says so. So do --rates, which are tried in steps of 0.1 to 10 points.
-    """,
-)
-def whatif(call: Call[Any], *, json: Json = False) -> None:
-    """Show what would be exposed, and say where it was written."""
-    _show(call(), json)
-    if (out := call.typed["out"]) is not None and not json:
-        say(f"\nWritten: {out / 'whatif.html'} (a page), {out / 'whatif.json'} (every number), and the audits.")
 
 
 @command(
@@ -471,7 +424,7 @@ def whatif(call: Call[Any], *, json: Json = False) -> None:
 )
 def protect(call: Call[Any], *, json: Json = False) -> None:
     """Show the result."""
-    _show(call(), json)
+    show(call(), json)
 
 
 @command(
@@ -491,27 +444,14 @@ def protect(call: Call[Any], *, json: Json = False) -> None:
 )
 def compare(call: Call[Comparison], *, json: Json = False) -> None:
     """Show the ways of publishing side by side."""
-    _show(call(), json)
-    _written(call, json, "compare")
+    show(call(), json)
+    written(call, json, "compare")
 
 
-def _written(call: Call[Any], json: bool, name: str) -> None:
+def written(call: Call[Any], json: bool, name: str) -> None:
+    """Say where a page and its numbers are, if they were written."""
     if (out := call.typed["out"]) is not None and not json:
         say(f"\nWritten: {out / f'{name}.html'} (charts), {out / f'{name}.json'} (every number).")
-
-
-@command(
-    api.expect,
-    """
-    Examples:
-      unround expect --parts 2 --exact-total                  men and women under an exact population, base 5
-      unround expect --parts 3 --exact-total --areas 59625    three age groups, in as many areas as in the paper
-      unround expect --parts 2 --base 3                       men and women in New Zealand, all three counts rounded
-    """,
-)
-def expect(call: Call[Any], *, json: Json = False) -> None:
-    """Show the result."""
-    _show(call(), json)
 
 
 @command(
@@ -584,92 +524,16 @@ def simulate(call: Call[Simulated], *, json: Json = False) -> None:
 )
 def reconstruct(call: Call[Reconstruction], *, json: Json = False) -> None:
     """Show how much of each person tables give away, and say where it was written."""
-    _show(call(), json)
+    show(call(), json)
     if not json:
         out = call.typed["out"]
         say(f"\nWritten: {out / 'reconstruct.html'} (a page), {out / 'summary.json'} (every number).")
 
 
-@command(
-    api.calibrate,
-    """
-    Examples:
-      unround calibrate                                      a short set of worlds, the worst first
-      unround calibrate --list-worlds
-      unround calibrate --world all -o calibrate
-      unround calibrate --world households --world couples --mechanism rounding:3 --rounded-total
-      unround calibrate --world census --rows short --areas 300
-      unround calibrate --release census.csv --truth truth.parquet
-
-    A world is a table whose true counts are drawn by a law that the fitted prior does not know. Each is published, audited
-    as `unround audit` does it, and the likely claims are compared with the truth. Besides, the likeliest counts of all cells
-    are judged under a flat and a fitted prior, in groups that can be told without the truth: by sex, by the size of the
-    published count, by the number of parts of a total.
-    """,
-)
-def calibrate(
-    call: Call[Any],
-    *,
-    list_worlds: Annotated[bool, typer.Option("--list-worlds", help="List the worlds that there are.")] = False,
-    json: Json = False,
-) -> None:
-    """Show how often claims are right; or which worlds there are."""
-    if list_worlds:
-        from unround.comparison.worlds import SENTENCES
-
-        if json:
-            print_json(SENTENCES)
-        else:
-            from unround.show import show
-            from unround.show.parts import Bullets, Document
-
-            show(Document("Worlds", [Bullets(list(SENTENCES.items()))]), console())
-        return
-    _show(call(), json)
-    _written(call, json, "calibrate")
-
-
-@command(
-    api.paper,
-    """
-    Examples:
-      unround paper                        every claim, the paper's value and ours
-      unround paper --json                 the same, for programs
-      unround paper --simulate             its searches on 61,029 simulated areas: found against predicted
-      unround paper --simulate --areas 4000 --rows short --seed 7
-      unround paper --simulate --rows age --keys
-      unround paper --release profile.csv  its searches on a release: found against predicted
-
-    With --release, a group of cells is looked at if every published value in it is above 10, and it is a find if
-    |total − Σ parts| has the paper's value. --format, --describe and --plan are about that file.
-
-    The exit code is 0 even where claims disagree. See docs/paper.md for a full account.
-    """,
-)
-def paper(call: Call[Any], *, json: Json = False) -> None:
-    """Show the claims of the paper, or what its searches find."""
-    from unround.show import paper as papers
-    from unround.show import show
-
-    found = call()
-    if call.typed["release"] is not None:
-        print_json(found.to_json()) if json else show(papers.release_searches(found), console())
-    elif call.typed["simulate"]:
-        searched, compound = found
-        if json:
-            print_json(searched.to_json() | {"audit": compound.to_json()})
-        else:
-            show(papers.experiment(searched, compound), console())
-    elif json:
-        print_json([claim.to_json() for claim in found])
-    else:
-        show(papers.claims(found), console())
-
-
 GROUPS = {
-    "Audit": (solve, describe, inspect, check, audit),
-    "Explore": (explain, serve, report, verify, diff),
-    "Publish more safely": (review, whatif, protect, compare),
-    "Research": (expect, simulate, reconstruct, calibrate, paper),
+    "Audit": (solve, describe, check, audit),
+    "Explore": (explain, serve, verify),
+    "Publish more safely": (review, protect, compare),
+    "Research": (simulate, reconstruct),
 }
 """The order of --help: from one sum to a whole release, and from there to what is to be done about it."""

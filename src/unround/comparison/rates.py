@@ -77,7 +77,7 @@ def proposed_rate(name: str, keys: Collection[str], source: str) -> Figure:
         )
     for key in (numerator, universe):
         if key not in keys:
-            raise InputError(f"there is no count {key!r} in {source} (unround inspect lists columns).")
+            raise InputError(f"there is no count {key!r} in {source} (unround check lists columns).")
     if numerator == universe:
         raise InputError(f"the rate {name!r} has the same numerator and universe, so it is always 100%.")
     return Figure(f"{numerator}{OF}{universe}", FigureKind.RATE, universe, numerator)

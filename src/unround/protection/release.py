@@ -533,7 +533,7 @@ def exact_columns(names: Iterable[str], columns: Sequence[Column]) -> frozenset[
                 few = ", ".join(_called(column) for column in columns[:5])
                 raise InputError(
                     f"--exact {name.strip()}: there is no such column. Give a column's key or name, {POPULATION} or "
-                    f"{DWELLINGS}; columns are {few} …; `unround inspect --all` lists them all."
+                    f"{DWELLINGS}; columns are {few} …; `unround check --all` lists them all."
                 )
             found |= here
     return frozenset(found)

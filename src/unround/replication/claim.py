@@ -36,7 +36,7 @@ class Claim:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, one entry of what `unround paper --json` prints."""
+        """Return it as plain data, one entry of what `python -m unround.research paper --json` prints."""
         return {
             "claim": self.claim,
             "section": self.section,

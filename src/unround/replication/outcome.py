@@ -188,7 +188,7 @@ class Experiment:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as `unround paper --simulate --json` prints it."""
+        """Return it as plain data, as `python -m unround.research paper --simulate --json` prints it."""
         return {
             "areas": self.areas,
             "seeds": list(self.seeds),

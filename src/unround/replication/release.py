@@ -129,7 +129,7 @@ class ReleaseSearches:
         raise KeyError(key)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as `unround paper --release FILE --json` prints it."""
+        """Return it as plain data, as `python -m unround.research paper --release FILE --json` prints it."""
         return {
             "source": self.source,
             "product": self.product,

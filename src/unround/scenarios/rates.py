@@ -47,7 +47,7 @@ def choose_rates(release: Release, plan_file: PlanFile | None, wanted: Sequence[
             if not evidence:
                 raise InputError(
                     f"no rate of {release.source} is computed from true counts, as far as the data show. Name rates, by the "
-                    "keys of their columns, or as “numerator of universe” (unround inspect lists columns)."
+                    "keys of their columns, or as “numerator of universe” (unround check lists columns)."
                 )
             found += [ChosenRate(one.figure, one) for one in evidence]
         elif name in rates:

@@ -98,7 +98,8 @@ def check_areas(release: Release, table: Release, old: Numbers, new: Numbers) ->
             f"{table.source} and {release.source} have no area in common: the table has {other} …, the release {one} … "
             "Areas are "
             "matched by code; check that both files use the same codes. For a table of larger or smaller areas, audit "
-            "the release, audit both files together (unround audit A B --areas FILE), and compare the two (unround diff)."
+            "the release, audit both files together (unround audit A B --nesting FILE), and compare "
+            "the two (unround review AFTER --against BEFORE)."
         )
 
 

@@ -48,6 +48,7 @@ PLOTS = {
     "Posterior": "plots.posterior_plot",
     "Explanation": "plots.explanation_plot",
     "AuditFolder": "plots.claims_plot",
+    "Inspection": "check.residual_plot",
     "Check": "check.residual_plot",
 }
 """The same for pictures."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from unround.checks import Check
 from unround.checks.families import (
     ALL_TABLES,
     CONTRADICTS,
@@ -22,7 +23,8 @@ from unround.show.parts import QUIET, TERMINAL, Bullets, Cell, Document, Line, O
 from unround.show.words import notice, percent, several
 
 if TYPE_CHECKING:
-    from unround.checks import Check, Family
+    from unround.checks import Family
+    from unround.inspection import Inspection
     from unround.show.plots import Plot
     from unround.structure import JudgedFigure
 
@@ -98,13 +100,13 @@ def family_verdict(one: Family) -> str:
     return f"{one.verdict}, otherwise {one.otherwise}"
 
 
-def residual_plot(check: Check) -> Plot:
+def residual_plot(check: Check | Inspection) -> Plot:
     """Draw observed and expected shares of every family, the worst first."""
     from unround.show.charts import columns
     from unround.show.plots import Panel, Plot
 
     panels = []
-    drawn = [one for one in check.ordered if len(one.expected) > 1]
+    drawn = [one for one in (check if isinstance(check, Check) else check.fit).ordered if len(one.expected) > 1]
     for one in drawn[:MOST_PANELS]:
         sums = max(one.sums, 1)
         observed = {far: number / sums for far, number in one.observed.items()}

@@ -137,7 +137,7 @@ def next_steps(told: Mapping[str, Any], *, public: bool) -> list[str]:
     if claims:
         steps.append("Try safer ways of publishing: “unround review” for a draft, “unround compare” for a release.")
     else:
-        steps.append("Ask what other tables would add (“unround whatif”): this audit says nothing about them.")
+        steps.append("Ask what other tables would add (“unround review --more”): this audit says nothing about them.")
     if told["product"] != SIMULATED:
         steps.append("Tell the agency before anything about this release is published.")
     return steps

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from unround.audits.model import display_name
 from unround.inspection import Inspection
 from unround.release import AREA
+from unround.show.check import check
 from unround.show.parts import QUIET, Bullets, Cell, Document, Line, Part, Section, Table, Terms, Text, rest
 from unround.show.words import NO_INCONSISTENCIES, several
 from unround.structure import JudgedSum, MechanismEvidence, Nesting
@@ -31,8 +32,13 @@ ORIGINS = {
 
 
 def inspection(seen: Inspection, everything: bool = False) -> Document:
-    """Say what is in a release."""
-    return Document("What is in the release", list(_inspection(seen, 10**9 if everything else EXAMPLES)))
+    """Say what is in a release, and whether the data fit the way in which it was published."""
+    fit = check(seen.fit, everything)
+    return Document(
+        "What is in the release",
+        [*_inspection(seen, 10**9 if everything else EXAMPLES), Section(fit.title, fit.parts)],
+        notice=fit.notice,
+    )
 
 
 def _inspection(seen: Inspection, most: int) -> Iterator[Part]:
@@ -53,7 +59,7 @@ def _inspection(seen: Inspection, most: int) -> Iterator[Part]:
         )
     yield from _nesting(seen.nesting)
     yield _contradictions(seen, most)
-    yield Text("\n".join(f"Note: {note}" for note in (*seen.release.notes, *structure.notes)), QUIET)
+    yield Text("\n".join(f"Note: {note}" for note in seen.notes), QUIET)
 
 
 def _overview(seen: Inspection) -> Part:

@@ -216,7 +216,7 @@ def declaring_exact(release: Release, names: Sequence[str]) -> Release:
         if meant is None:
             known = sorted({text for one in columns for text in (one.key, one.label, *one.codes)})
             close = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else " `unround inspect` lists the columns."
+            hint = f" Did you mean {close[0]!r}?" if close else " `unround check` lists the columns."
             raise ArgumentError(f"{{exact}} names {name!r}, and there is no such column.{hint}")
         for at in meant:
             columns[at] = replace(columns[at], mechanism=Exact(), documented=(), basis=OPTION)
@@ -253,7 +253,7 @@ class _PlanReader:
             self._fail("match must be a list of tables: write [[match]] above each.", 1, "match")
         structure = plan.get("structure", {} if matches else None)
         if not isinstance(structure, dict):
-            self._fail("a plan needs a table [structure]; `unround inspect FILE --write plan.toml` drafts one.", 1)
+            self._fail("a plan needs a table [structure]; `unround check FILE --write plan.toml` drafts one.", 1)
         self._only(structure, ("mechanisms", "sums", "repeats", "keys", "figures"), 1, "[structure]")
         return PlanFile(
             mechanisms=tuple(self._mechanism(entry, line) for entry, line in self._entries(structure, "mechanisms")),
@@ -428,7 +428,7 @@ class AppliedPlan:
         if missing is not None:
             shown = missing if isinstance(missing, str) else ", ".join(missing)
             close = get_close_matches(shown, self._names, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else " `unround inspect` lists the columns."
+            hint = f" Did you mean {close[0]!r}?" if close else " `unround check` lists the columns."
             spot = missing if isinstance(missing, str) else missing[0]
             raise self._error(f"there is no column {shown!r} in this release.{hint}", line, spot)
         return [self._index[name] for name in names]

@@ -100,7 +100,7 @@ def _is_called(release: Release, name: str) -> bool:
 
 def _unknown(name: str, release: Release, known: list[str]) -> InputError:
     close = get_close_matches(name, known, n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else "`unround inspect FILE --json` lists the columns."
+    hint = f"Did you mean {close[0]!r}?" if close else "`unround check FILE --json` lists the columns."
     return InputError(f"[[match]]: there is no column {name!r} in {Path(release.source).name}. {hint}")
 
 
