@@ -121,7 +121,7 @@ def overlapping(rng: np.random.Generator) -> Small:
         ("Total,English,French,Other", "All persons,Car,Bus,Bicycle", "Total,Renting,Owning")[rng.integers(3)],
         rng.uniform(5, 30),
     )
-    truth[:, 1:] += rng.binomial(truth[:, :1], rng.uniform(0.01, 0.06), (len(truth), truth.shape[1] - 1))
+    truth[:, 1:] += rng.binomial(truth[:, :1], rng.uniform(0.01, 0.1), (len(truth), truth.shape[1] - 1))
     base = int(rng.choice([3, 5]))
     printed = up_or_down(truth, base, rng)
     if rng.random() < 0.5:
