@@ -6,12 +6,14 @@ python -m tests.drafts.small [NUMBER] [--workers 2]
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -32,6 +34,8 @@ class Small:
     headings: list[str]
     truth: Counts
     printed: Counts
+    base: int = 0
+    """What a note can truly say: rounded parts are rounded to this base."""
 
     def frame(self) -> pl.DataFrame:
         columns = {
@@ -76,13 +80,13 @@ def _plain(rng: np.random.Generator, areas: int, mean: float) -> tuple[list[str]
 def base_6(rng: np.random.Generator) -> Small:
     """Counts rounded to base 6 in five areas: all are multiples of 3 as well."""
     names, truth = _plain(rng, 5, rng.uniform(20, 120))
-    return _small(names, truth, up_or_down(truth, 6, rng))
+    return _small(names, truth, up_or_down(truth, 6, rng), 6)
 
 
 def base_10(rng: np.random.Generator) -> Small:
     """Counts rounded to base 10 in two to four areas: all are multiples of 5 as well."""
     names, truth = _plain(rng, int(rng.integers(2, 5)), rng.uniform(40, 200))
-    return _small(names, truth, up_or_down(truth, 10, rng))
+    return _small(names, truth, up_or_down(truth, 10, rng), 10)
 
 
 def base_of_some(rng: np.random.Generator) -> Small:
@@ -100,7 +104,7 @@ def third_sex(rng: np.random.Generator) -> Small:
     printed = up_or_down(truth, 3, rng)
     if rng.random() < 0.5:
         printed[:, 0] = truth[:, 0]
-    return _small(names, truth, printed)
+    return _small(names, truth, printed, 3)
 
 
 def partly_exact(rng: np.random.Generator) -> Small:
@@ -110,7 +114,7 @@ def partly_exact(rng: np.random.Generator) -> Small:
     printed = up_or_down(truth, base, rng)
     exact = rng.random(len(truth)) < rng.uniform(0.2, 0.7)
     printed[exact, 0] = truth[exact, 0]
-    return _small(names, truth, printed)
+    return _small(names, truth, printed, base)
 
 
 def overlapping(rng: np.random.Generator) -> Small:
@@ -126,7 +130,7 @@ def overlapping(rng: np.random.Generator) -> Small:
     printed = up_or_down(truth, base, rng)
     if rng.random() < 0.5:
         printed[:, 0] = truth[:, 0]
-    return _small(names, truth, printed)
+    return _small(names, truth, printed, base)
 
 
 def adjusted(rng: np.random.Generator) -> Small:
@@ -135,7 +139,7 @@ def adjusted(rng: np.random.Generator) -> Small:
     printed = up_or_down(truth, 5, rng)
     small = truth[:, 0] < 60
     printed[:, 0] = np.maximum(0, truth[:, 0] + small * rng.integers(-5, 6, len(truth)))
-    return _small(names, truth, printed)
+    return _small(names, truth, printed, 5)
 
 
 def not_stated(rng: np.random.Generator) -> Small:
@@ -145,7 +149,7 @@ def not_stated(rng: np.random.Generator) -> Small:
     printed = up_or_down(truth, 3, rng)
     if rng.random() < 0.6:
         printed[:, 0] = truth[:, 0]
-    return _small(names, truth, printed)
+    return _small(names, truth, printed, 3)
 
 
 def added_up(rng: np.random.Generator) -> Small:
@@ -218,7 +222,7 @@ def controlled(rng: np.random.Generator) -> Small:
             if printed[at, 0] == printed[at, 1:].sum():
                 break
             printed[at] = up_or_down(truth[at], 3, rng)
-    return _small(names, truth, printed)
+    return _small(names, truth, printed, 3)
 
 
 FAMILIES: tuple[Callable[[np.random.Generator], Small], ...] = (
@@ -241,13 +245,22 @@ FAMILIES: tuple[Callable[[np.random.Generator], Small], ...] = (
 )
 
 
-def _small(names: list[str], truth: Counts, printed: Counts) -> Small:
-    return Small([f"Ward {at + 1}" for at in range(len(truth))], names, truth, printed)
+def _small(names: list[str], truth: Counts, printed: Counts, base: int = 0) -> Small:
+    return Small([f"Ward {at + 1}" for at in range(len(truth))], names, truth, printed, base)
 
 
 def _with_row(names: list[str], truth: Counts, printed: Counts, last: Callable[[Counts], Counts]) -> Small:
     rows = [*(f"Ward {at + 1}" for at in range(len(truth))), "Total"]
     return Small(rows, names, np.vstack([truth, truth.sum(axis=0)]), np.vstack([printed, last(printed)]))
+
+
+def _as_table(small: Small, folder: Path, number: int) -> pl.DataFrame | Path:
+    """Return a frame; or, of every other table whose base a note can truly state, a file that states it."""
+    if not small.base or number // len(FAMILIES) % 2:
+        return small.frame()
+    path = folder / "table.csv"
+    path.write_text(small.frame().write_csv() + f"\nCounts are randomly rounded to base {small.base}.\n")
+    return path
 
 
 @dataclass(frozen=True)
@@ -269,7 +282,8 @@ def audited(number: int) -> Claimed:
     small = family(np.random.default_rng([number, 31]))
     name = family.__name__
     try:
-        findings = unround.audit(small.frame()).to_polars()
+        with tempfile.TemporaryDirectory() as folder:
+            findings = unround.audit(_as_table(small, Path(folder), number)).to_polars()
     except unround.InputError as error:
         return Claimed(name, number, error=str(error))
     rows, headings = (
