@@ -203,6 +203,44 @@ def changed(where: Callable[[int, object], object]) -> Callable[[Sheet], None]:
     return change
 
 
+def heads(**other: str) -> Callable[[Sheet], None]:
+    """Call some labels otherwise, wherever they stand."""
+    return changed(lambda _, value: other.get(value.replace(" ", "_"), value) if isinstance(value, str) else value)
+
+
+def shifted(sheet: Sheet) -> None:
+    """Begin in the second column, after two empty rows."""
+    sheet.rows[:] = [[], [], *([None, *row] for row in sheet.rows)]
+
+
+def units(sheet: Sheet) -> None:
+    """Say below the headings what the numbers are."""
+    sheet.rows.insert(1, [None, *("number" for _ in sheet.rows[0][1:])])
+
+
+def paged(sheet: Sheet) -> None:
+    """Repeat the headings in the middle, as after a page."""
+    sheet.rows.insert(len(sheet.rows) // 2, list(sheet.rows[0]))
+
+
+def with_regions(sheet: Sheet) -> None:
+    """Put the region of every district beside it."""
+    names = ["Region", *["North"] * 6, *["South"] * (len(sheet.rows) - 8), ""]
+    sheet.rows[:] = [[name, *row] for name, row in zip(names, sheet.rows, strict=True)]
+
+
+def alternating(sheet: Sheet) -> None:
+    """Put the number and the percentage of every category side by side, under its name."""
+    names = [str(value) for value in sheet.rows[0]]
+    number = (len(names) - 2) // 2
+    top: list[object] = [None, names[1], *(cell for name in names[2 : 2 + number] for cell in (name, None))]
+    below: list[object] = [names[0], "Number", *("Number", "%") * number]
+    body = [[*row[:2], *(row[at] for part in range(2, 2 + number) for at in (part, part + number))] if len(row) > 2 else row
+            for row in sheet.rows[1:]]  # fmt: skip
+    sheet.merged += [(0, 2 + 2 * part, 0, 3 + 2 * part) for part in range(number)]
+    sheet.rows[:] = [top, below, *body]  # type: ignore[list-item]
+
+
 # An entry is wrapped where a line is full: a line for every word would hide what differs.
 # fmt: off
 # --- merged headings -------------------------------------------------------------------------------------------------
@@ -437,6 +475,34 @@ add("several-answers.csv", "healthy", people(places(14), Axis("Language", ["All 
     "Other languages"]), how="rounding:3", mean=60, weights={"All persons": 1.7}),
     Layout(below=("Several answers were possible: categories do not add to the total.", RANDOM3)))
 
+# --- what else is done to a sheet ------------------------------------------------------------------------------------
+SECRET = people(places(12, "Total"), SEX, hide=HIDDEN_ROW)
+add("tabs.csv", "leaky", SECRET, dialect=Dialect("\t"))
+add("utf-16.csv", "leaky", SECRET, dialect=Dialect(";", encoding="utf-16"))
+add("starts-at-b3.xlsx", "leaky", SECRET, change=shifted)
+add("units-row.xlsx", "leaky", SECRET, change=units)
+add("headings-again.csv", "leaky", SECRET, change=paged)
+add("footnoted-headings.xlsx", "leaky", SECRET, Layout(below=("1 Usually resident.",)),
+    change=heads(Men="Men¹", Total="Total (1)"))
+add("regions-beside.csv", "leaky", SECRET, change=with_regions)
+add("text-numbers.xlsx", "leaky", people(places(12, "Total"), SEX, mean=900, hide=HIDDEN_ROW),
+    change=changed(lambda _, value: f"{value:,}".replace(",", "\u00a0") if isinstance(value, int) else value))
+add("total-at-the-right.csv", "leaky", people(places(12, "Total"), Axis("Sex", [("Total", ["Men", "Women"])], last=True),
+    hide=HIDDEN_ROW))
+add("of-which.csv", "healthy", people(places(12),
+    Axis("Age", [("Total", ["0-14", "15-64", ("65+", ["of which 85+", "~"])])]),
+    how="rounding:5", mean=80), Layout(below=(RANDOM5,)))
+add("number-and-percent.xlsx", "leaky", people(places(14), TENURE, how="rounding:5", exact=("All households",), mean=40,
+    percent=Percent("All households")), change=alternating, why="percentages of the true counts")
+add("percent-format.xlsx", "leaky", people(places(14), TENURE, how="rounding:5", exact=("All households",), mean=30,
+    percent=Percent("All households", heading="% {}")),
+    change=changed(lambda _, value: files.Share(value) if isinstance(value, float) else value))
+add("one-place.xlsx", "leaky", Table((AGES, Axis("Sex", [("Persons", ["Males", "Females"])])), how="rounding:3", mean=15,
+    seed=2, exact=(("All ages", "Persons"),)), Layout(above=("Ashford: population by age and sex",), below=(RANDOM3,)))
+add("one-place-healthy.csv", "healthy", Table((AGES4, SEX), how="rounding:5", mean=90), Layout(below=(RANDOM5,)))
+add("rank.csv", "healthy", people(places(12), AGES4, how="rounding:5", mean=70), Layout(extra=(("Rank",
+    lambda at: at + 1),)))
+
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
@@ -463,6 +529,10 @@ add("in-words.xlsx", "open", people(places(12, "Total"), SEX, mean=60), change=c
 add("errors.xlsx", "open", people(places(12, "Total"), SEX, mean=60), change=changed(lambda column,
     value: "#REF!" if column == 3 and isinstance(value, int) else value),
     why="the spreadsheet's own errors in place of counts")
+_years = people(places(12), Axis("Year", ["2016", "2021"]), how="rounding:5", mean=40)
+add("change.csv", "open", _years, Layout(extra=(("Change", lambda at: _years.truth[NAMES[at],
+    "2021"] - _years.truth[NAMES[at],
+    "2016"]),), below=(RANDOM5,)), why="the change of the unrounded counts")
 add("index.csv", "open", people(places(12), Axis("Year", ["2016", "2021"]), how="rounding:5", mean=400),
     Layout(extra=(("Index (2016 = 100)", lambda at: round(97.3 + 1.7 * at, 1)),), below=(RANDOM5,)),
     why="an index of the unrounded counts, perhaps")

@@ -17,6 +17,10 @@ from tests.drafts.tables import Table
 Value = int | float | str | None
 
 
+class Share(float):
+    """A percentage that a spreadsheet keeps as a fraction and shows with its sign."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """How a table stands on a sheet.
@@ -157,6 +161,7 @@ def _headings(sheet: Sheet, layout: Layout, side: list[str], columns: list[tuple
 def xlsx(path: Path, sheets: dict[str, Sheet]) -> None:
     book = xlsxwriter.Workbook(str(path), {"strings_to_numbers": False, "strings_to_formulas": False})
     book.set_properties({"created": datetime(2024, 1, 1)})
+    shares = book.add_format({"num_format": "0.0%"})
     for name, sheet in sheets.items():
         page = book.add_worksheet(name)
         for at, row in enumerate(sheet.rows):
@@ -169,6 +174,8 @@ def xlsx(path: Path, sheets: dict[str, Sheet]) -> None:
                     depth = len(value) - len(value.lstrip(" "))
                     form = book.add_format({"indent": depth // 4}) if depth and column == 0 else None
                     page.write_string(at, column, value.lstrip(" ") if form else value, form)
+                elif isinstance(value, Share):
+                    page.write_number(at, column, round(value / 100, 6), shares)
                 else:
                     page.write_number(at, column, value)
         for top, left, bottom, right in sheet.merged:

@@ -187,7 +187,7 @@ class _Names:
 
     @staticmethod
     def plain(label: str) -> str:
-        return " ".join(label.casefold().replace("–", "-").split())
+        return " ".join(re.sub("[¹²³]", "", label.casefold()).replace("–", "-").split())
 
     def of(self, words: Iterable[str]) -> str:
         plain = [self.plain(word) for word in words]
