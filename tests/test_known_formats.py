@@ -11,6 +11,7 @@ import pytest
 
 import unround
 from unround.errors import InputError
+from unround.mechanisms import Rounding
 from unround.release import SUPPRESSED
 from unround.tables import SIMULATED
 
@@ -160,7 +161,8 @@ def test_a_data_table_is_read_by_its_metadata(tmp_path: Path) -> None:
         ("REF_DATE",),
         ("GEO", "Age at death", "sex"),
     )
-    assert {str(column.mechanism) for column in release.columns} == {"Rounding(base=5)"}
+    said = {(column.documented, column.basis, column.known_format) for column in release.columns}
+    assert said == {((Rounding(5),), "note", True)}
     assert release.product == "Statistics Canada, Table 13-10-9999-01, Invented counts, by age group and sex"
     assert release.left_out == {"values in Rate per 1,000": ("Rate",)}
     counts = next(iter(release.blocks())).counts
@@ -182,7 +184,8 @@ def test_without_metadata_names_suggest_what_adds_up(tmp_path: Path) -> None:
     sums = sums_of(release)
     assert ("North/all ages/Males", tuple(f"North/{age}/Males" for age in AGES)) in sums
     assert ("North/all ages/Both sexes", ("North/all ages/Males", "North/all ages/Females")) in sums
-    assert {column.mechanism for column in release.columns} == {None}
+    assert {(column.documented, column.known_format) for column in release.columns} == {((), False)}
+    assert {one.origin for one in release.proposals} == {"labels"}
     one = unround.read(data_table(tmp_path / "one.zip", dates=1))
     assert one.areas == ("GEO",)
     assert next(iter(one.blocks())).areas["parent"].to_list() == [None, "Land", "Land"]

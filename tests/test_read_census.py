@@ -17,12 +17,11 @@ from unround.release import ABSENT, NOT_APPLICABLE, NOT_AVAILABLE, SUPPRESSED, U
 from unround.simulation import simulate
 from unround.tables import read
 from unround.tables.ages import ALL, EVER, AgeRun, age_range, tile
+from unround.tables.canada_2021 import KIND_OF, LAST, PARTS
 from unround.tables.censusmapper import matches as is_censusmapper
+from unround.tables.censusmapper import matches_indicators as is_indicators
 from unround.tables.first_names import matches as is_first_names
-from unround.tables.indicators import FIGURES
-from unround.tables.indicators import matches as is_indicators
 from unround.tables.kinds import COUNT, kinds_of
-from unround.tables.profile_2021 import LAST, PARTS
 from unround.tables.profile_page import matches as is_profile_page
 
 
@@ -462,7 +461,7 @@ def test_indicators_put_finer_parts_in_place_of_missing_ones(tmp_path: Path) -> 
         ("208", "median", ""),
     ]
     assert release.columns[0].mechanism == Exact()
-    assert release.columns[2].label == "characteristic 10"
+    assert release.columns[2].label == "0 to 4 years"
 
 
 @pytest.mark.parametrize(
@@ -473,7 +472,7 @@ def test_indicators_put_finer_parts_in_place_of_missing_ones(tmp_path: Path) -> 
         (["place,indicator_8", "Z9Z,5"], "no column of areas"),
         (["geo_name,indicator_9999", "Z9Z,5"], "the 2021 profile ends with 2631"),
         (["geo_name,indicator_08,indicator_8", "Z9Z,5,5"], "two columns for one indicator"),
-        (["geo_name,indicator_39", "Z9Z,5"], "no indicators that are counts"),
+        (["geo_name,indicator_39", "Z9Z,5"], "no columns of counts"),
         (["geo_name,indicator_8,indicator_9", "Z9Z,5"], "line 2: 2 fields where the header has 3"),
     ],
 )
@@ -490,7 +489,7 @@ def test_what_is_known_of_the_ids_agrees_with_the_official_list(census_data: Pat
     depths = [(len(name) - len(name.lstrip())) // 2 for name in names]
     kinds = kinds_of(names, depths)
     assert len(names) == LAST
-    assert {at for at, kind in enumerate(kinds, start=1) if kind != COUNT} == FIGURES
+    assert {at for at, kind in enumerate(kinds, start=1) if kind != COUNT} == set(KIND_OF)
     for total, parts in PARTS.items():
         if total < 0:  # stands for people who have no line of their own
             continue
@@ -500,7 +499,7 @@ def test_what_is_known_of_the_ids_agrees_with_the_official_list(census_data: Pat
             if depths[below - 1] == depths[total - 1] + 1:
                 inside.append(below)
             below += 1
-        assert tuple(one for one in inside if one not in FIGURES) == parts
+        assert tuple(one for one in inside if one not in KIND_OF) == parts
 
 
 def test_the_real_indicators(census_data: Path) -> None:

@@ -19,8 +19,8 @@ from unround.release import SUPPRESSED, Proposal, Release
 from unround.show import show
 from unround.structure import declaring, find_structure, read_plan, write_plan
 from unround.tables import read
+from unround.tables.canada_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
 from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
-from unround.tables.profile_2021 import AGED_15, PARTS, SAME, TABLES, documented, id_of, table_of, vector_of
 
 RNG = np.random.default_rng
 

@@ -12,7 +12,7 @@ from unround.mechanisms import Mechanism
 from unround.release import Block, Column, Progress, Proposal, Release
 from unround.structure.repeats import FILES
 from unround.tables import join
-from unround.tables.matching import match_areas, match_columns
+from unround.tables.joining import match_areas, match_columns
 
 if TYPE_CHECKING:
     import polars as pl

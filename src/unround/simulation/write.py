@@ -24,7 +24,7 @@ from unround.simulation.geography import LEVEL_NAMES
 from unround.simulation.people import Floats
 from unround.simulation.profile import EXACT
 from unround.simulation.schema import SEXES, Row, Schema
-from unround.tables.profile_2021 import vector_of
+from unround.tables.canada_2021 import vector_of
 
 
 def rates(values: Floats, table: Schema) -> Floats:

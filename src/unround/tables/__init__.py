@@ -5,7 +5,7 @@ Formats, in the order in which a file is tried on them:
 - `statcan` (bulk.py): Statistics Canada's bulk files, a line a characteristic and area;
 - `profile-page` (profile_page.py): the download button of a profile page, one or a few areas;
 - `censusmapper` (censusmapper.py): what CensusMapper and cancensus return, one line per area;
-- `indicators` (indicators.py): one line per area, columns called `indicator_<ID>`;
+- `indicators` (censusmapper.py): one line per area, columns called `indicator_<ID>`;
 - `first-names` (first_names.py): names with total, men+ and women+;
 - `data-table` (data_table.py): Statistics Canada's data tables, with their metadata;
 - `statsnz` (statsnz.py): Stats NZ's long tables, a line a count;
@@ -29,12 +29,11 @@ wide tables into one row per count, cells.py puts these together. A file that is
 
 Releases, once there are some:
 
-- `joining`: `join` takes releases and returns one; their counts are on disk, read together, area by area
-- `matching`: which columns of the files are one count, and which areas are one area
+- `joining`: `join` takes releases and returns one; which columns are one count, and which areas are one area
 - `spool`: a release on disk, read once
 
 Rates, means and medians are kept beside the counts. figure_labels.py says what they are of by labels and positions, with
-edges.py for groups; documented_figures.py by the documentation of the Canadian profile; tidy_figures.py by what the user
+edges.py for groups; canada_2021.py by the documentation of the Canadian profile; tidy_figures.py by what the user
 says. figure_values.py reads their values.
 """
 
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from unround.tables.describing import Described as Described
     from unround.tables.describing import describe as describe
     from unround.tables.joining import join as join
-    from unround.tables.matching import with_truth as with_truth
+    from unround.tables.joining import with_truth as with_truth
     from unround.tables.questions import Question as Question
     from unround.tables.source import Source
 
@@ -64,7 +63,7 @@ _HOME = {
     "describe": "describing",
     "Question": "questions",
     "join": "joining",
-    "with_truth": "matching",
+    "with_truth": "joining",
 }
 
 
@@ -104,10 +103,13 @@ DOCUMENTED: Mapping[str, tuple[str, ...]] = {
     "indicators": _CANADA,
     "first-names": ("rounding:5",),
     "statsnz": ("rounding:3",),
+    "datapack": (),
 }
-"""How the agency says that counts of each known format were published; its layout documents the sums as well."""
+"""How the agency says that counts of each known format were published; its layout documents the sums as well. A data table
+says it in its metadata, if they are there."""
 
-_MODULES = {"statcan": "bulk"}
+_HOMES = {"statcan": ("bulk", ""), "indicators": ("censusmapper", "_indicators")}
+"""The module of a format, and how its functions end, where that is not the name of the format."""
 _PARQUET = (".parquet", ".pq")
 
 
@@ -181,19 +183,9 @@ def _read(path: Path, file_format: str, toml: str | Path | None) -> Release:
         file_format = _detect(source)
         if file_format == "tidy":
             return _tidy(path, None)
-    elif not _module(file_format).matches(source.head(), source.name):
+    elif not _matches(file_format, source.head(), source.name):
         raise InputError(f"{path} is not in the format {file_format}, which is {LOOKS[file_format]}; {_seen(source)}")
-    release: Release = _module(file_format).load(source)
-    return as_documented(release, file_format)
-
-
-def as_documented(release: Release, file_format: str) -> Release:
-    """Return a release whose columns say what the agency documents of a known format, the sums of its layout included."""
-    from unround.mechanisms import mechanism
-
-    kinds = tuple(mechanism(name) for name in DOCUMENTED[file_format])
-    columns = (replace(one, documented=kinds, basis="format", known_format=True) for one in release.columns)
-    return replace(release, columns=tuple(columns))
+    return _load(file_format, source)
 
 
 def read_frame(frame: object, name: str = "the frame") -> Release | None:
@@ -204,7 +196,7 @@ def read_frame(frame: object, name: str = "the frame") -> Release | None:
     known = census_format(frame)
     if known is None:
         return None
-    return as_documented(_module(known).load(Source.of_frame(as_polars(frame), name)), known)
+    return _load(known, Source.of_frame(as_polars(frame), name))
 
 
 def census_format(table: object) -> str | None:
@@ -221,11 +213,30 @@ def census_format(table: object) -> str | None:
         head, name = header_of(as_polars(table)), ""
     else:
         return None
-    return next((one for one in FORMATS if one != "tidy" and _module(one).matches(head, name)), None)
+    return next((one for one in FORMATS if one != "tidy" and _matches(one, head, name)), None)
 
 
-def _module(file_format: str) -> ModuleType:
-    return import_module(f"unround.tables.{_MODULES.get(file_format, file_format.replace('-', '_'))}")
+def _module(name: str) -> ModuleType:
+    return import_module(f"unround.tables.{name}")
+
+
+def _matches(file_format: str, head: str, name: str) -> bool:
+    """Return whether a file that begins so, and is called so, is in a format."""
+    module, ending = _HOMES.get(file_format, (file_format.replace("-", "_"), ""))
+    return bool(getattr(_module(module), f"matches{ending}")(head, name))
+
+
+def _load(file_format: str, source: Source) -> Release:
+    """Read a file of a format; its columns say what the agency documents of it, the sums of its layout included."""
+    from unround.mechanisms import mechanism
+
+    module, ending = _HOMES.get(file_format, (file_format.replace("-", "_"), ""))
+    release: Release = getattr(_module(module), f"load{ending}")(source)
+    if file_format not in DOCUMENTED:
+        return release
+    kinds = tuple(mechanism(name) for name in DOCUMENTED[file_format])
+    columns = (replace(one, documented=kinds, basis="format", known_format=True) for one in release.columns)
+    return replace(release, columns=tuple(columns))
 
 
 def _tidy(path: Path, toml: Path | None) -> Release:
@@ -237,7 +248,7 @@ def _detect(source: Source) -> str:
     """Find the format by the head of the file."""
     head, name = source.head(), source.name
     for file_format in FORMATS:
-        if _module(file_format).matches(head, name):
+        if _matches(file_format, head, name):
             return file_format
     known = "\n".join(f"  {file_format:13} {looks}" for file_format, looks in LOOKS.items())
     raise UnknownFormat(

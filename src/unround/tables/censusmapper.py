@@ -1,8 +1,10 @@
-"""CensusMapper: the wide format of censusmapper.ca, cancensus and pycancensus, of any census year.
+"""Wide Canadian profiles: one line per area, and a column per characteristic, called by its number.
 
-A line an area, a column a "vector". Headers read `v_CA21_14: 0 to 4 years, - Total`, or for older years and other options
-`v_CA16_4: 0 to 14 years`, or only `v_CA21_14`. A characteristic by sex has three vectors in a row: total, men, women.
-Columns are paired by vector and label together, for labels repeat with other meanings.
+CensusMapper (censusmapper.ca, cancensus, pycancensus; any census year) calls it a vector. Headers read `v_CA21_14: 0 to 4
+years, - Total`, or for older years and other options `v_CA16_4: 0 to 14 years`, or only `v_CA21_14`. A characteristic by
+sex has three vectors in a row: total, men, women. Columns are paired by vector and label together, for labels repeat with
+other meanings. Tables of indicators have columns `indicator_<ID>` by the CHARACTERISTIC_IDs of 2021, totals without labels.
+What both stand for in 2021 is documented: `canada_2021` has their tables, sums and figures.
 """
 
 from __future__ import annotations
@@ -17,16 +19,27 @@ import polars as pl
 from unround.errors import InputError
 from unround.figures import Figure
 from unround.regions import adjustable, published_exactly, with_limits
-from unround.release import AREA, Column, FigureValues, Proposal, Release
+from unround.release import AREA, Column, Counts, FigureValues, Proposal, Release
 from unround.tables.ages import ALL, AgeRun, age_range, tile
-from unround.tables.documented import with_documented
-from unround.tables.documented_figures import documented_figures
+from unround.tables.canada_2021 import (
+    DATASET,
+    FIVE_YEARS,
+    KIND_OF,
+    LAST,
+    TABLES,
+    documented_figures,
+    id_of,
+    label_of,
+    table_of,
+    table_of_vector,
+    vector_of,
+    with_documented,
+)
 from unround.tables.figure_labels import TableLine, key_of, propose
 from unround.tables.figure_values import figures_of
 from unround.tables.kinds import COUNT, kind_of
 from unround.tables.lines import FIRST, MEN, TOTAL, WOMEN, by_sex
 from unround.tables.named_tables import NamedLine, partitions_by_name, tables_by_name
-from unround.tables.profile_2021 import DATASET, FIVE_YEARS, TABLES, id_of, table_of_vector, vector_of
 from unround.tables.source import Source
 from unround.tables.wide import (
     FRACTIONS,
@@ -77,7 +90,10 @@ _DWELLINGS = re.compile(r"total private dwellings", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Vector:
-    """One column of the file: `place` there, the parts of its header, and `of`, the number of its characteristic's total."""
+    """One column of the file: `place` there, the parts of its header, and `of`, the number of its characteristic's total.
+
+    An indicator has the ID of its characteristic for a number, and no data set.
+    """
 
     place: int
     header: str
@@ -87,6 +103,26 @@ class _Vector:
     label: str
     sex: str
     of: int
+
+    @property
+    def id(self) -> str:
+        """What its characteristic is called in the release."""
+        return f"v_{self.dataset}_{self.of}" if self.dataset else str(self.of)
+
+    @property
+    def key(self) -> str:
+        """The key of its column."""
+        return key_of(self.id, self.sex)
+
+    @property
+    def characteristic(self) -> int | None:
+        """The CHARACTERISTIC_ID of 2021, if that is known."""
+        return id_of(self.of) if self.dataset == DATASET else None if self.dataset else self.of
+
+    @property
+    def kind(self) -> str:
+        """What kind of number it is, as `kinds` calls it: by its label, or by the list."""
+        return kind_of(self.label) if self.dataset else KIND_OF.get(self.of, COUNT)
 
 
 def matches(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
@@ -108,26 +144,44 @@ def load(source: Source) -> Release:
         raise InputError(f"{source.path} has no column GeoUID and so no area codes; ask CensusMapper for it, or add one.")
     notes = list(source.notes)
     every = _paired(_vectors(source, table), notes)
-    left_out = LeftOut()
-    vectors, counts = _only_counts(table, every, left_out)
-    figures, values = _figures(table, every, {vector.code for vector in vectors}, base)
     whole = [name for name in EXACT if name in base]
     whole_counts, _ = counts_of(table, [base[name] for name in whole])
     areas = _areas(table, base, others, dict(zip(whole, whole_counts.T, strict=True)))
+    return _release(source, table, every, areas, (whole, whole_counts), notes)
+
+
+def _release(
+    source: Source,
+    table: WideTable,
+    every: Sequence[_Vector],
+    areas: pl.DataFrame,
+    exact: tuple[Sequence[str], Counts],
+    notes: list[str],
+) -> Release:
+    """Return the release of columns that are understood; `exact` are columns of the file beside the characteristics."""
+    whole, whole_counts = exact
     refuse_repeated(source, areas, [AREA])
+    left_out = LeftOut()
+    vectors, counts = _only_counts(table, every, left_out)
+    figures, values = _figures(table, every, {vector.code for vector in vectors}, whole)
     counts = np.hstack([whole_counts, counts])
     columns = [_column(name, TOTAL, name, FIRST) for name in whole]
     tables = _tables(every, {vector.code for vector in vectors})
-    columns += [_column(_id(vector), vector.sex, vector.label, tables[vector.code]) for vector in vectors]
+    columns += [_column(vector.id, vector.sex, vector.label, tables[vector.code]) for vector in vectors]
     if not columns:
-        raise InputError(f"{source.path} has no columns of counts, only codes; ask CensusMapper for vectors of counts.")
-    proposals = _proposals(columns, _age_runs(vectors))
+        raise InputError(f"{source.path} has no columns of counts, so that there is nothing to infer; ask for counts.")
+    labelled = any(vector.dataset for vector in every)
+    proposals = _proposals(columns, _age_runs(vectors)) if labelled else []
     if _is_documented(every):
-        columns, counts, more = with_documented(columns, counts, _characteristics(columns), _characteristic)
+        numbers = {(one.characteristic, one.sex): len(whole) + at for at, one in enumerate(vectors) if one.characteristic}
+        there = {(number, sex): at for (number, sex), at in numbers.items() if number is not None}
+        there |= {(_BASE_IDS[name], TOTAL): at for at, name in enumerate(whole)}
+        columns, counts, more = with_documented(columns, counts, there, _unseen if labelled else _indicator)
         proposals += more
+    known = {one.name for one in figures}
     return Release(
         source=str(source.path),
-        file_format=LAYOUT,
+        file_format=LAYOUT if labelled else INDICATORS,
         columns=tuple(with_limits(columns)),
         axes=("characteristic_id", "sex"),
         areas=(AREA,),
@@ -136,7 +190,7 @@ def load(source: Source) -> Release:
         size=source.size,
         product=_product({vector.dataset for vector in vectors}),
         figures=tuple(figures),
-        left_out=left_out.without({vector.header for vector in every if _key(vector) in {one.name for one in figures}}),
+        left_out=left_out.without({vector.header for vector in every if vector.key in known}),
         notes=[*notes, *unreadable(counts)],
     )
 
@@ -216,10 +270,6 @@ def _paired(vectors: Sequence[_Vector], notes: list[str]) -> list[_Vector]:
     return [paired[vector.dataset, vector.number] for vector in vectors]
 
 
-def _id(vector: _Vector) -> str:
-    return f"v_{vector.dataset}_{vector.of}"
-
-
 # The cells
 
 
@@ -227,52 +277,45 @@ def _only_counts(table: WideTable, vectors: Sequence[_Vector], left_out: LeftOut
     """Keep the vectors that hold counts. What has decimals in one sex is no count in the others either."""
     counting = []
     for vector in vectors:
-        kind = kind_of(vector.label)
+        kind = vector.kind
         if kind == COUNT:
             counting.append(vector)
         else:
             left_out.add(kind, vector.header)
     counts, shares = counts_of(table, [vector.place for vector in counting])
-    broken = {_id(vector) for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
-    kept = [at for at, vector in enumerate(counting) if _id(vector) not in broken]
+    broken = {vector.id for vector, share in zip(counting, shares, strict=True) if share > FRACTIONS}
+    kept = [at for at, vector in enumerate(counting) if vector.id not in broken]
     for vector in counting:
-        if _id(vector) in broken:
+        if vector.id in broken:
             left_out.add("decimals", vector.header)
     return [counting[at] for at in kept], counts[:, kept]
 
 
 def _figures(
-    table: WideTable, vectors: Sequence[_Vector], counting: set[str], base: Mapping[str, int]
+    table: WideTable, vectors: Sequence[_Vector], counting: set[str], base: Sequence[str]
 ) -> tuple[list[Figure], FigureValues]:
     """Return the rates, means and medians, and their values: as documented for 2021, else as labels tell."""
     tables = _tables(vectors, counting)
     sexes: dict[str, list[str]] = {}
     for vector in vectors:
-        sexes.setdefault(_id(vector), []).append(vector.sex)
+        sexes.setdefault(vector.id, []).append(vector.sex)
     kinds = {}  # what has decimals in one sex is no count in the others either
     for vector in vectors:
-        kind = kind_of(vector.label)
-        kinds[_id(vector)] = kind if kind != COUNT or vector.code in counting else "decimals"
+        kind = vector.kind
+        kinds[vector.id] = kind if kind != COUNT or vector.code in counting else "decimals"
     lines = {
-        _id(vector): TableLine(
-            _id(vector), vector.label, 0, tables[vector.code], kinds[_id(vector)], tuple(sexes[_id(vector)])
-        )
+        vector.id: TableLine(vector.id, vector.label, 0, tables[vector.code], kinds[vector.id], tuple(sexes[vector.id]))
         for vector in vectors
     }
-    whole = [TableLine(name, name, 0, FIRST, COUNT) for name in EXACT if name in base]
+    whole = [TableLine(name, name, 0, FIRST, COUNT) for name in base]
     if _is_documented(vectors):
-        numbers = {vector.of: _id(vector) for vector in vectors if vector.dataset == DATASET}
-        known = {number: lines[one] for of, one in numbers.items() if (number := id_of(of)) is not None}
+        known = {vector.characteristic: lines[vector.id] for vector in vectors}
         known |= {_BASE_IDS[line.id]: line for line in whole}
-        figures = documented_figures(known)
+        figures = documented_figures({number: line for number, line in known.items() if number is not None})
     else:
         figures = propose([*whole, *lines.values()])
-    places = {_key(vector): vector.place for vector in vectors}
+    places = {vector.key: vector.place for vector in vectors}
     return figures, figures_of([table.column(places[figure.name]) for figure in figures], len(table.cells))
-
-
-def _key(vector: _Vector) -> str:
-    return key_of(_id(vector), vector.sex)
 
 
 def _areas(
@@ -319,13 +362,15 @@ def _areas(
 def _age_runs(vectors: Sequence[_Vector]) -> list[AgeRun]:
     """Find the tables of ages among the totals, in the order of vectors."""
     totals = [vector for vector in vectors if vector.sex == TOTAL]
-    return AgeRun.find([(_id(vector), vector.label) for vector in totals])
+    return AgeRun.find([(vector.id, vector.label) for vector in totals])
 
 
 def _is_documented(vectors: Sequence[_Vector]) -> bool:
     """Say whether vectors of 2021 have the numbers that are documented: titles and ages stand where they should."""
     heads = {vector_of(first) for first in TABLES}
     for vector in vectors:
+        if not vector.dataset:
+            return True
         if vector.dataset != DATASET or vector.sex != TOTAL:
             continue
         if vector.label.startswith("Total - ") and vector.number not in heads:
@@ -345,6 +390,9 @@ def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
         if known and dataset == DATASET:
             found |= {vector.code: table_of_vector(vector.of) for vector in own}
             continue
+        if not dataset:
+            found |= {vector.code: table_of(vector.of) for vector in own}
+            continue
         totals = [vector for vector in own if vector.of == vector.number]
         names = tables_by_name([NamedLine(v.number, v.label, v.code in counting) for v in totals])
         by_number = {vector.number: name for vector, name in zip(totals, names, strict=True)}
@@ -352,20 +400,14 @@ def _tables(vectors: Sequence[_Vector], counting: set[str]) -> dict[str, str]:
     return found
 
 
-def _characteristics(columns: Sequence[Column]) -> dict[tuple[int, str], int]:
-    """Return which columns hold characteristics of the 2021 profile, by ID and sex."""
-    found: dict[tuple[int, str], int] = {}
-    for place, column in enumerate(columns):
-        vector = _VECTOR.fullmatch(column.codes[0])
-        number = _BASE_IDS.get(column.key) if vector is None else id_of(int(vector[3])) if vector[2] == DATASET else None
-        if number is not None:
-            found.setdefault((number, column.codes[1]), place)
-    return found
-
-
-def _characteristic(number: int, sex: str) -> Column:
+def _unseen(number: int, sex: str) -> Column:
     """Return a column for a characteristic of the 2021 profile that the file has not."""
     return _column(f"v_{DATASET}_{vector_of(number)}", sex, "")
+
+
+def _indicator(number: int, sex: str) -> Column:
+    """Return a column for an indicator that the file has not."""
+    return _column(str(number), sex, label_of(number))
 
 
 def _column(characteristic: str, sex: str, label: str, block: str = "") -> Column:
@@ -409,6 +451,8 @@ def _same_as(column: Column) -> str | None:
 
 def _product(datasets: set[str]) -> str | None:
     """Return what to cite: the censuses, by the two digits in the code of a data set."""
+    if datasets == {""}:
+        return "Statistics Canada, 2021 Census of Population"
     years = sorted({_year(dataset) for dataset in datasets} - {""})
     if not years:
         return None
@@ -425,3 +469,67 @@ def _year(dataset: str) -> str:
     """
     found = re.match(r"CA(\d{4}|\d\d)(?!\d)", dataset)
     return "" if not found else found[1] if len(found[1]) == 4 else f"20{found[1]}"
+
+
+INDICATORS = "indicators"
+_INDICATOR = re.compile(r"indicator_0*([1-9]\d*)", re.IGNORECASE)
+_NAMES = ("geo_name", "geo_code", "geo_uid", "geouid", "dguid", "alt_geo_code", "region")
+_POSTAL = r"^[A-Za-z][0-9][A-Za-z]$"
+
+
+def matches_indicators(head: str, name: str) -> bool:  # noqa: ARG001 - the header says it all
+    """Return whether a file that begins so is a table of indicators."""
+    return re.search(r"(?:^|[,;\t\"]) *indicator_\d+ *(?=[\",;\t\r]|$)", head.split("\n", 1)[0], re.IGNORECASE) is not None
+
+
+def load_indicators(source: Source) -> Release:
+    """Read a table of indicators.
+
+    Raises `InputError` where there is no column of areas, an area repeats, or lines differ in length.
+    """
+    table = read_wide(source)
+    places = {int(found[1]): at for at, name in enumerate(table.header) if (found := _INDICATOR.fullmatch(name))}
+    if len(places) < sum(_INDICATOR.fullmatch(name) is not None for name in table.header):
+        raise InputError(f"{source.path} has two columns for one indicator, written in different ways; keep one of them.")
+    if not places:
+        raise InputError(f"{source.path} has no column called indicator_ followed by a number; check its header.")
+    if max(places) > LAST:
+        raise InputError(
+            f"{source.path} has indicator_{max(places)}, but the 2021 profile ends with {LAST}: these are other IDs. "
+            "Describe the file as a tidy table instead."
+        )
+    labels = {number: label_of(number) or f"characteristic {number}" for number in sorted(places)}
+    every = [
+        _Vector(places[number], table.header[places[number]], f"indicator_{number}", "", number, label, TOTAL, number)
+        for number, label in labels.items()
+    ]
+    people = counts_of(table, [places[1]])[0][:, 0].tolist() if 1 in places else [0] * len(table.cells)
+    said = "The file has no labels; its indicators are assumed to be CHARACTERISTIC_IDs of the 2021 profile."
+    nothing = np.empty((len(table.cells), 0), dtype=np.int32)
+    return _release(source, table, every, _indicated(source, table, people), ((), nothing), [*source.notes, said])
+
+
+def _indicated(source: Source, table: WideTable, people: Sequence[int]) -> pl.DataFrame:
+    """Return the areas of a table of indicators. A name can stand for the code: postal areas have no other."""
+    names = {name.lower(): at for at, name in enumerate(table.header) if not _INDICATOR.fullmatch(name)}
+    codes = [name for name in _NAMES if name in names]
+    # Where there is a code, it is better than a name.
+    key = next((name for name in codes if name != "geo_name"), codes[0] if codes else None)
+    if key is None:
+        raise InputError(f"{source.path} has no column of areas such as geo_name; add one.")
+    region = table.column(names[key]).str.strip_chars()
+    postal = bool(region.str.contains(_POSTAL).all())
+    level = "FSA" if postal else ""
+    others = {name: at for name, at in names.items() if name not in (key, "geo_name")}
+    frame = pl.DataFrame(
+        {
+            AREA: region,
+            "region_name": table.column(names.get("geo_name", names[key])).str.strip_chars(),
+            "level": pl.Series([level] * len(region), dtype=pl.String),
+            "parent": pl.Series([None] * len(region), dtype=pl.String),
+            "adjustable": [adjustable(level, number) for number in people],
+        }
+    )
+    taken = set(frame.columns)
+    more = [table.column(at).alias(f"{name} (file)" if name in taken else name) for name, at in others.items()]
+    return frame.hstack(more)

@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from unround.errors import InputError
+from unround.mechanisms import mechanism
 from unround.release import Release
 from unround.tables.axes import AGE, AREA, OTHER, SEX, DraftAxis
 from unround.tables.candidates import find_candidates
@@ -135,6 +136,13 @@ def load(source: Source) -> Release:
     cells = table.select(pl.col(name).alias(str(at)) for at, name in enumerate(kept))
     headed = HeadedTable((tuple(kept),), cells, str(source.path), source.size, notes=tuple(source.notes))
     release = read_headed(headed, make_description(keys, where=f"the format {NAME}"), form=NAME, notes=told)
+    if documents.mechanism:
+        how = (mechanism(documents.mechanism),)
+        release = replace(release, columns=tuple(replace(one, documented=how, basis="note") for one in release.columns))
+    if documents.members:
+        release = replace(release, columns=tuple(replace(one, known_format=True) for one in release.columns))
+    else:  # names suggest sums, and document none
+        release = replace(release, proposals=tuple(replace(one, origin="labels") for one in release.proposals))
     return replace(release, left_out={**release.left_out, **left_out})
 
 
@@ -184,7 +192,6 @@ def _described(table: pl.DataFrame, dimensions: Sequence[str], documents: _Docum
         "areas": rows,
         "product": f"{called}, {documents.title}" if documents.title else called,
         **({"status": "STATUS"} if "STATUS" in table.columns else {}),
-        **({"default": documents.mechanism} if documents.mechanism else {}),
     }
 
 

@@ -4,12 +4,27 @@ The profile's own list has 2,631 characteristics; here is what their titles and 
 is a total and the parts that make it up; a line in `_SAME` lists characteristics that count the same people, households or
 families, each in a table of its own. CensusMapper numbers the same characteristics in the same order, one vector each or
 three by sex: `_VECTORS` has the runs.
+
+This is for formats without indentation, or without labels at all. A file that someone put together rarely has everything:
+where it has the parts of two tables that count the same people, and the total of neither, both must still add to the same
+number, and that total becomes a column without a published count.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from unround.figures import Figure, FigureKind
+from unround.mechanisms import Unpublished
+from unround.release import SUPPRESSED, Column, Counts, Proposal
+from unround.tables.edges import finest
+from unround.tables.figure_labels import KINDS, FigureMeaning, TableLine, figures_for, is_sampled, key_of
+from unround.tables.kinds import COUNT
 
 LAST = 2631
 """The last CHARACTERISTIC_ID."""
@@ -177,6 +192,14 @@ _PARTS = f"""
 2624: 2625 2626; 2627: 2628 2631; 2628: 2629 2630
 """
 
+EXACT: Mapping[int, str] = {
+    1: "Population, 2021",
+    2: "Population, 2016",
+    4: "Total private dwellings",
+    5: "Private dwellings occupied by usual residents",
+}
+"""What is not rounded."""
+
 FIVE_YEARS: Mapping[int, int] = dict(zip((10, 11, 12, *range(14, 24), *range(25, 29)), range(0, 85, 5), strict=True))
 """The lines of five years of age, and the youngest of each."""
 
@@ -335,3 +358,133 @@ def documented(there: Mapping[int, int]) -> Iterator[tuple[int, tuple[int, ...],
         elif len(made_up) > 1:
             yield group[0], made_up[0], "universe", made_up[1]
             yield from ((group[0], parts, "universe", made_up[0]) for parts in made_up[1:])
+
+
+def with_documented(
+    columns: Sequence[Column],
+    counts: Counts,
+    places: Mapping[tuple[int, str], int],
+    column: Callable[[int, str], Column],
+) -> tuple[list[Column], Counts, list[Proposal]]:
+    """Propose what is documented, and add a column for every total that two tables share and the file has not.
+
+    The columns and counts, with the new ones at the end, and the proposals.
+    """
+    columns, hidden, proposals = list(columns), dict[tuple[int, str], int](), list[Proposal]()
+    for sex in dict.fromkeys(sex for _, sex in places):
+        at = {number: place for (number, own), place in places.items() if own == sex}
+        for total, parts, origin, against in documented(at):
+            if total not in at:
+                whole = hidden.setdefault((total, sex), len(columns))
+                if whole == len(columns):
+                    columns.append(_unpublished(column(total, sex), table_of(total)))
+            head = at[total] if total in at else hidden[total, sex]
+            others = tuple(at[part] for part in against)
+            proposals.append(Proposal(head, tuple(at[part] for part in parts), origin, others))
+    nothing = np.full((len(counts), len(hidden)), SUPPRESSED, dtype=np.int32)
+    return columns, np.hstack([counts, nothing]) if hidden else counts, proposals
+
+
+def _unpublished(column: Column, table: str) -> Column:
+    """Return a column for a total that is not in the file."""
+    title = table.removesuffix(FULL).removesuffix(SAMPLE)
+    return replace(column, label=f"Total of {title} (not in the file)", block=table, mechanism=Unpublished(), adjusted=0)
+
+
+_FIGURES = """
+rate: 35=9/8 36=13/8 37=24/8 38=29/8 345=340/335 346=341/336 347=342/337 348=343/338 349=344/339 360=355/350 361=356/351
+  362=357/352 363=358/353 364=359/354 1483=0/1482 1484=0/1482 1485=0/1482 1491=0/1490 1492=0/1490 1493=0/1490
+  1497=0/1496 2228=2224/2223 2229=2225/2223 2230=2226/2224
+median: 40 113/112 115/114 117/116 119/118 121/120 123/122 125/124 143/142 146/145 206/205 208/207 210/209 212/211
+  214/213 216/215 232/231 235/234 243 244 246/245 247/245 249/248 250/248 302/301 303/301 306/305 307/305 310/309
+  311/309 314/313 315/313 318/317 319/317 1486/1482 1488/1482 1494/1490 1498/1496
+average: 39 57 76 77 128/127 130/129 132/131 134/133 136/135 138/137 140/139 144/142 147/145 219/218 221/220 223/222
+  225/224 227/226 229/228 233/231 236/234 252/251 253/251 255/254 256/254 258/257 259/257 304/301 308/305 312/309
+  316/313 321/320 322/320 324/323 325/323 327/326 328/326 330/329 331/329 333/332 334/332 1433 1487/1482 1489/1482
+  1495/1490 1499/1496 2236/2233
+figure: 3 6 7 34 148 149 150 151 152 153 154 237 238 239 240 241 379 380 381 382
+"""
+"""What is not a count, by kind: `ID=NUMERATOR/UNIVERSE`, 0 for no line of the profile. Many look like counts."""
+
+KIND_OF: dict[int, str] = {}
+_RATES: dict[int, tuple[int, int]] = {}
+_UNIVERSE: dict[int, int] = {}
+for _kind, _entries in re.findall(r"(\w+): ([^:]+)(?=\n\w|\n$)", _FIGURES):
+    for _number, _, _part, _whole in re.findall(r"(\d+)(=(\d+))?(?:/(\d+))?", _entries):
+        KIND_OF[int(_number)] = _kind
+        if _part:
+            _RATES[int(_number)] = int(_part), int(_whole)
+        elif _whole:
+            _UNIVERSE[int(_number)] = int(_whole)
+
+_PEOPLE = (335, 350)
+"""Universes that are nearly everybody in the area, who are line 1."""
+
+_GROUPED: Mapping[int, tuple[FigureKind, int, tuple[int, ...]]] = {
+    39: (FigureKind.MEAN, 8, (8, 1)),
+    40: (FigureKind.MEDIAN, 8, (8, 1)),
+    57: (FigureKind.MEAN, 50, (50, 5)),
+    76: (FigureKind.MEAN, 71, (71, 78)),
+    113: (FigureKind.MEDIAN, 157, (157, 112)),
+    115: (FigureKind.MEDIAN, 173, (173, 114)),
+    119: (FigureKind.MEDIAN, 189, (189, 118)),
+    243: (FigureKind.MEDIAN, 260, (260, 5)),
+    244: (FigureKind.MEDIAN, 281, (281, 5)),
+}
+"""Means and medians: the line whose parts are their groups, and the lines that count all units, the best first."""
+
+_TOTALS = {57: 56, 76: 90}
+"""The persons whose average number is given."""
+
+_MEASURES = {39: "years", 40: "years", 57: "persons", 76: "persons"}
+"""What the groups measure; money where nothing is said."""
+
+
+def documented_figures(lines: Mapping[int, TableLine]) -> list[Figure]:
+    """Return the figures among the characteristics that a release has."""
+    counts = {key_of(line.id, sex) for line in lines.values() if line.kind == COUNT for sex in line.sexes}
+    found: list[Figure] = []
+    for number, line in lines.items():
+        meaning = _meaning(number, line, lines)
+        if meaning is not None:
+            found += figures_for(line, meaning, counts, is_sampled(line))
+    return found
+
+
+def _meaning(number: int, line: TableLine, lines: Mapping[int, TableLine]) -> FigureMeaning | None:
+    def there(*ids: int) -> str:
+        return next((lines[one].id for one in ids if one in lines and lines[one].kind == COUNT), "")
+
+    if number in _RATES:
+        numerator, universe = _RATES[number]
+        within = there(1) if universe in _PEOPLE else ""
+        return FigureMeaning(FigureKind.RATE, there(universe), there(numerator), within=within)
+    if number in _GROUPED:
+        grouped, total, universes = _GROUPED[number]
+        own = [(lines[one].id, label_of(one) or lines[one].label) for one in _below(total) if there(one)]
+        return FigureMeaning(
+            grouped, there(*universes), there(_TOTALS.get(number, 0)), finest(own, _MEASURES.get(number, "money"))
+        )
+    kind = KINDS.get(line.kind)
+    if kind is None or kind is FigureKind.RATE:
+        return None
+    return FigureMeaning(kind, there(_UNIVERSE.get(number, 0)))
+
+
+def _below(total: int) -> Sequence[int]:
+    """Return everything that a total consists of, in all levels."""
+    return [one for part in PARTS.get(total, ()) for one in (part, *_below(part))]
+
+
+def label_of(number: int) -> str:
+    """Return the label of a line of ages, or of one that is not rounded, where the file has none; "" for all others.
+
+    Examples
+    --------
+    >>> label_of(10), label_of(33), label_of(29), label_of(41)
+    ('0 to 4 years', '100 years and over', '85 years and over', '')
+    """
+    ages = {**FIVE_YEARS, 30: 85, 31: 90, 32: 95}
+    if number in ages:
+        return f"{ages[number]} to {ages[number] + 4} years"
+    return {29: "85 years and over", 33: "100 years and over", **EXACT}.get(number, "")
